@@ -1,0 +1,106 @@
+"""What goes into a solver and what comes out of it: plain arrays, without Blender."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Solver(enum.Enum):
+    """Which algorithm solves a chain."""
+
+    AUTO = "AUTO"
+    """Two-bone where the chain has two segments with length, FABRIK otherwise."""
+    TWO_BONE = "TWO_BONE"
+    FABRIK = "FABRIK"
+
+
+class OutOfReach(enum.Enum):
+    """What a chain does when its target is farther or nearer than it can reach."""
+
+    EXTEND = "EXTEND"
+    """Point straight at the target, or fold onto the line to it."""
+    PUSH_ROOT = "PUSH_ROOT"
+    """Move the root towards (or away from) the target, at most by `Problem.push_limit`."""
+    STRETCH = "STRETCH"
+    """Lengthen the bones; a target that is too near is treated as with EXTEND."""
+
+
+class Status(enum.IntEnum):
+    """How one solve ended."""
+
+    REACHED = 0
+    TOO_FAR = 1
+    TOO_NEAR = 2
+    NOT_CONVERGED = 3
+    INVALID = 4
+    """The input was not finite or the chain has no length: the FK pose is returned unchanged."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where the end of a chain should be, for a batch of B chains, in the space of the problem's joints."""
+
+    target: Floats
+    """(B, 3) position of the end effector."""
+    pole: Floats | None = None
+    """(B, 3) point towards which the chain bends; None: natural roll."""
+    pole_angle: Floats | None = None
+    """(B,) radians that turn the bend plane about the line from root to target, right-handed; None: 0."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A batch of B chains of n segments, with their FK pose, in one Cartesian space."""
+
+    joints: Floats
+    """(B, n+1, 3) FK positions, root first, the end of the tip last; any unit."""
+    frames: Floats
+    """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes."""
+    goal: Goal
+    inherits: Bools | None = None
+    """(n,) bone i is rotated by bone i - 1; where False it starts from its FK orientation. None: all True."""
+    solver: Solver = Solver.AUTO
+    out_of_reach: OutOfReach = OutOfReach.EXTEND
+    softness: Floats | float = 0.0
+    """(B,) or scalar: the last fraction of the reach over which the chain eases into extension, 0 to 1."""
+    push_limit: Floats | float = np.inf
+    """(B,) or scalar: how far PUSH_ROOT may move the root, in chain lengths."""
+    stretch_weights: Floats | None = None
+    """(n,) share of the lengthening that each bone takes with STRETCH; None: equal."""
+    tolerance: Floats | float = 1e-5
+    """(B,) or scalar: the error that counts as reached, in chain lengths."""
+    iterations: int = 100
+    """Cap on the passes of an iterative solver."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved batch of B chains, in the space of the problem."""
+
+    joints: Floats
+    """(B, n+1, 3) solved positions; `joints[:, 0]` moved only with PUSH_ROOT."""
+    rotations: Floats
+    """(B, n, 3, 3) rotation of each bone's FK frame: the solved frame is `rotations @ frames`."""
+    stretch: Floats
+    """(B, n) uniform scale factor of each bone."""
+    error: Floats
+    """(B,) distance from the end of the tip to the target, in the problem's unit."""
+    status: NDArray[np.int8]
+    """(B,) values of `Status`."""
+    iterations: Ints
+    """(B,) passes that were used; 0 where an analytic formula did it."""
+    at_limit: Bools = field(repr=False)
+    """(B, n) bones that stand at a joint limit."""
+
+    @property
+    def reached(self) -> Bools:
+        """(B,) whether the tip stands on its target within the tolerance."""
+        return np.asarray(self.status == Status.REACHED)
