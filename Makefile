@@ -1,0 +1,12 @@
+# Every task, with all of its set-up, is in tools/dev.py; `python3 tools/dev.py --help` tells more.
+PYTHON ?= python3
+ARGS ?=
+BPY ?=
+
+.PHONY: test lint build demo samples
+
+test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
+lint: ; @$(PYTHON) tools/dev.py lint
+build: ; @$(PYTHON) tools/dev.py build
+demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)
+samples: ; @$(PYTHON) tools/dev.py samples -- $(ARGS)

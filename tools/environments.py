@@ -1,0 +1,152 @@
+"""Supported Blender versions, the Python each of them needs, and one virtual environment for each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENVS = ROOT / ".venv"
+
+
+class ToolError(Exception):
+    """A sentence for the developer: what is wrong and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment: its folder below `.venv`, its Python, and all that is installed into it."""
+
+    name: str
+    python: str
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Blender:
+    """A Blender to test on, as its `bpy` wheel."""
+
+    version: str
+    python: str
+    numpy: str
+
+    @property
+    def environment(self) -> Environment:
+        """The environment that has this Blender as a module."""
+        requirements = (f"bpy=={self.version}", f"numpy=={self.numpy}", PYTEST)
+        return Environment(f"bpy-{self.version}", self.python, requirements)
+
+
+PYTEST = "pytest==9.2.0"
+
+# The oldest, the middle and the newest supported version, each with the numpy that Blender ships or newer.
+BLENDERS = (
+    Blender("4.2.23", python="3.11", numpy="1.24.4"),
+    Blender("4.5.15", python="3.11", numpy="1.26.4"),
+    Blender("5.2.3", python="3.13", numpy="2.5.5"),
+)
+OLDEST, NEWEST = BLENDERS[0], BLENDERS[-1]
+
+# Types are checked against the oldest supported Blender: what it lacks must not be used unnoticed.
+LINT = Environment(
+    "lint",
+    OLDEST.python,
+    ("ruff==0.17.5", "mypy==2.4.1", "fake-bpy-module-4.2==20260730", "numpy==1.26.4", PYTEST),
+)
+
+
+def ensure(environment: Environment) -> Path:
+    """Make `environment` unless it stands as wanted already, and return its interpreter."""
+    folder = VENVS / environment.name
+    interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    wanted = "\n".join((f"python {environment.python}", *environment.requirements)) + "\n"
+    # Written last, so that an interrupted installation is made anew.
+    stamp = folder / "installed.txt"
+    VENVS.mkdir(exist_ok=True)
+    with _locked(VENVS / f"{environment.name}.lock"):
+        if stamp.is_file() and stamp.read_text() == wanted and _version(interpreter) == environment.python:
+            return interpreter
+        base = find_python(environment.python)
+        print(f"Setting up {folder.relative_to(ROOT)}: {', '.join(environment.requirements)}", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        _run([base, "-m", "venv", folder], f"make a virtual environment in {folder}")
+        pip = [interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, *environment.requirements], f"install {environment.name}; check the network and the disk's space")
+        stamp.write_text(wanted)
+    return interpreter
+
+
+def find_python(version: str) -> Path:
+    """An interpreter of `version` ("3.11") that runs and can make virtual environments."""
+    for candidate in _candidates(version):
+        if _version(candidate) == version:
+            return candidate
+    raise ToolError(
+        f"Python {version} with venv and pip is needed and was not found, neither as python{version} on the PATH "
+        f"nor in pyenv. Install it, for example with `pyenv install {version}`, and run this again."
+    )
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    """Where an interpreter of `version` may be, most likely first."""
+    if sys.version_info[:2] == tuple(int(part) for part in version.split(".")):
+        # A virtual environment made from another would depend on it: take the one below.
+        yield Path(getattr(sys, "_base_executable", sys.executable))
+    for name in (f"python{version}", "python3", "python"):
+        for folder in os.get_exec_path():
+            found = shutil.which(name, path=folder)
+            if found:
+                yield Path(found)
+    for root in _pyenv_roots():
+        for home in sorted((root / "versions").glob(f"{version}.*"), reverse=True):
+            yield home / "bin" / "python"
+        for home in sorted((root / "pyenv-win" / "versions").glob(f"{version}.*"), reverse=True):
+            yield home / "python.exe"
+
+
+def _pyenv_roots() -> Iterator[Path]:
+    """Folders where pyenv may keep its interpreters."""
+    if "PYENV_ROOT" in os.environ:
+        yield Path(os.environ["PYENV_ROOT"])
+    yield Path.home() / ".pyenv"
+    with contextlib.suppress(OSError):
+        answer = subprocess.run(["pyenv", "root"], capture_output=True, text=True, check=False)
+        if answer.returncode == 0:
+            yield Path(answer.stdout.strip())
+
+
+def _version(interpreter: Path) -> str | None:
+    """What `interpreter` says it is, None where it does not run (a pyenv shim may only print "command not found")."""
+    probe = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run(
+            [str(interpreter), "-c", probe], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _run(command: list[str | Path], purpose: str) -> None:
+    """Run `command`, whose failure means that `purpose` failed."""
+    if subprocess.run([str(part) for part in command], check=False).returncode:
+        raise ToolError(f"Could not {purpose}. The reason stands above.")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time in, so that two runs do not fill one folder; Windows goes without."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
