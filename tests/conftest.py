@@ -87,7 +87,7 @@ def clean_scene(addon: Addon) -> bpy.types.Scene:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()
-    return bpy.context.scene
+    return bpy.data.scenes[0]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,8 +76,11 @@ def ensure(environment: Environment) -> Path:
         print(f"Setting up {folder.relative_to(ROOT)}: {', '.join(environment.requirements)}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         _run([base, "-m", "venv", folder], f"make a virtual environment in {folder}")
-        pip = [interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, *environment.requirements], f"install {environment.name}; check the network and the disk's space")
+        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        _run(
+            [interpreter, *pip, *environment.requirements],
+            f"install {environment.name}; check the network and the disk's space",
+        )
         stamp.write_text(wanted)
     return interpreter
 
@@ -133,7 +136,7 @@ def _version(interpreter: Path) -> str | None:
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
-def _run(command: list[str | Path], purpose: str) -> None:
+def _run(command: Sequence[str | Path], purpose: str) -> None:
     """Run `command`, whose failure means that `purpose` failed."""
     if subprocess.run([str(part) for part in command], check=False).returncode:
         raise ToolError(f"Could not {purpose}. The reason stands above.")

@@ -1,4 +1,4 @@
-"""Building the extension with Blender's own tool, from the outside: no Blender runs here."""
+"""Building and installing the extension from outside of Blender, with Blender's own tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from tools import blender
 from tools.environments import ROOT, ToolError
+from tools.processes import run
 
 
 def build(interpreter: Path, folder: Path) -> Path:
@@ -17,6 +19,20 @@ def build(interpreter: Path, folder: Path) -> Path:
     _blender_ext(interpreter, "build", "--source-dir", str(ROOT), "--output-filepath", str(package))
     _blender_ext(interpreter, "validate", str(package))
     return package
+
+
+def install(interpreter: Path, package: Path, folder: Path) -> dict[str, str]:
+    """Install the extension's zip into a user folder below `folder`; return the variables that a Blender needs for it.
+
+    Such a Blender starts with factory settings all the same: `tools.blender.enable` switches the extension on.
+    """
+    variables = {"PYTHONPATH": str(ROOT), **blender.variables(folder)}
+    code = (
+        "import pathlib, sys; from tools import blender; blender.install(pathlib.Path(sys.argv[1])); blender.leave(0)"
+    )
+    if run([str(interpreter), "-c", code, str(package)], variables):
+        raise ToolError(f"Blender could not install {package.name}. The reason stands above.")
+    return variables
 
 
 def version() -> str:
@@ -35,8 +51,6 @@ def _blender_ext(interpreter: Path, *arguments: str) -> None:
     found = sorted(Path(module.strip()).parent.glob("*/scripts/addons_core/bl_pkg/cli/blender_ext.py"))
     if not found:
         raise ToolError(f"{interpreter} has a bpy without blender_ext.py; delete the environment and run this again.")
-    answer = subprocess.run(
-        [str(interpreter), str(found[-1]), *arguments], capture_output=True, text=True, check=False
-    )
+    answer = subprocess.run([str(interpreter), str(found[-1]), *arguments], capture_output=True, text=True, check=False)
     if answer.returncode:
         raise ToolError(f"The extension could not pass `{arguments[0]}`:\n{answer.stdout}{answer.stderr}")

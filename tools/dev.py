@@ -1,0 +1,105 @@
+"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
+
+Tasks:
+  test     run the tests on every supported Blender; ARGUMENTS go to pytest
+  lint     check style and types
+  build    build the extension's zip in build/
+  demo     install the extension into a fresh user folder and run tools/demo.py there
+  samples  build the sample files with the oldest supported Blender, so that every version opens them
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+# Started as a script, Python looks for imports beside this file; `tools` is one folder up.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import extension, suite
+from tools.environments import BLENDERS, LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure
+from tools.processes import TIME_LIMIT, run
+
+BUILD = ROOT / "build"
+
+
+def test(versions: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run the tests on the Blenders whose version starts as one of `versions`, or on all."""
+    chosen = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
+    if not chosen:
+        supported = ", ".join(blender.version for blender in BLENDERS)
+        raise ToolError(f"There are no tests for Blender {' or '.join(versions)}: choose from {supported}.")
+    return suite.test(chosen, arguments)
+
+
+def lint() -> int:
+    """Check style and types; all checks run even where one finds something."""
+    python = str(ensure(LINT))
+    checks = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
+    failed = [" ".join(check) for check in checks if run([python, "-m", *check])]
+    if failed:
+        print(f"Found something to repair: {', '.join(failed)}.", flush=True)
+    return len(failed)
+
+
+def build() -> int:
+    """Build and validate the extension's zip."""
+    package = extension.build(ensure(OLDEST.environment), BUILD)
+    print(f"Built {package.relative_to(ROOT)}")
+    return 0
+
+
+def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> int:
+    """Run `script` in `blender` with a fresh user folder into which the extension is installed.
+
+    The script calls `tools.blender.enable()` after importing bpy, and ends in `tools.blender.leave(code)`.
+    """
+    name = script.relative_to(ROOT)
+    if not script.is_file():
+        raise ToolError(f"There is no {name} to run; is this checkout complete?")
+    python = ensure(blender.environment)
+    BUILD.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{script.stem}-", dir=BUILD))
+    try:
+        variables = extension.install(python, extension.build(python, folder), folder)
+        code = run([str(python), str(script), *arguments], variables)
+        if code is None:
+            raise ToolError(f"{name} was ended: it took more than {TIME_LIMIT // 60} minutes.")
+        return code
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the task that `arguments` name."""
+    options, rest = list(arguments), []
+    if "--" in options:
+        split = options.index("--")
+        options, rest = options[:split], options[split + 1 :]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=("test", "lint", "build", "demo", "samples"))
+    parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
+    chosen = parser.parse_args(options)
+    try:
+        if chosen.task == "test":
+            return test(chosen.bpy, rest)
+        if chosen.task == "lint":
+            return lint()
+        if chosen.task == "build":
+            return build()
+        if chosen.task == "demo":
+            return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
+        return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

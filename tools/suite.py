@@ -1,0 +1,93 @@
+"""Running the tests on several Blenders at once and adding up what they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.environments import ROOT, Blender, ensure
+from tools.processes import TIME_LIMIT, run
+
+REPORTS = ROOT / "build" / "reports"
+AT_ONCE = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many tests did what."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Outcome) -> Outcome:
+        """Both together."""
+        return Outcome(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        """The line that ends a run."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def test(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
+    """Run pytest with `arguments` on each of `blenders` and return an exit code."""
+    interpreters = {blender: ensure(blender.environment) for blender in blenders}
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    total = Outcome()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {
+            pool.submit(_test, blender, interpreter, arguments, live=len(blenders) == 1): blender
+            for blender, interpreter in interpreters.items()
+        }
+        for finished in as_completed(runs):
+            outcome, text = finished.result()
+            print(f"\n======== Blender {runs[finished].version}: {outcome} ========\n{text}", flush=True)
+            total += outcome
+    print(total, flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+def _test(blender: Blender, interpreter: Path, arguments: Sequence[str], *, live: bool) -> tuple[Outcome, str]:
+    """Run pytest on one Blender; return how it went and what it printed, if it was not `live` on the terminal."""
+    name = blender.environment.name
+    report, log = REPORTS / f"{name}-{os.getpid()}.xml", REPORTS / f"{name}-{os.getpid()}.log"
+    options = [f"--junitxml={report}", "-o", f"cache_dir={ROOT / 'build' / 'pytest' / name}"]
+    if not live and sys.stdout.isatty():
+        options.append("--color=yes")
+    command = [str(interpreter), "-m", "pytest", *options, *arguments]
+    try:
+        if live:
+            code = run(command)
+        else:
+            with log.open("w") as file:
+                code = run(command, stdout=file, stderr=subprocess.STDOUT)
+        text = "" if live else log.read_text(errors="replace")
+        outcome = _read(report)
+    finally:
+        report.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+    if code is None:
+        text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite has become too slow.\n"
+    elif code and not outcome.failed:
+        text += f"\nIt ended with exit code {code} though no test failed: see above, or it crashed.\n"
+    if code != 0 and not outcome.failed:
+        outcome += Outcome(failed=1)
+    return outcome, text
+
+
+def _read(report: Path) -> Outcome:
+    """Add up a JUnit report, which is missing where pytest did not come to its end."""
+    outcome = Outcome()
+    if report.is_file():
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            count = {key: int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+            failed = count["failures"] + count["errors"]
+            passed = max(0, count["tests"] - failed - count["skipped"])
+            outcome += Outcome(passed, failed, count["skipped"])
+    return outcome
