@@ -1,0 +1,111 @@
+"""Vectors and unit quaternions in bulk: components on the first axis, everything else on the axes behind it.
+
+A vector array has shape (3, ...), a quaternion array (4, ...) with w first. Sums are written out, so that a member of
+a batch gets the same bits as it would get alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problem import Floats
+
+_ANTIPODAL = 1e-6
+"""Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
+_TINY = 1e-200
+
+
+def dot(a: Floats, b: Floats) -> Floats:
+    """Return the dot products (...) of vectors (3, ...)."""
+    return np.asarray(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+def cross(a: Floats, b: Floats) -> Floats:
+    """Return the cross products (3, ...) of vectors (3, ...)."""
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def norm(a: Floats) -> Floats:
+    """Return the lengths (...) of vectors (3, ...)."""
+    return np.sqrt(dot(a, a))
+
+
+def unit(a: Floats) -> Floats:
+    """Return vectors (3, ...) scaled to length 1; a zero vector stays zero."""
+    return np.asarray(a / np.maximum(norm(a), _TINY))
+
+
+def reject(a: Floats, axis: Floats) -> Floats:
+    """Return the part of vectors (3, ...) that is perpendicular to unit axes (3, ...)."""
+    return a - dot(a, axis) * axis
+
+
+def identity(count: int) -> Floats:
+    """Return `count` identity quaternions, (4, count)."""
+    q = np.zeros((4, count))
+    q[0] = 1.0
+    return q
+
+
+def about(axis: Floats, angle: Floats) -> Floats:
+    """Return quaternions (4, ...) that turn by angles (...) in radians about unit axes (3, ...), right-handed."""
+    return np.concatenate([np.cos(angle / 2)[None], np.sin(angle / 2) * axis])
+
+
+def multiply(p: Floats, q: Floats) -> Floats:
+    """Return the quaternion products (4, ...): first turn by q, then by p."""
+    return np.stack(
+        [
+            p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+            p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+            p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
+            p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
+        ]
+    )
+
+
+def rotate(q: Floats, v: Floats) -> Floats:
+    """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
+    half = cross(q[1:], v)
+    return np.asarray(v + 2.0 * (q[0] * half + cross(q[1:], half)))
+
+
+def between(a: Floats, b: Floats, axis: Floats) -> Floats:
+    """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
+
+    The half-way vector makes this exact at every angle. Opposite vectors have no smallest rotation: those turn by 180
+    degrees about `axis` (3, ...), unit vectors perpendicular to a.
+    """
+    opposite = norm(a + b) < _ANTIPODAL
+    if not opposite.any():
+        return _between(a, b)
+    half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
+    small = _between(np.where(opposite, -a, a), b)
+    return np.where(opposite, multiply(small, half_turn), small)
+
+
+def _between(a: Floats, b: Floats) -> Floats:
+    middle = unit(a + b)
+    return np.concatenate([dot(a, middle)[None], cross(a, middle)])
+
+
+def matrices(q: Floats) -> Floats:
+    """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
+    w, x, y, z = q
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]),
+        ]
+    )
+
+
+def hinge(frames: Floats, direction: Floats) -> Floats:
+    """Return the unit axes (3, ...), perpendicular to `direction` (3, ...), about which a straight bone bends.
+
+    It is the X axis of the frames (3, 3, ...). Where X lies along the direction it is the axis about which a positive
+    rotation turns the direction to Z; as a cross product, so that a mirrored bone bends mirrored.
+    """
+    across = reject(frames[:, 0], direction)
+    return unit(np.where(norm(across) > 1e-4, across, cross(direction, frames[:, 2])))

@@ -1,0 +1,271 @@
+"""`solve`: from a problem to its solution, by the kernel that suits the chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .fabrik import first_guess, solve_directions
+from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
+from .reach import Reach, reachable
+from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
+from .twist import STRAIGHT, Axes, bone_rotations, centroid, chain_axes, pole_bend, signed_angle, tip_of
+from .two_bone import triangle
+
+_NO_LENGTH = 1e-6
+"""Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+
+
+def solve(problem: Problem) -> Solution:
+    """Return the pose of each chain of `problem` in which its tip stands on its target, or as near as it can.
+
+    The result depends on nothing but the problem, and a member of a batch is solved as it would be alone. A member
+    that is not finite or has no length comes back as it was, with `Status.INVALID`, and disturbs no other.
+
+    Args:
+        problem: B chains of n bones; see `Problem` for shapes, units and space.
+
+    Raises:
+        ValueError: if shapes do not fit together, if settings are outside their range, or if `Solver.TWO_BONE` is
+            asked of chains that do not have two segments with length.
+    """
+    bones, members = _checked_shape(problem)
+    chains = _Chains.of(problem)
+    valid = chains.valid()
+    carried = chains.lengths <= _NO_LENGTH
+    solver = _chosen_solver(problem.solver, np.count_nonzero(~carried, axis=0)[valid])
+    solution = Solution(
+        joints=np.array(problem.joints, dtype=np.float64),
+        rotations=np.tile(np.eye(3), (members, bones, 1, 1)),
+        stretch=np.ones((members, bones)),
+        error=np.full(members, np.nan),
+        status=np.full(members, Status.INVALID, dtype=np.int8),
+        iterations=np.zeros(members, dtype=np.int64),
+        at_limit=np.zeros((members, bones), dtype=bool),
+    )
+    if valid.any():
+        everything = bool(valid.all())
+        _solve_valid(problem, solver, chains if everything else chains.members(valid), solution, np.flatnonzero(valid))
+    return solution
+
+
+def pole_angle(joints: Floats, frames: Floats, target: Floats, pole: Floats) -> Floats:
+    """Return the `Goal.pole_angle` (B,) in radians with which chains keep their present bend.
+
+    A chain bends towards the perpendicular part of its centroid as a curve, seen from the line from root to tip: for
+    two bones that is where the elbow points. A straight chain bends about the X axis of its root bone. The result is 0
+    where the pole lies on the line from root to target, and for members that are not finite or have no length.
+
+    Args:
+        joints: (B, n+1, 3) joints, root first.
+        frames: (B, n, 3, 3) orientation of the bones.
+        target: (B, 3) where the tip should be.
+        pole: (B, 3) the point to bend towards.
+
+    Raises:
+        ValueError: if shapes do not fit together.
+    """
+    problem = Problem(joints, frames, Goal(target, pole))
+    _, members = _checked_shape(problem)
+    chains = _Chains.of(problem)
+    valid = chains.valid()
+    angles = np.zeros(members)
+    if valid.any():
+        chains = chains.members(valid)
+        axes, _ = _aimed(chains)
+        assert chains.pole is not None
+        angles[valid] = signed_angle(pole_bend(chains.pole, axes.line, axes.bend), axes.bend, axes.line)
+    return angles
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """The input as the kernels want it: seen from the root, in chain lengths, components first, members last."""
+
+    scale: Floats
+    """(B,) chain length in the problem's unit."""
+    directions: Floats
+    """(3, n, B) unit; zero where a segment has no length at all."""
+    lengths: Floats
+    """(n, B), the sum over n being 1."""
+    frames: Floats
+    """(3, 3, n, B)"""
+    target: Floats
+    """(3, B)"""
+    pole: Floats | None
+    """(3, B)"""
+    pole_angle: Floats
+    softness: Floats
+    push_limit: Floats
+    tolerance: Floats
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Chains:
+        """Read a problem whose shapes are right; members that are not valid may hold anything, NaN too."""
+        members = len(problem.joints)
+        with np.errstate(all="ignore"):
+            joints = np.asarray(problem.joints, dtype=np.float64).transpose(2, 1, 0)
+            root = joints[:, 0]
+            segments = np.ascontiguousarray(joints[:, 1:] - joints[:, :-1])
+            sizes = norm(segments)
+            scale = np.cumsum(sizes, axis=0)[-1]
+            target = (np.asarray(problem.goal.target, dtype=np.float64).T - root) / scale
+            pole = problem.goal.pole
+            return cls(
+                scale=scale,
+                directions=unit(segments),
+                lengths=sizes / scale,
+                frames=np.ascontiguousarray(np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0)),
+                target=target,
+                pole=None if pole is None else (np.asarray(pole, dtype=np.float64).T - root) / scale,
+                pole_angle=_per_member(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle, members),
+                softness=_per_member(problem.softness, members),
+                push_limit=_per_member(problem.push_limit, members),
+                tolerance=_per_member(problem.tolerance, members),
+            )
+
+    def valid(self) -> Bools:
+        """Return which members (B,) can be solved."""
+        with np.errstate(all="ignore"):
+            ok = np.isfinite(self.lengths).all(axis=0) & (self.scale > 1e-100) & np.isfinite(norm(self.target))
+            columns = self.frames[:, ::2]
+            ok &= np.isfinite(self.frames).all(axis=(0, 1, 2)) & (norm(columns) > 0.5).all(axis=(0, 1))
+            ok &= np.isfinite(self.pole_angle) & np.isfinite(self.softness)
+            ok &= ~np.isnan(self.push_limit) & ~np.isnan(self.tolerance)
+            if self.pole is not None:
+                ok &= np.isfinite(norm(self.pole))
+        return np.asarray(ok)
+
+    def members(self, chosen: Bools) -> _Chains:
+        """Return the chosen (B,) members alone."""
+        return _Chains(
+            *(None if value is None else value[..., chosen] for value in vars(self).values()),  # type: ignore[arg-type]
+        )
+
+
+def _per_member(value: Floats | float, members: int) -> Floats:
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
+
+
+def _checked_shape(problem: Problem) -> tuple[int, int]:
+    """Return the number of bones and of members, or raise ValueError saying what does not fit."""
+    shape = np.shape(problem.joints)
+    if len(shape) != 3 or shape[2] != 3 or shape[1] < 2:
+        raise ValueError(f"joints must have the shape (B, n+1, 3) with n of at least 1, not {shape}")
+    members, bones = shape[0], shape[1] - 1
+    wanted = [
+        ("frames", problem.frames, (members, bones, 3, 3)),
+        ("goal.target", problem.goal.target, (members, 3)),
+        ("goal.pole", problem.goal.pole, (members, 3)),
+        ("inherits", problem.inherits, (bones,)),
+        ("stretch_weights", problem.stretch_weights, (bones,)),
+    ]
+    for name, array, expected in wanted:
+        if array is not None and np.shape(array) != expected:
+            raise ValueError(f"{name} must have the shape {expected} to go with the joints, not {np.shape(array)}")
+    per_member = [
+        ("goal.pole_angle", problem.goal.pole_angle),
+        ("softness", problem.softness),
+        ("push_limit", problem.push_limit),
+        ("tolerance", problem.tolerance),
+    ]
+    for name, value in per_member:
+        if value is not None and np.shape(value) not in ((), (members,)):
+            raise ValueError(f"{name} must be one number or have the shape ({members},), not {np.shape(value)}")
+    if ((np.asarray(problem.softness) < 0) | (np.asarray(problem.softness) > 1)).any():
+        raise ValueError("softness must be between 0 and 1")
+    if (np.asarray(problem.push_limit) < 0).any() or (np.asarray(problem.tolerance) < 0).any():
+        raise ValueError("push_limit and tolerance must not be negative")
+    weights = problem.stretch_weights
+    if weights is not None and not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
+        raise ValueError("stretch_weights must be finite and not negative")
+    return bones, members
+
+
+def _chosen_solver(asked: Solver, counts: Ints) -> Solver:
+    """Return the solver for valid members with `counts` segments with length; raise ValueError if it cannot be."""
+    if asked is Solver.TWO_BONE and (counts != 2).any():
+        found = int(counts[counts != 2][0])
+        raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
+    if asked is Solver.AUTO:
+        return Solver.TWO_BONE if (counts == 2).all() else Solver.FABRIK
+    return asked
+
+
+def _aimed(chains: _Chains) -> tuple[Axes, Floats]:
+    """Return the chains' axes turned onto the line to the target, and that smallest rotation (4, B)."""
+    axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0])
+    distance = norm(chains.target)
+    line = np.where(distance > 1e-12, chains.target / np.maximum(distance, 1e-12), axes.line)
+    aim = between(axes.line, line, axes.normal)
+    bend = unit(reject(rotate(aim, axes.bend), line))
+    return Axes(line, bend, cross(bend, line)), aim
+
+
+def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints) -> None:
+    """Solve the given chains and write the result into the members `index` of the solution."""
+    bones = len(chains.lengths)
+    carried = chains.lengths <= _NO_LENGTH
+    weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
+    distance = norm(chains.target)
+    reach = reachable(chains.lengths, distance, chains.softness, chains.push_limit, weights, problem.out_of_reach)
+    lengths = chains.lengths * reach.stretch
+    axes, base = _aimed(chains)
+    if chains.pole is not None:
+        bend = rotate(about(axes.line, chains.pole_angle), pole_bend(chains.pole, axes.line, axes.bend))
+        bend = unit(reject(bend, axes.line))
+        base = multiply(between(axes.bend, bend, axes.line), base)
+        axes = Axes(axes.line, bend, cross(bend, axes.line))
+    if solver is Solver.TWO_BONE:
+        directions = _two_bone(lengths, carried, reach.distance, axes)
+        passes = np.zeros(len(index), dtype=np.int64)
+    else:
+        directions, roll, passes = _fabrik(problem, chains, lengths, reach, axes, base)
+        base = multiply(roll, base)
+    inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
+    turns = bone_rotations(base, chains.directions, directions, chains.frames, carried, inherits)
+    # From the rotations and not from the directions: bones without a say in the solution are where they are carried.
+    segments = rotate(turns, chains.directions) * lengths
+    root = axes.line * reach.push
+    error = norm(chains.target - root - np.cumsum(segments, axis=1)[:, -1])
+    solution.rotations[index] = matrices(turns).transpose(3, 2, 0, 1)
+    solution.stretch[index] = reach.stretch.T
+    steps = np.concatenate([root[:, None], segments], axis=1) * chains.scale
+    steps[:, 0] += solution.joints[index, 0].T
+    solution.joints[index] = np.cumsum(steps, axis=1).transpose(2, 1, 0)
+    solution.error[index] = error * chains.scale
+    solution.iterations[index] = passes
+    out = np.where(reach.too_near, Status.TOO_NEAR, np.where(reach.too_far, Status.TOO_FAR, Status.NOT_CONVERGED))
+    solution.status[index] = np.where(error <= chains.tolerance, Status.REACHED, out)
+
+
+def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> Floats:
+    """Return the solved directions (3, n, B) of chains with two segments with length among any number."""
+    first = np.argmax(~carried, axis=0)
+    last = len(carried) - 1 - np.argmax(~carried[::-1], axis=0)
+    members = np.arange(len(distance))
+    upper, lower = triangle(lengths[first, members], lengths[last, members], distance, axes.line, axes.bend)
+    directions = np.zeros((3, *lengths.shape))
+    directions[:, first, members] = upper
+    directions[:, last, members] = lower
+    return directions
+
+
+def _fabrik(
+    problem: Problem, chains: _Chains, lengths: Floats, reach: Reach, axes: Axes, base: Floats
+) -> tuple[Floats, Floats, Ints]:
+    """Return the solved directions (3, n, B), the roll (4, B) that was added to the base, and the passes (B,)."""
+    start = first_guess(rotate(base[:, None], chains.directions), lengths, axes, reach.distance)
+    directions, passes = solve_directions(
+        start, lengths, axes.line * reach.distance, chains.tolerance, problem.iterations
+    )
+    roll = identity(len(passes))
+    if chains.pole is not None:
+        # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
+        line = unit(tip_of(directions, lengths))
+        side = reject(centroid(directions, lengths), line)
+        rolled = between(unit(side), unit(reject(axes.bend, line)), line)
+        roll = np.where(norm(side) > STRAIGHT, rolled, roll)
+        directions = rotate(roll[:, None], directions)
+    return directions, roll, passes
