@@ -57,7 +57,7 @@ OLDEST, NEWEST = BLENDERS[0], BLENDERS[-1]
 LINT = Environment(
     "lint",
     OLDEST.python,
-    ("ruff==0.17.5", "mypy==2.4.1", "fake-bpy-module-4.2==20260730", "numpy==1.26.4", PYTEST),
+    ("ruff==0.17.5", "mypy==2.4.1", "fake-bpy-module-4.2==20260730", "numpy==2.4.6", PYTEST),
 )
 
 
