@@ -1,0 +1,106 @@
+"""Every difference between the supported versions of Blender (4.2 to 5.2), and nothing else."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+import bpy
+
+HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+"""Since 4.4 an action has a slot for each animated data-block and keeps its F-curves in layers and strips."""
+
+
+class CurveOwner(Protocol):
+    """What holds the F-curves of an object: the action itself before 4.4, the slot's channelbag since."""
+
+    fcurves: Any
+    groups: Any
+
+
+def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
+    """The owner of the F-curves that animate an object; None where nothing does."""
+    data: Any = ob.animation_data
+    if data is None or data.action is None:
+        return None
+    if not HAS_SLOTS:
+        return data.action
+    if data.action_slot is None:
+        return None
+    bags = (
+        strip.channelbag(data.action_slot)
+        for layer in data.action.layers
+        for strip in layer.strips
+        if strip.type == "KEYFRAME"
+    )
+    return next((bag for bag in bags if bag is not None), None)
+
+
+def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:
+    """The owner of an object's F-curves, made where there is none; `undo` takes back what was made."""
+    owner = curve_owner(ob)
+    if owner is not None:
+        return owner
+    if ob.animation_data is None:
+        ob.animation_data_create()
+        undo.callback(ob.animation_data_clear)
+    data: Any = ob.animation_data
+    if data.action is None:
+        data.action = bpy.data.actions.new(f"{ob.name}Action")
+        undo.callback(_remove_action, data)
+    if not HAS_SLOTS:
+        return data.action
+    action = data.action
+    if data.action_slot is None:
+        data.action_slot = action.slots.new(id_type="OBJECT", name=ob.name)
+        undo.callback(_remove_slot, data)
+    if not action.layers:
+        undo.callback(action.layers.remove, action.layers.new("Layer"))
+    layer = action.layers[0]
+    if not layer.strips:
+        undo.callback(layer.strips.remove, layer.strips.new(type="KEYFRAME"))
+    strip = layer.strips[0]
+    bag = strip.channelbag(data.action_slot, ensure=True)
+    undo.callback(strip.channelbags.remove, bag)
+    return bag
+
+
+def _remove_action(data: Any) -> None:
+    action, data.action = data.action, None
+    bpy.data.actions.remove(action)
+
+
+def _remove_slot(data: Any) -> None:
+    slot, data.action_slot = data.action_slot, None
+    data.action.slots.remove(slot)
+
+
+def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None:
+    """Animate an object by a copy of its action, with the slot it had; the action must exist."""
+    data: Any = ob.animation_data
+    old = data.action
+    handle = data.action_slot_handle if HAS_SLOTS else 0
+    copy = old.copy()
+    copy.name = name
+    undo.callback(bpy.data.actions.remove, copy)
+    _assign(data, copy, handle)
+    undo.callback(_assign, data, old, handle)
+
+
+def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:
+    data.action = action
+    if HAS_SLOTS:  # Blender would choose a slot by itself, not always the one that was in use
+        data.action_slot = next((slot for slot in data.action.slots if slot.handle == slot_handle), None)
+
+
+def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
+    """The data-blocks besides `ob` that its F-curves animate as well."""
+    data: Any = ob.animation_data
+    if data is None or data.action is None:
+        return []
+    if HAS_SLOTS:
+        users = data.action_slot.users() if data.action_slot is not None else []
+    else:
+        blend: Any = bpy.data  # the stubs take user_map's options for required
+        users = blend.user_map(subset=[data.action])[data.action]
+    return sorted((user for user in users if user != ob), key=lambda user: user.name)
