@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -149,11 +149,12 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
         )
 
 
-def read_keys(curve: bpy.types.FCurve) -> Keys:
+def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
     """All keyframes of an F-curve."""
     points = curve.keyframe_points
     keys = {}
-    for name, (kind, width) in FIELDS.items():
+    for name in fields:
+        kind, width = FIELDS[name]
         values: NDArray[Any] = np.empty(len(points) * width, dtype=kind)
         points.foreach_get(name, values)
         keys[name] = values.reshape(-1, width)
@@ -202,10 +203,11 @@ def _replace_keys(curve: bpy.types.FCurve, baked: Keys) -> None:
     merged = {name: values[order] for name, values in merged.items()}
     write_keys(curve, merged)
     curve.keyframe_points.handles_recalc()
+    if not outside.any():
+        return
     # Automatic handles of the keys next to the range would follow the new keys and bend the curve outside of it.
     kept = order < outside.sum()
-    for name in ("handle_left", "handle_right"):
-        handles = read_keys(curve)[name]
+    for name, handles in read_keys(curve, ("handle_left", "handle_right")).items():
         handles[kept] = merged[name][kept]
         curve.keyframe_points.foreach_set(name, handles.ravel())
 

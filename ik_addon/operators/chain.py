@@ -1,0 +1,2 @@
+"""Operators on chains."""
+CLASSES = ()

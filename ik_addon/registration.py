@@ -1,0 +1,40 @@
+"""What the extension adds to Blender, in order; undone in mirrored order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import bpy
+
+from . import live, settings
+from .operators import chain as chain_operators
+from .operators import solve as solve_operators
+from .ui import panel
+
+CLASSES: Final = (*settings.CLASSES, *chain_operators.CLASSES, *solve_operators.CLASSES, *panel.CLASSES)
+
+_registered = False
+
+
+def register() -> None:
+    """Add classes, settings and handlers; a second call does nothing."""
+    global _registered
+    if _registered:
+        return
+    for cls in CLASSES:
+        bpy.utils.register_class(cls)
+    settings.register()
+    live.register()
+    _registered = True
+
+
+def unregister() -> None:
+    """Remove them again; a second call does nothing."""
+    global _registered
+    if not _registered:
+        return
+    live.unregister()
+    settings.unregister()
+    for cls in reversed(CLASSES):
+        bpy.utils.unregister_class(cls)
+    _registered = False

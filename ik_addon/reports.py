@@ -1,0 +1,98 @@
+"""What became of each chain at its last solve, in words for the panel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from .rig.plan import ChainPlan, Plan
+from .rig.pose import Posed
+from .rig.read import Sample
+from .solve import Status
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one chain."""
+
+    reached: bool
+    failed: bool
+    """The chain was not solved at all; `message` says why and what to do."""
+    message: str
+    error: float = 0.0
+    """Distance from tip to target in chain lengths."""
+    iterations: int = 0
+    remarks: tuple[str, ...] = ()
+    """Settings that could not be followed."""
+
+
+_reports: dict[tuple[int, str], Report] = {}
+
+
+def get(ob: bpy.types.Object, tip: str) -> Report | None:
+    """The last report on the chain of that tip bone; None when it was not solved since the file was opened."""
+    return _reports.get((ob.session_uid, tip))
+
+
+def clear(ob: bpy.types.Object | None = None) -> None:
+    """Forget the reports of one armature, or of all."""
+    for key in [key for key in _reports if ob is None or key[0] == ob.session_uid]:
+        del _reports[key]
+
+
+def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
+    """Report that chains could not be solved."""
+    for tip in tips:
+        _reports[ob.session_uid, tip] = Report(reached=False, failed=True, message=message)
+
+
+def update(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed) -> None:
+    """Report on one solved frame of an armature."""
+    for tip, fault in plan.faults.items():
+        fail(ob, [tip], fault)
+    for i, chain in enumerate(plan.chains):
+        _reports[ob.session_uid, chain.tip] = of_chain(ob, chain, frame, posed, i)
+
+
+def of_chain(ob: bpy.types.Object, chain: ChainPlan, frame: Sample, posed: Posed, index: int) -> Report:
+    """The verdict on the chain with this index in the plan, on the first frame of a solve."""
+    solution = posed.solutions[index]
+    status = Status(int(solution.status[0]))
+    if status is Status.INVALID:
+        return Report(reached=False, failed=True, message=_why_invalid(ob, frame, index), remarks=chain.remarks)
+    length = float(np.linalg.norm(np.diff(solution.joints[0], axis=0), axis=1).sum())
+    error = float(solution.error[0]) / length
+    words = {
+        Status.REACHED: "Reached",
+        Status.TOO_FAR: f"Too far by {_percent(error)} of its length",
+        Status.TOO_NEAR: f"Too near by {_percent(error)} of its length",
+        Status.NOT_CONVERGED: f"Missed by {_percent(error)} of its length; allow more iterations",
+    }
+    return Report(
+        reached=status is Status.REACHED,
+        failed=False,
+        message=words[status],
+        error=error,
+        iterations=int(solution.iterations[0]),
+        remarks=chain.remarks,
+    )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.3g} %"
+
+
+def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
+    world = np.array(ob.matrix_world)
+    if not np.isfinite(world).all():
+        return f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale"
+    if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
+        return f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed"
+    goal = frame.goals[index]
+    if not np.isfinite(goal.target).all():
+        return "The target's position is not a finite number; reset its transform"
+    if goal.pole is not None and not np.isfinite(goal.pole).all():
+        return "The pole's position is not a finite number; reset its transform"
+    return "The chain has no length in this pose, or a bone's transform is not a finite number; reset its bones"

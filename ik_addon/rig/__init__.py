@@ -1,0 +1,1 @@
+"""The road between Blender's poses and the solvers' arrays."""

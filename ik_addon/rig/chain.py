@@ -1,0 +1,144 @@
+"""Which bones a chain has, and what stands in the way of solving it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+
+from ..settings import IKAddonChain, chain_of
+
+
+class ChainError(Exception):
+    """A chain cannot be solved; the message says what is wrong, where, and what to do."""
+
+
+def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The bones of an armature that carry a chain."""
+    return [bone for bone in ob.pose.bones if chain_of(bone).is_chain]
+
+
+def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """The bones of the chain on `tip`, root first; a chain longer than its parents ends at the armature's root."""
+    length = chain_of(tip).chain_length
+    bones = [tip, *tip.parent_recursive]
+    if length:
+        bones = bones[:length]
+    return bones[::-1]
+
+
+def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """The tip of the chain that `bone` belongs to: its own, else the first that runs through it."""
+    if chain_of(bone).is_chain:
+        return bone
+    return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
+
+
+def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
+    """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored."""
+    if not ob.is_editable:
+        raise ChainError(f"'{ob.name}' is linked from another file and can't be posed; make a library override of it")
+    chain = chain_of(tip)
+    bones = chain_bones(tip)
+    _check_goal(ob, bones, chain.target, chain.target_bone, "target", view_layer)
+    if chain.target is None:
+        raise ChainError("No target: choose the object that the tip shall follow")
+    if chain.pole is not None:
+        _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", view_layer)
+    for owner, constraint in _fighting_constraints(ob, bones):
+        raise ChainError(
+            f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
+        )
+    segments = sum(length > 0.0 for length in _rest_segments(bones))
+    if not segments:
+        raise ChainError("All bones of the chain start at the same point; it has no length to turn")
+    if chain.solver == "TWO_BONE" and segments != 2:
+        raise ChainError(
+            f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
+            "set Chain Length or use another solver"
+        )
+    return _remarks(chain, bones)
+
+
+def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
+    remarks = []
+    if chain.chain_length > len(bones):
+        remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are there; these are used")
+    root = bones[0]
+    if chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None:
+        remarks.append(f"The root bone '{root.name}' is connected and can't be pushed; disconnect it in Edit Mode")
+    return remarks
+
+
+def _rest_segments(bones: list[bpy.types.PoseBone]) -> Iterator[float]:
+    for bone, child in zip(bones, bones[1:], strict=False):
+        # A child that is moved away in Pose Mode makes a segment although the rest heads coincide.
+        yield max((child.bone.head_local - bone.bone.head_local).length, (child.head - bone.head).length)
+    yield bones[-1].bone.length
+
+
+def _check_goal(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    goal: bpy.types.Object | None,
+    goal_bone: str,
+    role: str,
+    view_layer: bpy.types.ViewLayer,
+) -> None:
+    if goal is None:
+        return
+    if view_layer.objects.get(goal.name) != goal:
+        raise ChainError(
+            f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
+        )
+    if goal.hide_viewport:
+        raise ChainError(
+            f"The {role} '{goal.name}' is disabled in viewports, so Blender does not move it; "
+            "enable it there and hide it with the eye instead"
+        )
+    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
+        raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
+    moved = {bone.name for bone in bones}
+    holder = _bone_that_holds(ob, goal, goal_bone)
+    while holder is not None:
+        if holder.name in moved:
+            raise ChainError(
+                f"The {role} '{goal.name}' hangs on bone '{holder.name}' of this chain and would run away from it; "
+                f"choose a {role} outside of the chain"
+            )
+        holder = holder.parent
+
+
+def _bone_that_holds(ob: bpy.types.Object, goal: bpy.types.Object, goal_bone: str) -> bpy.types.PoseBone | None:
+    """The bone of `ob` that a goal is attached to, directly or through its parents."""
+    if goal == ob:
+        return ob.pose.bones.get(goal_bone)
+    seen: object | None = goal
+    while isinstance(seen, bpy.types.Object):
+        if seen.parent == ob and seen.parent_type == "BONE":
+            return ob.pose.bones.get(seen.parent_bone)
+        seen = seen.parent
+    return None
+
+
+def _fighting_constraints(
+    ob: bpy.types.Object, bones: list[bpy.types.PoseBone]
+) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+    """Enabled constraints that move a bone of the chain after the solve, with the bone that carries them."""
+    names = {bone.name for bone in bones}
+    for owner in ob.pose.bones:
+        for constraint in owner.constraints:
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            if owner.name in names or not names.isdisjoint(_moved_by(owner, constraint)):
+                yield owner, constraint
+
+
+def _moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
+    """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
+    if constraint.type not in {"IK", "SPLINE_IK"}:
+        return []
+    moved = [owner, *owner.parent_recursive]
+    if constraint.type == "IK" and not constraint.use_tail:
+        moved = moved[1:]
+    return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

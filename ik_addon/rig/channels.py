@@ -1,0 +1,193 @@
+"""The transform channels of pose bones as rows of numbers, and rotations in each bone's own mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+from mathutils import Euler, Matrix, Quaternion
+from numpy.typing import NDArray
+
+from ..solve.problem import Floats, Ints
+
+Row = NDArray[np.float32]
+"""Channel values of bones, (..., 17), in the precision in which Blender stores them."""
+
+FIELDS: dict[str, slice] = {
+    "location": slice(0, 3),
+    "rotation_quaternion": slice(3, 7),
+    "rotation_euler": slice(7, 10),
+    "rotation_axis_angle": slice(10, 14),
+    "scale": slice(14, 17),
+}
+WIDTH = 17
+
+
+def rotation_field(mode: str) -> str:
+    """The name of the rotation channel that a bone uses in a rotation mode."""
+    if mode == "QUATERNION":
+        return "rotation_quaternion"
+    return "rotation_axis_angle" if mode == "AXIS_ANGLE" else "rotation_euler"
+
+
+def read(ob: bpy.types.Object, bones: Ints) -> Row:
+    """Channels (len(bones), 17) of the pose bones with these indices."""
+    pose_bones = ob.pose.bones
+    count = len(pose_bones)
+    rows = np.empty((len(bones), WIDTH), dtype=np.float32)
+    for name, columns in FIELDS.items():
+        width = columns.stop - columns.start
+        values = np.empty(count * width, dtype=np.float32)
+        pose_bones.foreach_get(name, values)
+        rows[:, columns] = values.reshape(count, width)[bones]
+    return rows
+
+
+def write(ob: bpy.types.Object, bones: Ints, rows: Row) -> bool:
+    """Set the channels of these bones where they differ; returns whether any did."""
+    present = read(ob, bones)
+    pose_bones = ob.pose.bones
+    changed = False
+    for bone, old, new in zip(bones.tolist(), present, rows, strict=True):
+        if np.array_equal(old, new):
+            continue
+        changed = True
+        pose_bone = pose_bones[bone]
+        for name, columns in FIELDS.items():
+            if not np.array_equal(old[columns], new[columns]):
+                setattr(pose_bone, name, new[columns].tolist())
+    return changed
+
+
+def read_basis(ob: bpy.types.Object, bones: Ints) -> Floats:
+    """Basis matrices (len(bones), 4, 4) that the channels of these bones make."""
+    return _read_matrices(ob, bones, "matrix_basis")
+
+
+def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
+    """Pose matrices (len(bones), 4, 4) of these bones in armature space."""
+    return _read_matrices(ob, bones, "matrix")
+
+
+def _read_matrices(ob: bpy.types.Object, bones: Ints, name: str) -> Floats:
+    values = np.empty(len(ob.pose.bones) * 16, dtype=np.float32)
+    ob.pose.bones.foreach_get(name, values)
+    return values.reshape(-1, 4, 4)[bones].transpose(0, 2, 1).astype(np.float64)  # Blender stores columns
+
+
+def basis_rotation(basis: Floats, rows: Row) -> Floats:
+    """Rotation part (..., 3, 3) of basis matrices (..., 4, 4), whose channels are rows (..., 17).
+
+    The scale channel tells the signs, so that a mirrored bone keeps its rotation. An axis that is scaled to zero has
+    no direction left in the matrix; it is made up from the others.
+    """
+    scale = rows[..., FIELDS["scale"]].astype(np.float64)
+    flat = (scale == 0.0).any(axis=-1)
+    rotation = np.asarray(basis[..., :3, :3] / np.where(scale == 0.0, 1.0, scale)[..., None, :])
+    rotation = rotation / np.where(flat[..., None], 1.0, np.linalg.norm(rotation, axis=-2))[..., None, :]
+    if flat.any():
+        u, _s, vt = np.linalg.svd(rotation[flat])
+        u[..., 2] *= np.linalg.det(u @ vt)[..., None]
+        rotation[flat] = u @ vt
+    return rotation
+
+
+def with_rotation(rows: Row, rotations: Floats, modes: Sequence[str]) -> Row:
+    """Rows (F, k, 17) with the rotation channel of each bone's mode set to rotations (F, k, 3, 3).
+
+    Every frame by itself: signs and turns are chosen nearest to the values that the row had before.
+    """
+    out = rows.copy()
+    quaternions = quaternions_of(rotations)
+    for k, mode in enumerate(modes):
+        columns = FIELDS[rotation_field(mode)]
+        old = rows[:, k, columns]
+        if mode == "QUATERNION":
+            q = quaternions[:, k]
+            out[:, k, columns] = np.where((q * old).sum(axis=1, keepdims=True) < 0.0, -q, q)
+        elif mode == "AXIS_ANGLE":
+            out[:, k, columns] = [_axis_angle(q, o) for q, o in zip(quaternions[:, k], old, strict=True)]
+        else:
+            out[:, k, columns] = [
+                Matrix(r.tolist()).to_euler(mode, Euler(o.tolist(), mode))
+                for r, o in zip(rotations[:, k], old, strict=True)
+            ]
+    return out
+
+
+def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
+    axis, angle = Quaternion(quaternion.tolist()).to_axis_angle()
+    if np.dot(axis, old[1:]) < 0.0:
+        axis, angle = -axis, -angle
+    turn = 2.0 * np.pi
+    return [angle + turn * round((float(old[0]) - angle) / turn), *axis]
+
+
+def quaternions_of(rotations: Floats) -> Floats:
+    """Unit quaternions (..., 4), w first and not negative, of rotation matrices (..., 3, 3).
+
+    After Shepperd 1978: the largest of the four squares is taken first, so no division is by a small number.
+    """
+    m = rotations
+    trace = np.trace(m, axis1=-2, axis2=-1)
+    diagonal = np.diagonal(m, axis1=-2, axis2=-1)
+    squares = np.concatenate([trace[..., None], 2.0 * diagonal - trace[..., None]], axis=-1)
+    largest = np.argmax(squares, axis=-1)
+    candidates = np.stack(
+        [
+            np.stack(
+                [
+                    1.0 + trace,
+                    m[..., 2, 1] - m[..., 1, 2],
+                    m[..., 0, 2] - m[..., 2, 0],
+                    m[..., 1, 0] - m[..., 0, 1],
+                ],
+                axis=-1,
+            ),
+            np.stack(
+                [
+                    m[..., 2, 1] - m[..., 1, 2],
+                    1.0 + 2.0 * m[..., 0, 0] - trace,
+                    m[..., 0, 1] + m[..., 1, 0],
+                    m[..., 0, 2] + m[..., 2, 0],
+                ],
+                axis=-1,
+            ),
+            np.stack(
+                [
+                    m[..., 0, 2] - m[..., 2, 0],
+                    m[..., 0, 1] + m[..., 1, 0],
+                    1.0 + 2.0 * m[..., 1, 1] - trace,
+                    m[..., 1, 2] + m[..., 2, 1],
+                ],
+                axis=-1,
+            ),
+            np.stack(
+                [
+                    m[..., 1, 0] - m[..., 0, 1],
+                    m[..., 0, 2] + m[..., 2, 0],
+                    m[..., 1, 2] + m[..., 2, 1],
+                    1.0 + 2.0 * m[..., 2, 2] - trace,
+                ],
+                axis=-1,
+            ),
+        ],
+        axis=-2,
+    )
+    q = np.take_along_axis(candidates, largest[..., None, None], axis=-2)[..., 0, :]
+    q = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.asarray(np.where(q[..., :1] < 0.0, -q, q))
+
+
+def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
+    """A row whose rotation was stored in one mode, with the same rotation in the channel of another mode."""
+    old = row[FIELDS[rotation_field(old_mode)]].tolist()
+    if old_mode == "QUATERNION":
+        matrix = Quaternion(old).normalized().to_matrix()
+    elif old_mode == "AXIS_ANGLE":
+        matrix = Quaternion(old[1:], old[0]).to_matrix()
+    else:
+        matrix = Euler(old, old_mode).to_matrix()
+    rotation = np.array(matrix, dtype=np.float64)[None, None]
+    return with_rotation(row[None, None], rotation, [new_mode])[0, 0]

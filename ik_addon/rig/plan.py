@@ -1,0 +1,133 @@
+"""What is to be solved on an armature and in which order; built once, kept until the rig or a setting changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..settings import chain_of
+from ..solve import OutOfReach, Solver
+from ..solve.problem import Bools, Floats, Ints
+from . import chain as chains
+from .chain import ChainError
+from .skeleton import Skeleton
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """One chain that can be solved."""
+
+    tip: str
+    """Name of the tip bone."""
+    bones: tuple[int, ...]
+    """Indices in `pose.bones`, root first."""
+    solver: Solver
+    out_of_reach: OutOfReach
+    iterations: int
+    inherits: Bools
+    """(n,) see `Problem.inherits`."""
+    stretch_weights: Floats
+    """(n,) the bones' IK stretch."""
+    remarks: tuple[str, ...]
+    """Sentences about settings that cannot be followed."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The chains of one armature, those that move a parent before those that hang on it."""
+
+    skeleton: Skeleton
+    chains: tuple[ChainPlan, ...]
+    faults: dict[str, str]
+    """Tip bone of each chain that cannot be solved: why, and what to do."""
+    live: Ints
+    """(k,) indices of all bones that the chains pose, ascending."""
+    rows: dict[int, int]
+    """Position of each bone in `live`."""
+    modes: tuple[str, ...]
+    """Rotation mode of each live bone."""
+    sampled: Ints
+    """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
+    inputs: frozenset[int]
+    """`session_uid` of everything whose change asks for a new solve."""
+
+    @classmethod
+    def of(
+        cls, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None
+    ) -> Plan:
+        """Plan the enabled chains of an armature object.
+
+        Args:
+            ob: the armature object, the original one.
+            view_layer: where targets must be present.
+            only: tip bones to plan, enabled or not; None: all enabled chains.
+        """
+        skeleton = Skeleton.of(ob)
+        index = {name: i for i, name in enumerate(skeleton.names)}
+        planned: list[ChainPlan] = []
+        faults: dict[str, str] = {}
+        owner: dict[int, str] = {}
+        inputs = {ob.session_uid, ob.data.session_uid}
+        wanted = [tip for tip in chains.tips(ob) if (chain_of(tip).enabled if only is None else tip.name in only)]
+        # A chain whose root lies deeper can hang on a chain whose root lies higher, never the other way round.
+        wanted.sort(key=lambda tip: len(chains.chain_bones(tip)[0].parent_recursive))
+        for tip in wanted:
+            settings = chain_of(tip)
+            inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
+            bones = chains.chain_bones(tip)
+            try:
+                remarks = chains.check(ob, tip, view_layer)
+                shared = next((bone.name for bone in bones if index[bone.name] in owner), None)
+                if shared is not None:
+                    raise ChainError(
+                        f"Bone '{shared}' already belongs to the chain on '{owner[index[shared]]}'; "
+                        "shorten one of the two chains"
+                    )
+            except ChainError as error:
+                faults[tip.name] = str(error)
+                continue
+            owner.update((index[bone.name], tip.name) for bone in bones)
+            planned.append(
+                ChainPlan(
+                    tip=tip.name,
+                    bones=tuple(index[bone.name] for bone in bones),
+                    solver=Solver(settings.solver),
+                    out_of_reach=_policy(settings.out_of_reach, bones[0]),
+                    iterations=settings.iterations,
+                    inherits=np.array([bone.bone.use_inherit_rotation for bone in bones], dtype=bool),
+                    stretch_weights=np.array([bone.ik_stretch for bone in bones], dtype=np.float64),
+                    remarks=tuple(remarks),
+                )
+            )
+        live = np.array(sorted(owner), dtype=np.int64)
+        return cls(
+            skeleton=skeleton,
+            chains=tuple(planned),
+            faults=faults,
+            live=live,
+            rows={int(bone): row for row, bone in enumerate(live)},
+            modes=tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live),
+            sampled=_sampled(skeleton, planned, owner),
+            inputs=frozenset(inputs),
+        )
+
+
+def _policy(name: str, root: bpy.types.PoseBone) -> OutOfReach:
+    pushed = name == OutOfReach.PUSH_ROOT.value
+    return OutOfReach.EXTEND if pushed and root.parent and root.bone.use_connect else OutOfReach(name)
+
+
+def _sampled(skeleton: Skeleton, planned: list[ChainPlan], live: Collection[int]) -> Ints:
+    sampled: set[int] = set()
+    for chain in planned:
+        above = skeleton.ancestors(chain.bones[0])
+        first_live = next((i for i, bone in enumerate(above) if bone in live), None)
+        if first_live is None:
+            sampled.update(above[:1])
+        elif first_live:
+            # The bones in between follow the live one as they stand to it now, so that one is needed as well.
+            sampled.update(above[: first_live + 1])
+    return np.array(sorted(sampled), dtype=np.int64)

@@ -1,0 +1,136 @@
+"""From an evaluated armature and its targets to arrays: everything that the solve of a frame depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..settings import chain_of
+from ..solve.problem import Floats
+from . import channels
+from .channels import Row
+from .plan import ChainPlan, Plan
+from .skeleton import matrix_array
+
+
+@dataclass(frozen=True)
+class GoalSample:
+    """What one chain follows on F frames."""
+
+    target: Floats
+    """(F, 3) in the armature's object space; not finite where there is none."""
+    pole: Floats | None
+    """(F, 3) in the armature's object space."""
+    pole_angle: Floats
+    """(F,) radians."""
+    softness: Floats
+    """(F,) fraction of chain length, as the two below."""
+    push_limit: Floats
+    tolerance: Floats
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The FK pose of the live bones of one armature and the goals of its chains, on F frames."""
+
+    channels: Row
+    """(F, k, 17) FK channels of `Plan.live`."""
+    basis: Floats
+    """(F, k, 4, 4) basis matrices that these channels make."""
+    poses: Floats
+    """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
+    goals: tuple[GoalSample, ...]
+    """One for each of `Plan.chains`."""
+
+
+def sample(
+    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: tuple[Row, Floats] | None = None
+) -> Sample:
+    """Read one frame (F = 1) from the evaluated copies of the armature and its targets.
+
+    Args:
+        ob: the armature object, the original one.
+        plan: its plan.
+        depsgraph: evaluated at the frame.
+        fk: channels (k, 17) and basis (k, 4, 4) of the live bones, where the evaluated ones are not the FK pose.
+    """
+    evaluated = ob.evaluated_get(depsgraph)
+    if fk is None:
+        fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
+    world = matrix_array(evaluated.matrix_world)
+    usable = np.isfinite(world).all() and abs(np.linalg.det(world[:3, :3])) > 1e-30
+    to_object = np.linalg.inv(world) if usable else np.full((4, 4), np.nan)
+    return Sample(
+        channels=fk[0][None],
+        basis=fk[1][None],
+        poses=channels.read_pose(evaluated, plan.sampled)[None],
+        goals=tuple(_goal(ob, evaluated, chain, depsgraph, to_object) for chain in plan.chains),
+    )
+
+
+def stack(samples: Sequence[Sample]) -> Sample:
+    """Frames that were sampled one by one, as one batch."""
+    first = samples[0]
+    return Sample(
+        channels=np.concatenate([s.channels for s in samples]),
+        basis=np.concatenate([s.basis for s in samples]),
+        poses=np.concatenate([s.poses for s in samples]),
+        goals=tuple(
+            GoalSample(
+                target=np.concatenate([s.goals[c].target for s in samples]),
+                pole=_joined([s.goals[c].pole for s in samples]),
+                pole_angle=np.concatenate([s.goals[c].pole_angle for s in samples]),
+                softness=np.concatenate([s.goals[c].softness for s in samples]),
+                push_limit=np.concatenate([s.goals[c].push_limit for s in samples]),
+                tolerance=np.concatenate([s.goals[c].tolerance for s in samples]),
+            )
+            for c in range(len(first.goals))
+        ),
+    )
+
+
+def _joined(poles: list[Floats | None]) -> Floats | None:
+    present = [pole for pole in poles if pole is not None]
+    return np.concatenate(present) if present else None
+
+
+def _goal(
+    ob: bpy.types.Object,
+    evaluated: bpy.types.Object,
+    chain: ChainPlan,
+    depsgraph: bpy.types.Depsgraph,
+    to_object: Floats,
+) -> GoalSample:
+    # Pointers from the original, numbers from the evaluated copy: those may be animated.
+    pointers = chain_of(ob.pose.bones[chain.tip])
+    numbers = chain_of(evaluated.pose.bones[chain.tip])
+    target = _position(pointers.target, pointers.target_bone, depsgraph)
+    pole = None if pointers.pole is None else _position(pointers.pole, pointers.pole_bone, depsgraph)
+    return GoalSample(
+        target=_transformed(to_object, target),
+        pole=None if pole is None else _transformed(to_object, pole),
+        pole_angle=np.array([numbers.pole_angle], dtype=np.float64),
+        softness=np.array([numbers.softness], dtype=np.float64),
+        push_limit=np.array([numbers.push_limit], dtype=np.float64),
+        tolerance=np.array([numbers.tolerance], dtype=np.float64),
+    )
+
+
+def _position(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """World position (3,) of an object, or of the head of one of its bones."""
+    if goal is None:
+        return np.full(3, np.nan)
+    evaluated = goal.evaluated_get(depsgraph)
+    world = matrix_array(evaluated.matrix_world)
+    pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
+    if pose_bone is None:
+        return np.asarray(world[:3, 3])
+    return _transformed(world, np.array(pose_bone.head, dtype=np.float64))[0]
+
+
+def _transformed(matrix: Floats, point: Floats) -> Floats:
+    with np.errstate(all="ignore"):  # a target that is not finite is told later, by the solver's status
+        return np.asarray(matrix[:3, :3] @ point + matrix[:3, 3])[None]

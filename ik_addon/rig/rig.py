@@ -1,0 +1,140 @@
+"""An armature object as the add-on drives it: base and FK pose, what was written, and the steps of a solve.
+
+The steps, in this order: `absorb_edits` (what the user moved by hand becomes the base), `restore_base` (before
+Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import bpy
+import numpy as np
+
+from ..solve.problem import Floats
+from . import base, channels
+from .channels import Row
+from .plan import Plan
+from .pose import Posed, pose
+from .read import Sample, sample
+
+
+def is_animated(ob: bpy.types.Object) -> bool:
+    """Whether anything but the user may change an object's pose from frame to frame."""
+    data = ob.animation_data
+    return data is not None and bool(data.action or data.nla_tracks or data.drivers)
+
+
+class Rig:
+    """What is known of one armature object between two solves. It holds no reference to Blender's data."""
+
+    def __init__(
+        self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None
+    ) -> None:
+        """Plan the chains and load (or store, where new) the base of their bones.
+
+        Args:
+            ob: the armature object.
+            view_layer: where targets must be present.
+            only: tip bones of the chains to plan; None: all enabled ones.
+        """
+        self.plan = Plan.of(ob, view_layer, only)
+        present = channels.read(ob, self.plan.live)
+        self.base, new = base.load(ob, self.plan.live, present)
+        self.written: Row = base.take_written(ob, self.plan.live, present)
+        """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
+        self.fk: tuple[Row, Floats] | None = None
+        """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
+        self._before_edit: dict[tuple[int, bytes], tuple[Row, Row, Floats]] = {}
+        self._never_solved = set(new)
+        if len(new) == len(self.plan.live):
+            self.fk = present, channels.read_basis(ob, self.plan.live)
+
+    def planned_anew(self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
+        """The rig after its bones or settings changed; bones that stay keep what is known of them.
+
+        The base of bones that no longer belong to a chain is restored.
+        """
+        after = Rig(ob, view_layer)
+        base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
+        row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
+        kept = [
+            (new, row_of[name])
+            for bone, new in after.plan.rows.items()
+            if (name := after.plan.skeleton.names[bone]) in row_of
+            and self.plan.modes[row_of[name]] == after.plan.modes[new]
+        ]
+        if kept:
+            new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
+            after.written[new_rows] = self.written[old_rows]
+        if self.fk is not None and after.fk is None:
+            known = set(new_rows if kept else []) | after._never_solved
+            if len(known) == len(after.plan.live):
+                rows, matrices = channels.read(ob, after.plan.live), channels.read_basis(ob, after.plan.live)
+                rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
+                after.fk = rows, matrices
+        return after
+
+    def absorb_edits(self, ob: bpy.types.Object) -> None:
+        """Take bones that were moved by hand (or animated) since the last write as their new base and FK pose."""
+        live = self.plan.live
+        present = channels.read(ob, live)
+        moved = np.flatnonzero((present != self.written).any(axis=1))
+        if not len(moved):
+            return
+        matrices = channels.read_basis(ob, live)
+        fk = (self.base, matrices) if self.fk is None else self.fk
+        rows, fk_rows, fk_basis = self.base.copy(), fk[0].copy(), fk[1].copy()
+        for k in moved.tolist():
+            # A gesture that is cancelled puts back what was written before it: the base of that time comes back, too.
+            before = self._before_edit.get((k, present[k].tobytes()))
+            self._before_edit[k, self.written[k].tobytes()] = self.base[k], fk[0][k], fk[1][k]
+            rows[k], fk_rows[k], fk_basis[k] = before or (present[k], present[k], matrices[k])
+            base.store(ob, int(live[k]), rows[k])
+        self.base, self.written = rows, present
+        if self.fk is not None:
+            self.fk = fk_rows, fk_basis
+
+    def restore_base(self, ob: bpy.types.Object) -> None:
+        """Put the base into the channels, so that what is not animated is evaluated from there."""
+        channels.write(ob, self.plan.live, self.base)
+        self.written = self.base.copy()
+
+    def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
+        """Sample a frame that was evaluated from the base."""
+        self._before_edit.clear()
+        frame = sample(ob, self.plan, depsgraph)
+        self.fk = frame.channels[0], frame.basis[0]
+        return frame
+
+    def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
+        """Sample the present frame again, on which the channels hold a solution by now."""
+        if self.fk is None:
+            self.fk = self._recovered_fk(ob, depsgraph)
+        return sample(ob, self.plan, depsgraph, self.fk)
+
+    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Row, Floats]:
+        """The FK pose of the present frame after loading a file or undo, when only the base is known.
+
+        Animated channels are evaluated once more, which calls the handlers of `depsgraph_update_post` in turn.
+        """
+        everything = np.arange(len(ob.pose.bones))
+        present = channels.read(ob, everything)
+        self.restore_base(ob)
+        if is_animated(ob):
+            ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+            depsgraph.view_layer.update()
+        fk = channels.read(ob, self.plan.live), channels.read_basis(ob, self.plan.live)
+        # What the user changed on other bones and did not key yet must survive that.
+        channels.write(ob, everything, present)
+        self.written = present[self.plan.live]
+        return fk
+
+    def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
+        """Solve all chains."""
+        return pose(ob, self.plan, frame)
+
+    def write(self, ob: bpy.types.Object, posed: Posed) -> None:
+        """Write a solved frame into the channels of the original object."""
+        channels.write(ob, self.plan.live, posed.channels[0])
+        self.written = posed.channels[0].copy()

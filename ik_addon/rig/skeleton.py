@@ -1,0 +1,122 @@
+"""Rest data of an armature and its forward kinematics, for many frames at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..solve.problem import Bools, Floats, Ints
+
+
+def matrix_array(matrix: Matrix) -> Floats:
+    """A mathutils matrix as a (4, 4) array."""
+    return np.array(matrix, dtype=np.float64)
+
+
+def inverse(matrices: Floats) -> Floats:
+    """Inverse of affine matrices (..., 4, 4); not a number where one is singular or not finite."""
+    with np.errstate(all="ignore"):
+        usable = np.abs(np.linalg.det(matrices)) > 1e-30
+    safe = np.where(usable[..., None, None], matrices, np.eye(4))
+    return np.asarray(np.where(usable[..., None, None], np.linalg.inv(safe), np.nan))
+
+
+def orthonormal(linear: Floats) -> Floats:
+    """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is."""
+    with np.errstate(all="ignore"):
+        y = linear[..., 1] / np.linalg.norm(linear[..., 1], axis=-1, keepdims=True)
+        x = linear[..., 0] - (linear[..., 0] * y).sum(axis=-1, keepdims=True) * y
+        x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+        z = np.cross(x, y) * np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[..., None]
+    return np.stack([x, y, z], axis=-1)
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """The bones of an armature in the order of `pose.bones`, at rest. Lengths in the armature's unit."""
+
+    names: tuple[str, ...]
+    parents: Ints
+    """(m,) index of each bone's parent, -1 where there is none."""
+    depths: Ints
+    """(m,) number of ancestors."""
+    rest: Floats
+    """(m, 4, 4) rest matrices in armature space."""
+    offsets: Floats
+    """(m, 4, 4) rest matrices in the parent's rest space."""
+    lengths: Floats
+    """(m,) rest length."""
+    inherits_rotation: Bools
+    """(m,) `use_inherit_rotation`."""
+    inherits_scale: Bools
+    """(m,) the parent's uniform scale reaches the bone."""
+    plain: Bools
+    """(m,) the pose matrix is parent @ offset @ basis, without any of the special inheritance flags."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object) -> Skeleton:
+        """Read the rest data of an armature object."""
+        bones = [pose_bone.bone for pose_bone in ob.pose.bones]
+        index = {bone.name: i for i, bone in enumerate(bones)}
+        parents = np.array([index[b.parent.name] if b.parent else -1 for b in bones], dtype=np.int64)
+        depths = np.array([len(b.parent_recursive) for b in bones], dtype=np.int64)
+        rest = np.array([b.matrix_local for b in bones], dtype=np.float64).reshape(-1, 4, 4)
+        offsets = rest.copy()
+        child = parents >= 0
+        offsets[child] = inverse(rest[parents[child]]) @ rest[child]
+        return cls(
+            names=tuple(b.name for b in bones),
+            parents=parents,
+            depths=depths,
+            rest=rest,
+            offsets=offsets,
+            lengths=np.array([b.length for b in bones], dtype=np.float64),
+            inherits_rotation=np.array([b.use_inherit_rotation for b in bones], dtype=bool),
+            inherits_scale=np.array([b.inherit_scale not in {"NONE", "NONE_LEGACY"} for b in bones], dtype=bool),
+            plain=np.array(
+                [b.use_inherit_rotation and b.inherit_scale == "FULL" and b.use_local_location for b in bones],
+                dtype=bool,
+            ),
+        )
+
+    def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
+        """Pose matrices (F, 4, 4) in armature space of a bone, from its basis and its parent's pose matrices."""
+        if self.plain[bone]:
+            local = self.offsets[bone] @ basis
+            return local if parent is None else parent @ local
+        return self._convert(ob, bone, basis, parent, invert=False)
+
+    def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
+        """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`."""
+        if self.plain[bone]:
+            base = self.offsets[bone] if parent is None else parent @ self.offsets[bone]
+            return inverse(base) @ pose
+        return self._convert(ob, bone, pose, parent, invert=True)
+
+    def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
+        # Blender's own conversion knows every inheritance flag, one matrix at a time.
+        rna_bone = ob.data.bones[self.names[bone]]
+        rest = rna_bone.matrix_local
+        if parent is None:
+            return np.array([rna_bone.convert_local_to_pose(Matrix(x), rest, invert=invert) for x in m])
+        parent_rest = rna_bone.parent.matrix_local
+        return np.array(
+            [
+                rna_bone.convert_local_to_pose(
+                    Matrix(x), rest, parent_matrix=Matrix(p), parent_matrix_local=parent_rest, invert=invert
+                )
+                for x, p in zip(m, np.broadcast_to(parent, m.shape), strict=True)
+            ]
+        )
+
+    def ancestors(self, bone: int) -> list[int]:
+        """Indices of a bone's ancestors, nearest first."""
+        found = []
+        parent = int(self.parents[bone])
+        while parent >= 0:
+            found.append(parent)
+            parent = int(self.parents[parent])
+        return found

@@ -1,0 +1,202 @@
+"""What a user sets: a chain on its tip bone (`pose_bone.ik_addon`), live per armature (`object.ik_addon`)."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+
+SOLVERS = (
+    ("AUTO", "Automatic", "Two-bone for chains of two bones, FABRIK for all others"),
+    ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
+    ("FABRIK", "FABRIK", "Iterative solution for chains of any length"),
+)
+OUT_OF_REACH = (
+    ("EXTEND", "Extend", "The chain points straight at a target that it cannot reach"),
+    ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
+    ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
+)
+
+
+def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """A setting that decides which bones are solved, or what they follow, has changed."""
+    from . import live  # here and not above: live needs the settings
+
+    live.settings_changed(group.id_data)
+
+
+def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Live was switched on or off."""
+    from . import live
+
+    live.live_switched(group.id_data)
+
+
+class IKAddonBase(bpy.types.PropertyGroup):
+    """The FK base of a bone: what its channels held before the first solution was written into them."""
+
+    stored: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    rotation_mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    channels: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
+    """location 3, quaternion 4, Euler 3, axis-angle 4, scale 3."""
+    noted: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """`written` holds; Live, which would have to note it on every frame, keeps it in memory instead."""
+    written: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
+    """The channels as Solve IK left them: where they differ by now, the bone was moved by hand since."""
+
+
+class IKAddonChain(bpy.types.PropertyGroup):
+    """An IK chain, stored on its tip bone."""
+
+    is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
+    enabled: BoolProperty(
+        name="Enabled",
+        description="Solve this chain; when off, its bones go back to their FK pose",
+        default=True,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    solver: EnumProperty(
+        name="Solver", items=SOLVERS, default="AUTO", options=set(), override=OVERRIDABLE, update=_changed
+    )
+    chain_length: IntProperty(
+        name="Chain Length",
+        description="How many bones the chain has, counted from the tip up; 0: up to the armature's root",
+        default=0,
+        min=0,
+        soft_max=64,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    target: PointerProperty(
+        name="Target",
+        description="The object that the tip of the chain follows",
+        type=bpy.types.Object,
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    target_bone: StringProperty(
+        name="Target Bone",
+        description="The bone of the target armature whose head the tip follows",
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole: PointerProperty(
+        name="Pole",
+        description="The object towards which the chain bends",
+        type=bpy.types.Object,
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole_bone: StringProperty(
+        name="Pole Bone",
+        description="The bone of the pole armature towards whose head the chain bends",
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole_angle: FloatProperty(
+        name="Pole Angle",
+        description="Turns the bend about the line from the root to the target",
+        subtype="ANGLE",
+        soft_min=-math.pi,
+        soft_max=math.pi,
+        override=OVERRIDABLE,
+    )
+    iterations: IntProperty(
+        name="Iterations",
+        description="Most passes of the FABRIK solver per frame; it stops as soon as the tolerance is reached",
+        default=100,
+        min=1,
+        soft_max=500,
+        options=set(),
+        override=OVERRIDABLE,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance",
+        description="The error that counts as reached, as a fraction of the chain's length",
+        default=1e-5,
+        min=1e-9,
+        soft_max=0.01,
+        max=1.0,
+        precision=6,
+        step=0.001,
+        override=OVERRIDABLE,
+    )
+    out_of_reach: EnumProperty(
+        name="Out of Reach",
+        description="What the chain does when the target is too far away or too near",
+        items=OUT_OF_REACH,
+        default="EXTEND",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    softness: FloatProperty(
+        name="Softness",
+        description="The last part of the reach over which the chain eases into extension, so that a knee does not snap",
+        subtype="FACTOR",
+        default=0.0,
+        min=0.0,
+        max=1.0,
+        soft_max=0.3,
+        override=OVERRIDABLE,
+    )
+    push_limit: FloatProperty(
+        name="Push Limit",
+        description="How far the root may be pushed, as a fraction of the chain's length",
+        default=0.25,
+        min=0.0,
+        soft_max=1.0,
+        override=OVERRIDABLE,
+    )
+    base: PointerProperty(type=IKAddonBase, override=OVERRIDABLE)
+
+
+class IKAddonObject(bpy.types.PropertyGroup):
+    """Settings of an armature object."""
+
+    live: BoolProperty(
+        name="Live",
+        description="Solve on every frame and whenever a target moves; when off, the bones go back to their FK pose",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_live_changed,
+    )
+
+
+CLASSES = (IKAddonBase, IKAddonChain, IKAddonObject)
+
+
+def register() -> None:
+    """Put the settings on pose bones and objects; the classes are registered before."""
+    bpy.types.PoseBone.ik_addon = PointerProperty(type=IKAddonChain, override=OVERRIDABLE)
+    bpy.types.Object.ik_addon = PointerProperty(type=IKAddonObject, override=OVERRIDABLE)
+
+
+def unregister() -> None:
+    """Take the settings off again; what files hold stays in them."""
+    del bpy.types.Object.ik_addon
+    del bpy.types.PoseBone.ik_addon
+
+
+def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
+    """The chain settings of a pose bone (each bone has them; `is_chain` says whether it is a tip)."""
+    return bone.ik_addon
+
+
+def object_of(ob: bpy.types.Object) -> IKAddonObject:
+    """The add-on's settings of an object."""
+    return ob.ik_addon
