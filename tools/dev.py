@@ -1,11 +1,12 @@
 """The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
-  test     run the tests on every supported Blender; ARGUMENTS go to pytest
-  lint     check style and types
-  build    build the extension's zip in build/
-  demo     install the extension into a fresh user folder and run tools/demo.py there
-  samples  build the sample files with the oldest supported Blender, so that every version opens them
+  test          run the tests on every supported Blender; ARGUMENTS go to pytest
+  lint          check style and types
+  build         build the extension's zip in build/
+  demo          install the extension into a fresh user folder and run tools/demo.py there
+  samples       build the sample files with the oldest supported Blender, so that every version opens them
+  environments  only make the virtual environments that the tasks above make when they need them
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ def build() -> int:
     return 0
 
 
+def environments() -> int:
+    """Make every virtual environment."""
+    for environment in (LINT, *(blender.environment for blender in BLENDERS)):
+        ensure(environment)
+    return 0
+
+
 def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> int:
     """Run `script` in `blender` with a fresh user folder into which the extension is installed.
 
@@ -81,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=("test", "lint", "build", "demo", "samples"))
+    parser.add_argument("task", choices=("test", "lint", "build", "demo", "samples", "environments"))
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
     try:
@@ -93,6 +101,8 @@ def main(arguments: Sequence[str]) -> int:
             return build()
         if chosen.task == "demo":
             return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
+        if chosen.task == "environments":
+            return environments()
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
     except ToolError as error:
         print(error, file=sys.stderr)

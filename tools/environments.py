@@ -76,7 +76,7 @@ def ensure(environment: Environment) -> Path:
         print(f"Setting up {folder.relative_to(ROOT)}: {', '.join(environment.requirements)}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         _run([base, "-m", "venv", folder], f"make a virtual environment in {folder}")
-        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        pip = ("-m", "pip", "install", "-qq", "--disable-pip-version-check")
         _run(
             [interpreter, *pip, *environment.requirements],
             f"install {environment.name}; check the network and the disk's space",
