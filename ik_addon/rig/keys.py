@@ -75,7 +75,8 @@ def write_channels(
     Returns a function that puts everything back as it was. If anything is raised, that has been done already.
     """
     check(ob, channels, new_action=new_action)
-    baked = [_baked_keys(frames, channel.values) for channel in channels]
+    shared = _keys_at(frames)
+    baked = [_with_values(shared, channel.values) for channel in channels]
     with ExitStack() as undo:
         action = ob.animation_data.action if ob.animation_data else None
         if new_action and action is not None:
@@ -175,14 +176,13 @@ def _enum(field: str, name: str) -> int:
     return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
 
-def _baked_keys(frames: Floats, values: Floats) -> Keys:
-    """Keys at frames (F,) with these values (F,): straight where every frame has one, smooth otherwise."""
-    if not np.isfinite(values).all() or not (np.diff(frames) > SAME_FRAME).all():
-        raise ValueError("Keys need finite values and ascending frames")
+def _keys_at(frames: Floats) -> Keys:
+    """Keys at frames (F,) with the value 0: straight where every frame has one, smooth otherwise."""
+    if not (np.diff(frames) > SAME_FRAME).all():
+        raise ValueError("The frames to key must ascend")
     count = len(frames)
     keys: Keys = {name: np.zeros((count, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
-    keys["co"][:] = np.stack([frames, values], axis=1)
-    keys["handle_left"][:] = keys["handle_right"][:] = keys["co"]
+    keys["co"][:, 0] = frames
     every_frame = count > 1 and np.diff(frames).max() <= 1.0
     keys["interpolation"][:] = _enum("interpolation", "LINEAR" if every_frame else "BEZIER")
     keys["handle_left_type"][:] = keys["handle_right_type"][:] = _enum("handle_left_type", "AUTO_CLAMPED")
@@ -190,21 +190,31 @@ def _baked_keys(frames: Floats, values: Floats) -> Keys:
     return keys
 
 
+def _with_values(keys: Keys, values: Floats) -> Keys:
+    """The same keys with values (F,)."""
+    points = keys["co"].copy()
+    points[:, 1] = values
+    if not np.isfinite(points).all():
+        raise ValueError("The values to key must be finite")
+    return {**keys, "co": points, "handle_left": points, "handle_right": points}
+
+
 def _replace_keys(curve: bpy.types.FCurve, baked: Keys) -> None:
     """Put baked keys in place of those in their range, and leave all others as they are."""
     old = read_keys(curve)
     old_frames, first, last = old["co"][:, 0], baked["co"][0, 0], baked["co"][-1, 0]
     outside: Bools = (old_frames < first - SAME_FRAME) | (old_frames > last + SAME_FRAME)
-    baked = {name: values.copy() for name, values in baked.items()}
+    if not outside.any():
+        write_keys(curve, baked)
+        curve.keyframe_points.handles_recalc()
+        return
     if (old_frames[outside] > last).any():
-        _leave_like(old, baked, last)
+        baked = _leaving_like(old, baked, last)
     merged = {name: np.concatenate([old[name][outside], baked[name]]) for name in FIELDS}
     order = np.argsort(merged["co"][:, 0], kind="stable")
     merged = {name: values[order] for name, values in merged.items()}
     write_keys(curve, merged)
     curve.keyframe_points.handles_recalc()
-    if not outside.any():
-        return
     # Automatic handles of the keys next to the range would follow the new keys and bend the curve outside of it.
     kept = order < outside.sum()
     for name, handles in read_keys(curve, ("handle_left", "handle_right")).items():
@@ -212,13 +222,16 @@ def _replace_keys(curve: bpy.types.FCurve, baked: Keys) -> None:
         curve.keyframe_points.foreach_set(name, handles.ravel())
 
 
-def _leave_like(old: Keys, baked: Keys, last: float) -> None:
-    """Let the last baked key lead out of the range the way the old curve did: held, straight, eased."""
+def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
+    """Baked keys of which the last leads out of the range the way the old curve did: held, straight, eased."""
     before = np.flatnonzero(old["co"][:, 0] <= last + SAME_FRAME)
-    if len(before):
-        leaving = before[np.argmax(old["co"][before, 0])]
-        for name in LEAVING:
-            baked[name][-1] = old[name][leaving]
+    if not len(before):
+        return baked
+    leaving = before[np.argmax(old["co"][before, 0])]
+    ends = {name: baked[name].copy() for name in LEAVING}
+    for name, values in ends.items():
+        values[-1] = old[name][leaving]
+    return {**baked, **ends}
 
 
 def _new_curve(ob: bpy.types.Object, owner: compat.CurveOwner, channel: Channel, undo: ExitStack) -> bpy.types.FCurve:
