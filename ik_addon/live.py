@@ -139,8 +139,8 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    rig = _rig(ob, depsgraph.view_layer)
+def _before_frame(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
+    rig = _rig(ob, view_layer)
     rig.absorb_edits(ob)
     rig.restore_base(ob)
 
@@ -193,8 +193,10 @@ def _for_live_armatures(
 
 
 @persistent
-def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _for_live_armatures(scene, lambda ob: _before_frame(ob, depsgraph))
+def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
+    # Before the first evaluation of a view layer there is no depsgraph yet.
+    view_layer = scene.view_layers[0] if depsgraph is None else depsgraph.view_layer
+    _for_live_armatures(scene, lambda ob: _before_frame(ob, view_layer))
 
 
 @persistent

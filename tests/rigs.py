@@ -1,0 +1,147 @@
+"""Armatures, targets and measures for tests that need Blender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+from mathutils import Vector
+from numpy.typing import NDArray
+
+Point = Sequence[float]
+
+
+def armature(name: str = "Rig") -> bpy.types.Object:
+    """An armature object without bones, active in the scene."""
+    ob = bpy.data.objects.new(name, bpy.data.armatures.new(name))
+    bpy.context.scene.collection.objects.link(ob)
+    bpy.context.view_layer.objects.active = ob
+    return ob
+
+
+def add_bones(
+    ob: bpy.types.Object,
+    points: Sequence[Point],
+    names: Sequence[str],
+    parent: str | None = None,
+    connect: bool = True,
+) -> None:
+    """Add bones along points (one more than names), each the child of the one before."""
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    above = bones[parent] if parent else None
+    for i, name in enumerate(names):
+        bone = bones.new(name)
+        bone.head, bone.tail = points[i], points[i + 1]
+        bone.parent = above
+        bone.use_connect = connect and above is not None and (bone.head - above.tail).length < 1e-6
+        above = bone
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def straight(count: int, length: float = 1.0) -> list[Point]:
+    """Points of a chain straight up."""
+    return [(0.0, 0.0, length * i) for i in range(count + 1)]
+
+
+def bent(count: int, length: float = 1.0, angle: float = 0.3) -> list[Point]:
+    """Points of a chain that bends by `angle` at each joint, in the YZ plane."""
+    points = [Vector((0.0, 0.0, 0.0))]
+    for i in range(count):
+        points.append(points[-1] + length * Vector((0.0, np.sin(angle * i), np.cos(angle * i))))
+    return [tuple(p) for p in points]
+
+
+def empty(name: str, location: Point = (0.0, 0.0, 0.0)) -> bpy.types.Object:
+    """An empty in the scene."""
+    ob = bpy.data.objects.new(name, None)
+    ob.location = location
+    bpy.context.scene.collection.objects.link(ob)
+    return ob
+
+
+def chain(
+    ob: bpy.types.Object, tip: str, target: bpy.types.Object | None, length: int = 0, **settings: object
+) -> bpy.types.PoseBone:
+    """Put a chain on a bone."""
+    bone = ob.pose.bones[tip]
+    bone.ik_addon.chain_length = length
+    bone.ik_addon.target = target
+    for name, value in settings.items():
+        setattr(bone.ik_addon, name, value)
+    bone.ik_addon.is_chain = True
+    return bone
+
+
+def arm(straight_rest: bool = False) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A two-bone arm with a chain on 'lower' and its target."""
+    ob = armature()
+    elbow = (0.0, 0.0 if straight_rest else -0.2, 1.0)
+    add_bones(ob, [(0, 0, 0), elbow, (0, 0, 2)], ["upper", "lower"])
+    target = empty("Target", (0.6, 0.5, 1.0))
+    chain(ob, "lower", target, 2)
+    return ob, target
+
+
+def evaluated(ob: bpy.types.Object) -> bpy.types.Object:
+    """The evaluated copy of an object, up to date."""
+    return ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
+
+
+def tail(ob: bpy.types.Object, bone: str) -> NDArray[np.float64]:
+    """World position of a bone's tail, as evaluated."""
+    done = evaluated(ob)
+    return np.array(done.matrix_world @ done.pose.bones[bone].tail)
+
+
+def head(ob: bpy.types.Object, bone: str) -> NDArray[np.float64]:
+    """World position of a bone's head, as evaluated."""
+    done = evaluated(ob)
+    return np.array(done.matrix_world @ done.pose.bones[bone].head)
+
+
+def position(ob: bpy.types.Object) -> NDArray[np.float64]:
+    """World position of an object, as evaluated."""
+    return np.array(evaluated(ob).matrix_world.translation)
+
+
+def pose(ob: bpy.types.Object) -> NDArray[np.float32]:
+    """All pose matrices of an armature, as evaluated: to be compared to the bit."""
+    bones = evaluated(ob).pose.bones
+    values = np.empty(16 * len(bones), dtype=np.float32)
+    bones.foreach_get("matrix", values)
+    return values
+
+
+def channels(ob: bpy.types.Object) -> NDArray[np.float32]:
+    """All transform channels of an armature's pose bones, not evaluated: to be compared to the bit."""
+    parts = []
+    for name, width in (
+        ("location", 3),
+        ("rotation_quaternion", 4),
+        ("rotation_euler", 3),
+        ("rotation_axis_angle", 4),
+        ("scale", 3),
+    ):
+        values = np.empty(width * len(ob.pose.bones), dtype=np.float32)
+        ob.pose.bones.foreach_get(name, values)
+        parts.append(values)
+    return np.concatenate(parts)
+
+
+def length(ob: bpy.types.Object, tip: str, count: int) -> float:
+    """Rest length of the chain of `count` bones that ends in `tip`, in object space, head to head."""
+    bones = [ob.data.bones[tip]]
+    while len(bones) < count:
+        bones.insert(0, bones[0].parent)
+    points = [b.head_local for b in bones] + [bones[-1].tail_local]
+    return sum((b - a).length for a, b in zip(points, points[1:], strict=False))
+
+
+def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
+    """Key a property of an object on several frames."""
+    for frame, value in values.items():
+        setattr(ob, path, value)
+        ob.keyframe_insert(path, frame=frame)
