@@ -1,22 +1,31 @@
-"""FABRIK for a batch of chains of any number of bones, with a Newton finish.
+"""FABRIK for a batch of chains of any number of bones, with an exact finish.
 
 Forward and backward reaching after A. Aristidou and J. Lasenby, "FABRIK: A fast, iterative solver for the Inverse
-Kinematics problem", Graphical Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. Near full extension its passes crawl,
-so after a few of them Newton's method on the bone directions takes over.
+Kinematics problem", Graphical Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. Near full extension, and near the
+inner reach, its passes crawl. But only one number has to come right: a chain whose tip is at the right distance from
+its root needs no more than to be turned to the target. So after a few passes Newton's method takes over, on that
+number.
 
-Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B).
+Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .problem import Floats, Ints
-from .rotations import about, dot, norm, reject, rotate, unit
+from .problem import Bools, Floats, Ints
+from .rotations import about, between, cross, dot, norm, reject, rotate, unit
 from .twist import Axes, joints_of, tip_of
+from .two_bone import triangle
 
-_PASSES = 4
-"""FABRIK passes before the Newton finish."""
+_PASSES = 2
+"""FABRIK passes before the finish."""
+_PATIENCE = 24
+"""Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
+_FLAT = 1e-9
+"""Where the bones of a chain leave its line by less than this (squared sine), no pass can bend it."""
+_KICK = 0.2
+"""Radians that a flat chain is bent by to begin with."""
 
 
 def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Floats) -> Floats:
@@ -28,14 +37,17 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
 
     Args:
         directions: (3, n, B) unit directions of the bones.
-        lengths: (n, B) their lengths, in chain lengths.
+        lengths: (n, B) their lengths.
         axes: the chains' axes.
-        distance: (B,) wanted distance from root to tip, in chain lengths.
+        distance: (B,) wanted distance from root to tip.
     """
     total = np.cumsum(lengths, axis=0)
-    chord = norm(tip_of(directions, lengths)) / total[-1]
+    tip = tip_of(directions, lengths)
+    chord = norm(tip) / total[-1]
     wanted = distance / total[-1]
     turn = np.maximum(_arc_of(wanted) - _arc_of(chord), 0.0)
+    flat = _give(directions, lengths, unit(tip)) < _FLAT
+    turn = np.where(flat & (np.abs(wanted - chord) > 1e-12), np.maximum(turn, _KICK), turn)
     along = (total - lengths / 2.0) / total[-1] - 0.5
     bent = rotate(about(axes.normal[:, None], turn * along), directions)
     slack = np.maximum(1.0 - wanted, 1e-12) / np.maximum(1.0 - chord, 1e-12)
@@ -49,94 +61,134 @@ def _arc_of(chord: Floats) -> Floats:
     return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * missing**3))
 
 
+def _give(directions: Floats, lengths: Floats, line: Floats) -> Floats:
+    """Return how far the tips (B,) give way along unit vectors (3, B) when every bone is pulled there alike."""
+    return np.asarray(np.cumsum(lengths * (1.0 - dot(directions, line[:, None]) ** 2), axis=0)[-1])
+
+
 def solve_directions(
-    start: Floats, lengths: Floats, target: Floats, tolerance: Floats, iterations: int, passes=_PASSES
+    start: Floats, lengths: Floats, axes: Axes, distance: Floats, tolerance: Floats, iterations: int
 ) -> tuple[Floats, Ints]:
-    """Return bone directions (3, n, B) whose chains end at their targets, and the passes (B,) they took.
+    """Return bone directions (3, n, B) whose chains end at `distance` along their line, and the passes (B,) it took.
 
     Args:
         start: (3, n, B) unit directions to start from.
-        lengths: (n, B) bone lengths, in chain lengths.
-        target: (3, B) seen from the root, within reach.
+        lengths: (n, B) bone lengths.
+        axes: where the chains are to lie; `line` points at the target.
+        distance: (B,) from root to target, within reach.
         tolerance: (B,) distance from tip to target that is near enough.
         iterations: cap on the passes.
     """
     solved = start.copy()
     used = np.zeros(start.shape[2], dtype=np.int64)
-    members = np.arange(start.shape[2])
-    now = start
-    error = target - tip_of(now, lengths)
-    gain = np.ones(len(members))
-    for k in range(iterations + 1):
-        open_ = norm(error) > tolerance
-        if not open_.all():
-            solved[:, :, members[~open_]] = now[:, :, ~open_]
-            members, now, error, gain = members[open_], now[:, :, open_], error[:, open_], gain[open_]
-            lengths, target, tolerance = lengths[:, open_], target[:, open_], tolerance[open_]
-        if not len(members) or k == iterations:
+    running = _Running(start, lengths, axes, distance, tolerance)
+    for done in range(iterations + 1):
+        ended = running.error() <= running.tolerance
+        if done == iterations:
+            ended[:] = True
+        if ended.any():
+            solved[:, :, running.members[ended]] = running.directions[:, :, ended]
+            used[running.members[ended]] = done
+            running.keep(~ended)
+        if not len(running.members):
             break
-        used[members] += 1
-        if k < passes:
-            now = _reach(now, lengths, target)
-            error = target - tip_of(now, lengths)
+        if done < _PASSES:
+            running.reach()
+        elif done < _PATIENCE:
+            running.stretch()
         else:
-            step = _newton_step(now, lengths, error)
-            tried = unit(now + gain * step)
-            left = target - tip_of(tried, lengths)
-            better = norm(left) < norm(error)
-            now = np.where(better, tried, now)
-            error = np.where(better, left, error)
-            gain = np.where(better, np.minimum(2.0 * gain, 1.0), gain / 2.0)
-    solved[:, :, members] = now
-    return solved, used
+            running.construct()
+    tip = unit(tip_of(solved, lengths))
+    turn = between(tip, axes.line, unit(reject(axes.normal, tip)))
+    return rotate(turn[:, None], solved), used
 
 
-def _reach(directions: Floats, lengths: Floats, target: Floats) -> Floats:
-    """Return the directions after one backward pass from the target and one forward pass from the root."""
-    joints = joints_of(directions, lengths)
-    end = target
-    for i in range(len(lengths) - 1, -1, -1):
-        # A joint that meets its neighbour shows no direction: step keeps the bone as it was.
-        end = end + lengths[i] * _towards(joints[:, i] - end, -directions[:, i])
-        joints[:, i] = end
-    turned = np.empty_like(directions)
-    joint = np.zeros_like(target)
-    for i in range(len(lengths)):
-        goal = joints[:, i + 1] if i + 1 < len(lengths) else target
-        turned[:, i] = _towards(goal - joint, directions[:, i])
-        joint = joint + lengths[i] * turned[:, i]
-    return turned
+class _Running:
+    """The members of a batch that are not there yet, with the passes that bring them nearer."""
+
+    def __init__(self, start: Floats, lengths: Floats, axes: Axes, distance: Floats, tolerance: Floats) -> None:
+        """Begin with all members."""
+        self.members = np.arange(len(distance))
+        self.directions = start
+        self.lengths = lengths
+        self.line, self.bend = axes.line, axes.bend
+        self.distance = distance
+        self.tolerance = tolerance
+        self.tip = tip_of(start, lengths)
+        self.step = np.ones_like(distance)
+
+    def error(self) -> Floats:
+        """Return how far the tips (B,) are from the sphere around the root on which the target lies."""
+        return np.asarray(np.abs(self.distance - norm(self.tip)))
+
+    def keep(self, chosen: Bools) -> None:
+        """Let the members go that are not chosen (B,)."""
+        for name, value in vars(self).items():
+            setattr(self, name, value[..., chosen])
+
+    def reach(self) -> None:
+        """Do one FABRIK pass: backward from the target, then forward from the root."""
+        lengths = self.lengths
+        joints = joints_of(self.directions, lengths)
+        target = self.line * self.distance
+        joint = target
+        for i in range(len(lengths) - 1, -1, -1):
+            joint = joint + lengths[i] * _towards(joints[:, i] - joint, -self.directions[:, i])
+            joints[:, i] = joint
+        joints[:, -1] = target
+        turned = np.empty_like(self.directions)
+        joint = np.zeros_like(target)
+        for i in range(len(lengths)):
+            turned[:, i] = _towards(joints[:, i + 1] - joint, self.directions[:, i])
+            joint = joint + lengths[i] * turned[:, i]
+        self.directions = turned
+        self.tip = joint
+
+    def stretch(self) -> None:
+        """Pull all bones alike along the line from root to tip: Newton's method on the distance between them.
+
+        A bone counts by its length, so that it moves as two halves of it would, and this is the least turning that
+        changes the distance. The tip also goes sideways, which matters near the root: the pull is the one that has the
+        straight motion of the tip meet the sphere of the target.
+        """
+        line = unit(self.tip)
+        give = reject(line[:, None], self.directions)
+        speed = tip_of(give, self.lengths)
+        along, square = dot(self.tip, speed), dot(speed, speed)
+        gap = self.distance**2 - dot(self.tip, self.tip)
+        pull = gap / np.maximum(along + np.sqrt(np.maximum(along**2 + square * gap, 0.0)), 1e-30)
+        tried = unit(self.directions + self.step * np.clip(pull, -1.0, 1.0) * give)
+        tip = tip_of(tried, self.lengths)
+        better = np.abs(self.distance - norm(tip)) < self.error()
+        self.step = np.where(better, np.minimum(2.0 * self.step, 1.0), self.step / 2.0)
+        self.directions = np.where(better, tried, self.directions)
+        self.tip = np.where(better, tip, self.tip)
+
+    def construct(self) -> None:
+        """Lay the chain out in its plane as at most three straight pieces, exactly.
+
+        The middle piece is the bone across the middle of the chain. With the line to the target they make a
+        quadrilateral; of all its diagonals the middle one is taken.
+        """
+        total = np.cumsum(self.lengths, axis=0)
+        middle = np.argmax(2.0 * total >= total[-1], axis=0)
+        members = np.arange(len(middle))
+        own = self.lengths[middle, members]
+        before, after = total[middle, members] - own, total[-1] - total[middle, members]
+        shortest = np.maximum(np.abs(own - after), np.abs(before - self.distance))
+        longest = np.minimum(own + after, before + self.distance)
+        diagonal = (shortest + longest) / 2.0
+        first, rest = triangle(before, diagonal, self.distance, self.line, self.bend)
+        second, third = triangle(own, after, diagonal, rest, cross(rest, cross(self.line, self.bend)))
+        bone = np.arange(len(self.lengths))[:, None]
+        pieces = np.where(bone < middle, first[:, None], np.where(bone == middle, second[:, None], third[:, None]))
+        self.directions = pieces
+        self.tip = tip_of(pieces, self.lengths)
 
 
 def _towards(offset: Floats, otherwise: Floats) -> Floats:
+    """Return unit vectors (3, B) along the offsets; joints that meet show no direction, there take the other one."""
     size = norm(offset)
     if size.min() > 1e-12:
-        return offset / size
+        return np.asarray(offset / size)
     return np.where(size > 1e-12, offset / np.maximum(size, 1e-12), otherwise)
-
-
-def _newton_step(directions: Floats, lengths: Floats, error: Floats) -> Floats:
-    """Return the change of directions (3, n, B) that cancels `error` (3, B) to first order with the least turning.
-
-    With the turning weighted by length (so that a bone counts as much as two halves of it) every bone is pulled by the
-    same vector: the solution of sum(l (1 - d d^T)) pull = error, 3 equations whatever the number of bones.
-    """
-    x, y, z = directions
-    lx, ly, lz = lengths * x, lengths * y, lengths * z
-    total = np.cumsum(lengths, axis=0)[-1]
-    products = np.stack([lx * x, ly * y, lz * z, lx * y, lx * z, ly * z])
-    xx, yy, zz, xy, xz, yz = np.cumsum(products, axis=1)[:, -1]
-    damping = 1e-14
-    a, b, c = total - xx + damping, total - yy + damping, total - zz + damping
-    d, e, f = -xy, -xz, -yz
-    # Cramer's rule on the symmetric matrix ((a, d, e), (d, b, f), (e, f, c)).
-    rows = np.stack(
-        [
-            np.stack([b * c - f * f, e * f - d * c, d * f - e * b]),
-            np.stack([e * f - d * c, a * c - e * e, d * e - a * f]),
-            np.stack([d * f - e * b, d * e - a * f, a * b - d * d]),
-        ]
-    )
-    determinant = a * rows[0, 0] + d * rows[0, 1] + e * rows[0, 2]
-    pull = np.stack([dot(rows[0], error), dot(rows[1], error), dot(rows[2], error)]) / np.maximum(determinant, 1e-30)
-    return reject((pull / np.maximum(norm(pull), 1.0))[:, None], directions)

@@ -257,9 +257,7 @@ def _fabrik(
 ) -> tuple[Floats, Floats, Ints]:
     """Return the solved directions (3, n, B), the roll (4, B) that was added to the base, and the passes (B,)."""
     start = first_guess(rotate(base[:, None], chains.directions), lengths, axes, reach.distance)
-    directions, passes = solve_directions(
-        start, lengths, axes.line * reach.distance, chains.tolerance, problem.iterations
-    )
+    directions, passes = solve_directions(start, lengths, axes, reach.distance, chains.tolerance, problem.iterations)
     roll = identity(len(passes))
     if chains.pole is not None:
         # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
