@@ -99,8 +99,7 @@ def _clean_scene_for_blender_tests(request: pytest.FixtureRequest) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the folders that Blender uses before any test imports bpy."""
     config.addinivalue_line("markers", "expects_traceback: Blender may print a traceback while this test runs.")
-    (ROOT / "build").mkdir(exist_ok=True)
-    config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="tests-", dir=ROOT / "build"))
+    config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="ik-addon-tests-"))
     blender.prepare(config.stash[SCRATCH])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,8 +14,10 @@ from pathlib import Path
 from tools.environments import ROOT, Blender, ensure
 from tools.processes import TIME_LIMIT, run
 
-REPORTS = ROOT / "build" / "reports"
+BUILD = ROOT / "build"
 AT_ONCE = 2
+NO_TESTS = 5
+"""The exit code of a pytest that had nothing to run."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Outcome:
 def test(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
     """Run pytest with `arguments` on each of `blenders` and return an exit code."""
     interpreters = {blender: ensure(blender.environment) for blender in blenders}
-    REPORTS.mkdir(parents=True, exist_ok=True)
+    BUILD.mkdir(exist_ok=True)
     total = Outcome()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         runs = {
@@ -56,24 +58,25 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
 def _test(blender: Blender, interpreter: Path, arguments: Sequence[str], *, live: bool) -> tuple[Outcome, str]:
     """Run pytest on one Blender; return how it went and what it printed, if it was not `live` on the terminal."""
     name = blender.environment.name
-    report, log = REPORTS / f"{name}-{os.getpid()}.xml", REPORTS / f"{name}-{os.getpid()}.log"
-    options = [f"--junitxml={report}", "-o", f"cache_dir={ROOT / 'build' / 'pytest' / name}"]
-    if not live and sys.stdout.isatty():
-        options.append("--color=yes")
-    command = [str(interpreter), "-m", "pytest", *options, *arguments]
-    try:
+    # Its own folder for all that it writes, so that nothing stays behind even where it crashes.
+    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=BUILD) as folder:
+        report, log = Path(folder, "report.xml"), Path(folder, "log.txt")
+        options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / name}"]
+        if not live and sys.stdout.isatty():
+            options.append("--color=yes")
+        command = [str(interpreter), "-m", "pytest", *options, *arguments]
+        variables = {"TMPDIR": folder}
         if live:
-            code = run(command)
+            code, text = run(command, variables), ""
         else:
             with log.open("w") as file:
-                code = run(command, stdout=file, stderr=subprocess.STDOUT)
-        text = "" if live else log.read_text(errors="replace")
+                code = run(command, variables, stdout=file, stderr=subprocess.STDOUT)
+            text = log.read_text(errors="replace")
         outcome = _read(report)
-    finally:
-        report.unlink(missing_ok=True)
-        log.unlink(missing_ok=True)
     if code is None:
         text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite has become too slow.\n"
+    elif code == NO_TESTS:
+        text += "\nNo test was chosen: check the arguments.\n"
     elif code and not outcome.failed:
         text += f"\nIt ended with exit code {code} though no test failed: see above, or it crashed.\n"
     if code != 0 and not outcome.failed:

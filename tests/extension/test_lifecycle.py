@@ -7,21 +7,19 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tools.environments import ROOT
 
-Steps = dict[str, list[str]]
-
 
 @dataclass(frozen=True)
 class Life:
     """What `lifecycle.py` saw."""
 
-    steps: Steps
+    steps: dict[str, list[str]] = field(repr=False)
     printed: str
 
     def added(self, step: str) -> list[str]:
