@@ -116,13 +116,12 @@ def solve_now(
         depsgraph: evaluated at the present frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
-    with paused():
-        live = object_of(ob).live
-        rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
-        rig.absorb_edits(ob)
-        _solve_again(ob, rig, depsgraph)
-        if not live:
-            base.note_written(ob, rig.plan.live, rig.written)
+    live = object_of(ob).live
+    rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
+    rig.absorb_edits(ob)
+    _solve_again(ob, rig, depsgraph)
+    if not live:
+        base.note_written(ob, rig.plan.live, rig.written)
     tips = [plan.tip for plan in rig.plan.chains] + list(rig.plan.faults)
     return [report for tip in tips if (report := reports.get(ob, tip)) is not None]
 
@@ -154,7 +153,8 @@ def _after_frame(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 def _solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> None:
-    frame = rig.read_known_fk(ob, depsgraph)
+    with paused():  # finding out the FK pose may update the depsgraph
+        frame = rig.read_known_fk(ob, depsgraph)
     posed = rig.solve(ob, frame)
     rig.write(ob, posed)
     reports.update(ob, rig.plan, frame, posed)
@@ -168,8 +168,7 @@ def _after_update(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated:
     if ob.session_uid in updated or ob.data.session_uid in updated:
         _state.stale.add(ob.session_uid)
         rig = _rig(ob, depsgraph.view_layer)
-    with paused():
-        _solve_again(ob, rig, depsgraph)
+    _solve_again(ob, rig, depsgraph)
 
 
 def _for_live_armatures(
@@ -232,10 +231,12 @@ def _forget_everything(_file: object, _unused: object = None) -> None:
 
 @persistent
 def _after_load(_file: object, _unused: object = None) -> None:
+    """Blender evaluates animated channels anew when it opens a file, and calls no other handler then."""
     clear()
-    for ob in bpy.data.objects:
-        if ob.type == "ARMATURE" and object_of(ob).live:
-            ob.update_tag()
+    scene = bpy.context.scene
+    if live_armatures(scene):
+        depsgraph = bpy.context.evaluated_depsgraph_get()
+        _for_live_armatures(scene, lambda ob: _solve_again(ob, _rig(ob, depsgraph.view_layer), depsgraph))
 
 
 _HANDLERS = (

@@ -127,7 +127,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     tolerance: FloatProperty(
         name="Tolerance",
         description="The error that counts as reached, as a fraction of the chain's length",
-        default=1e-5,
+        default=1e-6,
         min=1e-9,
         soft_max=0.01,
         max=1.0,

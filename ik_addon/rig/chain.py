@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import bpy
 
 from ..settings import IKAddonChain, chain_of
+from .channels import rotation_field
 
 
 class ChainError(Exception):
@@ -49,6 +50,8 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
         raise ChainError(
             f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
         )
+    for name, path in _driven_channels(ob, bones):
+        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
     segments = sum(length > 0.0 for length in _rest_segments(bones))
     if not segments:
         raise ChainError("All bones of the chain start at the same point; it has no length to turn")
@@ -119,6 +122,16 @@ def _bone_that_holds(ob: bpy.types.Object, goal: bpy.types.Object, goal_bone: st
             return ob.pose.bones.get(seen.parent_bone)
         seen = seen.parent
     return None
+
+
+def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
+    """Bone and channel of the drivers on rotations of these bones."""
+    if ob.animation_data is None or not ob.animation_data.drivers:
+        return
+    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
+    for driver in ob.animation_data.drivers:
+        if driver.data_path in paths and not driver.mute:
+            yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
 
 
 def _fighting_constraints(

@@ -16,6 +16,10 @@ from .plan import ChainPlan, Plan
 from .skeleton import matrix_array
 
 
+FARTHEST = 1e30
+"""Blender turns an infinite location into the largest float, whose square is no longer a number."""
+
+
 @dataclass(frozen=True)
 class GoalSample:
     """What one chain follows on F frames."""
@@ -132,5 +136,7 @@ def _position(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Dep
 
 
 def _transformed(matrix: Floats, point: Floats) -> Floats:
-    with np.errstate(all="ignore"):  # a target that is not finite is told later, by the solver's status
-        return np.asarray(matrix[:3, :3] @ point + matrix[:3, 3])[None]
+    """A point (3,) in another space, (1, 3); not a number where it is too far away for Blender's single precision."""
+    with np.errstate(all="ignore"):
+        moved = matrix[:3, :3] @ point + matrix[:3, 3]
+    return np.where(np.abs(moved) < FARTHEST, moved, np.nan)[None]

@@ -45,7 +45,7 @@ class Rig:
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
         self.fk: tuple[Row, Floats] | None = None
         """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
-        self._before_edit: dict[tuple[int, bytes], tuple[Row, Row, Floats]] = {}
+        self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         if len(new) == len(self.plan.live):
             self.fk = present, channels.read_basis(ob, self.plan.live)
@@ -56,6 +56,7 @@ class Rig:
         The base of bones that no longer belong to a chain is restored.
         """
         after = Rig(ob, view_layer)
+        after._before_edit = self._before_edit
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
         row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
         kept = [
@@ -76,24 +77,29 @@ class Rig:
         return after
 
     def absorb_edits(self, ob: bpy.types.Object) -> None:
-        """Take bones that were moved by hand (or animated) since the last write as their new base and FK pose."""
+        """Take channels that were changed by hand (or animated) since the last write as new base and FK pose."""
         live = self.plan.live
         present = channels.read(ob, live)
-        moved = np.flatnonzero((present != self.written).any(axis=1))
-        if not len(moved):
+        if np.array_equal(present, self.written):
             return
-        matrices = channels.read_basis(ob, live)
-        fk = (self.base, matrices) if self.fk is None else self.fk
-        rows, fk_rows, fk_basis = self.base.copy(), fk[0].copy(), fk[1].copy()
-        for k in moved.tolist():
-            # A gesture that is cancelled puts back what was written before it: the base of that time comes back, too.
-            before = self._before_edit.get((k, present[k].tobytes()))
-            self._before_edit[k, self.written[k].tobytes()] = self.base[k], fk[0][k], fk[1][k]
-            rows[k], fk_rows[k], fk_basis[k] = before or (present[k], present[k], matrices[k])
-            base.store(ob, int(live[k]), rows[k])
+        rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
+        for k, bone in enumerate(live.tolist()):
+            for name, columns in channels.FIELDS.items():
+                old, new = self.written[k, columns], present[k, columns]
+                if np.array_equal(old, new):
+                    continue
+                # A gesture that is cancelled puts back what was written before it: so does the base of that time.
+                key = self.plan.skeleton.names[bone], name
+                before = self._before_edit.get((*key, new.tobytes()))
+                self._before_edit[*key, old.tobytes()] = self.base[k, columns], fk_rows[k, columns].copy()
+                rows[k, columns], fk_rows[k, columns] = before or (new, new)
+            if not np.array_equal(rows[k], self.base[k]):
+                base.store(ob, bone, rows[k])
         self.base, self.written = rows, present
         if self.fk is not None:
-            self.fk = fk_rows, fk_basis
+            channels.write(ob, live, fk_rows)
+            self.written = fk_rows
+            self.fk = fk_rows, channels.read_basis(ob, live)
 
     def restore_base(self, ob: bpy.types.Object) -> None:
         """Put the base into the channels, so that what is not animated is evaluated from there."""

@@ -1,0 +1,213 @@
+"""The pose that is written, as the depsgraph evaluates it, on rigs of every kind."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+
+from tests import rigs
+
+MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
+SCALE_MODES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE")
+
+
+def random_rig(rng: random.Random, bones: int, flags: bool = True) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A chain with random joints, some unconnected, posed at random, below a posed parent, and a target in reach."""
+    ob = rigs.armature()
+    point = Vector((0.0, 0.0, 1.0))
+    rigs.add_bones(ob, [(0, 0, 0), (0.2, 0.1, 1.0)], ["body"])
+    bpy.ops.object.mode_set(mode="EDIT")
+    above = ob.data.edit_bones["body"]
+    for i in range(bones):
+        bone = ob.data.edit_bones.new(f"b{i}")
+        bone.head = point
+        bone.tail = point + Vector((rng.uniform(-0.3, 0.3), rng.uniform(-0.3, 0.3), rng.uniform(0.4, 1.0)))
+        bone.roll = rng.uniform(-3, 3)
+        bone.parent = above
+        connected = rng.random() < 0.5
+        bone.use_connect = connected and i > 0
+        point = bone.tail if connected else bone.tail + Vector((rng.uniform(-0.1, 0.1), 0.05, 0.0))
+        if flags:
+            bone.use_inherit_rotation = rng.random() < 0.8
+            bone.use_local_location = rng.random() < 0.8
+            bone.inherit_scale = rng.choice(SCALE_MODES)
+        above = bone
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in ob.pose.bones:
+        bone.rotation_mode = rng.choice(MODES)
+        bone.matrix_basis = (
+            Matrix.Translation([rng.uniform(-0.1, 0.1) for _ in range(3)])
+            @ Euler([rng.uniform(-0.5, 0.5) for _ in range(3)]).to_matrix().to_4x4()
+            @ Matrix.Scale(rng.uniform(0.7, 1.4), 4)
+        )
+    bpy.context.view_layer.update()
+    tip = ob.pose.bones[f"b{bones - 1}"]
+    heads = [ob.pose.bones[f"b{i}"].head for i in range(bones)] + [tip.tail]
+    reach = sum((b - a).length for a, b in zip(heads, heads[1:], strict=False))
+    direction = Vector((rng.uniform(-1, 1), rng.uniform(-1, 1), rng.uniform(-1, 1))).normalized()
+    target = rigs.empty("Target", heads[0] + direction * reach * rng.uniform(0.45, 0.9))
+    return ob, target
+
+
+def place(rng: random.Random, ob: bpy.types.Object, target: bpy.types.Object, scale: tuple[float, ...]) -> None:
+    """Transform the armature object, and take the target along."""
+    ob.matrix_world = Matrix.LocRotScale(
+        [rng.uniform(-3, 3) for _ in range(3)], Euler([rng.uniform(-3, 3) for _ in range(3)]), Vector(scale)
+    )
+    bpy.context.view_layer.update()
+    target.location = ob.matrix_world @ target.location
+
+
+def missed(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> float:
+    """Distance from tip to target in the armature's space, in chain lengths."""
+    inverse = np.array(ob.matrix_world.inverted(), dtype=np.float64)
+    done = rigs.evaluated(ob)
+    at = inverse[:3, :3] @ rigs.position(target) + inverse[:3, 3]
+    bones = [b for b in done.pose.bones if b.name.startswith("b") and b.name != "body"]
+    joints = [np.array(b.head) for b in bones] + [np.array(bones[-1].tail)]
+    reach = np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()
+    return float(np.linalg.norm(np.array(done.pose.bones[tip].tail) - at) / reach)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("bones", [2, 3, 6])
+def test_reaches_with_every_flag_mode_and_transform(bones: int, seed: int) -> None:
+    rng = random.Random(100 * bones + seed)
+    ob, target = random_rig(rng, bones)
+    scale = rng.choice([(1, 1, 1), (0.01, 0.01, 0.01), (-1, 1, 1), (1, 2, 0.5), (30, -10, 20)])
+    place(rng, ob, target, scale)
+    rigs.chain(ob, f"b{bones - 1}", target, bones)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert missed(ob, f"b{bones - 1}", target) < 1e-5
+
+
+def test_switching_live_off_restores_the_pose_to_the_bit() -> None:
+    rng = random.Random(3)
+    ob, target = random_rig(rng, 5)
+    before = rigs.channels(ob)
+    rigs.chain(ob, "b4", target, 5)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert not np.array_equal(rigs.channels(ob), before)
+    ob.ik_addon.live = False
+    assert np.array_equal(rigs.channels(ob), before)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_only_the_rotation_in_the_bones_own_mode_is_written(mode: str) -> None:
+    ob, _target = rigs.arm()
+    for bone in ob.pose.bones:
+        bone.rotation_mode = mode
+        bone.location, bone.scale = (0.0, 0.1, 0.0), (1.0, 1.0, 1.0)
+    before = {(bone.name, name): getattr(bone, name)[:] for bone in ob.pose.bones for name in CHANNELS}
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    used = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
+    changed = {name for bone in ob.pose.bones for name in CHANNELS if getattr(bone, name)[:] != before[bone.name, name]}
+    assert changed == {used}
+
+
+CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rotations_are_continuous_from_frame_to_frame(mode: str) -> None:
+    ob, target = rigs.arm()
+    for bone in ob.pose.bones:
+        bone.rotation_mode = mode
+    for frame in range(1, 101):
+        angle = frame / 100 * 2 * math.pi
+        target.location = (0.9 * math.cos(angle), 0.9 * math.sin(angle), 1.0 + 0.2 * math.sin(3 * angle))
+        target.keyframe_insert("location", frame=frame)
+    ob.ik_addon.live = True
+    name = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
+    previous = None
+    for frame in range(1, 101):
+        bpy.context.scene.frame_set(frame)
+        values = np.array([getattr(bone, name)[:] for bone in ob.pose.bones])
+        if previous is not None and mode in {"QUATERNION"}:
+            assert np.abs(values - previous).max() < 0.2, f"jump at frame {frame}"
+        previous = values
+
+
+@pytest.mark.parametrize("bones", [2, 4])
+def test_root_is_pushed_so_that_the_tip_arrives(bones: int) -> None:
+    rng = random.Random(7)
+    ob, target = random_rig(rng, bones)
+    tip = f"b{bones - 1}"
+    rigs.chain(ob, tip, target, bones, out_of_reach="PUSH_ROOT", push_limit=5.0)
+    root = ob.pose.bones["b0"].head.copy()
+    target.location = root + (target.location - root) * 3.0
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert missed(ob, tip, target) < 1e-5
+    assert (rigs.evaluated(ob).pose.bones["b0"].head - root).length > 0.1
+
+
+@pytest.mark.parametrize("bones", [2, 4])
+def test_bones_stretch_so_that_the_tip_arrives(bones: int) -> None:
+    rng = random.Random(8)
+    ob, target = random_rig(rng, bones)
+    tip = f"b{bones - 1}"
+    rigs.chain(ob, tip, target, bones, out_of_reach="STRETCH")
+    root = ob.pose.bones["b0"].head.copy()
+    target.location = root + (target.location - root) * 3.0
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert missed(ob, tip, target) < 1e-5
+    assert (rigs.evaluated(ob).pose.bones["b0"].head - root).length < 1e-5
+
+
+def test_non_uniform_bone_scale_is_refined_until_the_tip_arrives() -> None:
+    rng = random.Random(11)
+    ob, target = random_rig(rng, 4, flags=False)
+    ob.pose.bones["body"].scale = (1.2, 0.9, 1.1)
+    ob.pose.bones["b1"].scale = (0.9, 1.3, 1.0)
+    bpy.context.view_layer.update()
+    rigs.chain(ob, "b3", target, 4)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert missed(ob, "b3", target) < 1e-4
+
+
+def test_bones_without_length_follow_and_do_not_hinder() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, -0.1, 1)], ["upper"])
+    rigs.add_bones(ob, [(0, -0.1, 1), (0, -0.1, 1.2)], ["helper"], parent="upper")
+    rigs.add_bones(ob, [(0, -0.1, 1), (0, 0, 2)], ["lower"], parent="helper", connect=False)
+    target = rigs.empty("Target", (0.7, 0.4, 1.0))
+    rigs.chain(ob, "lower", target, 3)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
+    assert ob.pose.bones["helper"].matrix_basis == Matrix.Identity(4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chains_that_hang_on_chains_are_solved_after_them(seed: int) -> None:
+    rng = random.Random(seed)
+    ob, spine_target = random_rig(rng, 3)
+    rigs.add_bones(ob, [(0, 0, 3.0), (0.3, 0, 3.0)], ["clavicle"], parent="b2", connect=False)
+    rigs.add_bones(ob, [(0.3, 0, 3), (0.9, -0.1, 3), (1.5, 0, 3)], ["upper", "lower"], parent="clavicle")
+    ob.data.bones["clavicle"].use_inherit_rotation = rng.random() < 0.5
+    ob.data.bones["upper"].inherit_scale = rng.choice(SCALE_MODES)
+    rigs.chain(ob, "b2", spine_target, 3)
+    hand = rigs.empty("Hand", (0, 0, 0))
+    rigs.chain(ob, "lower", hand, 2)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    bones = rigs.evaluated(ob).pose.bones
+    reach = bones["upper"].length + bones["lower"].length
+    hand.location = bones["upper"].head + Vector((0.3, 0.5, 0.2)).normalized() * 0.7 * reach
+    bpy.context.view_layer.update()
+    spine_target.location += Vector((0.02, -0.03, 0.01))
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(hand)) < 1e-5 * reach
+    assert missed(ob, "b2", spine_target) < 1e-4
