@@ -10,8 +10,10 @@ import numpy as np
 
 from .problem import Floats
 
-_ANTIPODAL = 1e-6
+_OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
+_NEARLY_OPPOSITE = 1e-2
+"""Below this length of the sum, it is not precise enough to be divided by."""
 _TINY = 1e-200
 
 
@@ -73,15 +75,18 @@ def rotate(q: Floats, v: Floats) -> Floats:
 def between(a: Floats, b: Floats, axis: Floats) -> Floats:
     """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
 
-    The half-way vector makes this exact at every angle. Opposite vectors have no smallest rotation: those turn by 180
-    degrees about `axis` (3, ...), unit vectors perpendicular to a.
+    Opposite vectors have no smallest rotation: those turn by 180 degrees about `axis` (3, ...), unit vectors
+    perpendicular to a.
     """
-    opposite = norm(a + b) < _ANTIPODAL
-    if not opposite.any():
+    sum_ = norm(a + b)
+    nearly = sum_ < _NEARLY_OPPOSITE
+    if not nearly.any():
         return _between(a, b)
+    # The vector half-way to b is lost in rounding: first turn to the very opposite, then the little that is left.
+    axis = unit(reject(np.where(sum_ < _OPPOSITE, axis, unit(cross(a, b))), a))
     half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
-    small = _between(np.where(opposite, -a, a), b)
-    return np.where(opposite, multiply(small, half_turn), small)
+    small = _between(np.where(nearly, -a, a), b)
+    return np.where(nearly, multiply(small, half_turn), small)
 
 
 def _between(a: Floats, b: Floats) -> Floats:

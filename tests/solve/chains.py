@@ -1,0 +1,106 @@
+"""Problems for the tests of the solvers: chains in all starting poses, and targets for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import Generator
+
+from ik_addon.solve import Goal, Problem, Solution
+from ik_addon.solve.problem import Floats
+
+POSES = ("straight", "bent", "curled", "wild", "folded")
+
+
+def unit(vectors: Floats) -> Floats:
+    """Return vectors (..., 3) scaled to length 1."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def random_rotations(rng: Generator, count: int) -> Floats:
+    """Return rotation matrices (count, 3, 3), evenly spread."""
+    q, r = np.linalg.qr(rng.normal(size=(count, 3, 3)))
+    q = q * np.sign(np.einsum("bii->bi", r))[:, None, :]
+    q[:, :, 0] *= np.linalg.det(q)[:, None]
+    return np.asarray(q)
+
+
+def pose_directions(rng: Generator, count: int, bones: int, pose: str) -> Floats:
+    """Return unit bone directions (count, bones, 3) of a pose, its line near Y and its bend about X."""
+    if pose == "wild":
+        return unit(rng.normal(size=(count, bones, 3)))
+    middle = np.arange(bones) - (bones - 1) / 2
+    turns = {"straight": 0.0, "bent": 0.4 / bones, "curled": 8.0 / bones, "folded": 0.0}
+    angles = np.broadcast_to(middle * turns[pose], (count, bones))
+    if pose == "folded":
+        angles = angles + np.pi * (np.arange(bones) % 2)
+    return np.stack([np.zeros_like(angles), np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def make_chains(rng: Generator, count: int, bones: int, pose: str = "bent", *, uneven: bool = False) -> Problem:
+    """Return `count` chains of length 1 in random places and orientations, each with its FK tip as its target."""
+    lengths = rng.uniform(0.2, 2.0, (count, bones)) if uneven else np.ones((count, bones))
+    lengths = lengths / lengths.sum(axis=1, keepdims=True)
+    directions = pose_directions(rng, count, bones, pose)
+    x = np.broadcast_to([1.0, 0.0, 0.0], directions.shape)
+    if pose == "wild":
+        x = unit(np.cross(directions, rng.normal(size=(count, bones, 3))))
+    frames = np.stack([x, directions, np.cross(x, directions)], axis=-1)
+    world = random_rotations(rng, count)
+    joints = np.zeros((count, bones + 1, 3))
+    joints[:, 1:] = np.cumsum(directions * lengths[..., None], axis=1)
+    joints = np.einsum("bij,bnj->bni", world, joints) + rng.normal(size=(count, 1, 3))
+    return Problem(joints=joints, frames=world[:, None] @ frames, goal=Goal(target=joints[:, -1].copy()))
+
+
+def lengths_of(joints: Floats) -> Floats:
+    """Return the lengths (B, n) of segments."""
+    return np.asarray(np.linalg.norm(np.diff(joints, axis=1), axis=-1))
+
+
+def inner_radius(problem: Problem) -> Floats:
+    """Return the nearest distance (B,) that each chain reaches."""
+    lengths = lengths_of(problem.joints)
+    return np.maximum(0.0, 2 * lengths.max(axis=1) - lengths.sum(axis=1))
+
+
+def aim(problem: Problem, rng: Generator, low: float, high: float, *, pole: bool = False) -> Problem:
+    """Give targets in random directions, at `low` to `high` of the way from the inner reach to full extension."""
+    count = len(problem.joints)
+    inner = inner_radius(problem)
+    distance = inner + (1.0 - inner) * rng.uniform(low, high, count)
+    target = problem.joints[:, 0] + unit(rng.normal(size=(count, 3))) * distance[:, None]
+    poles = problem.joints[:, 0] + rng.normal(size=(count, 3)) * 2 if pole else None
+    angle = rng.uniform(-3, 3, count) if pole else None
+    return replace(problem, goal=Goal(target, poles, angle))
+
+
+def member(problem: Problem, i: int) -> Problem:
+    """Return one member of a batch as a batch of its own."""
+    goal = problem.goal
+    return replace(
+        problem,
+        joints=problem.joints[i : i + 1],
+        frames=problem.frames[i : i + 1],
+        goal=Goal(
+            goal.target[i : i + 1],
+            None if goal.pole is None else goal.pole[i : i + 1],
+            None if goal.pole_angle is None else goal.pole_angle[i : i + 1],
+        ),
+    )
+
+
+def check_consistent(problem: Problem, solution: Solution) -> None:
+    """Assert what holds for every solution: rotations, lengths, joints and error agree with each other."""
+    rotations = solution.rotations
+    product = rotations @ np.swapaxes(rotations, -1, -2)
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(3), product.shape), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.det(rotations), 1.0, atol=1e-12)
+    rest, solved = np.diff(problem.joints, axis=1), np.diff(solution.joints, axis=1)
+    size = lengths_of(problem.joints).sum(axis=1)
+    turned = np.einsum("bnij,bnj->bni", rotations, rest) * solution.stretch[..., None]
+    noise = 1e-12 * (1 + np.abs(problem.joints).max() / size.min())
+    assert np.abs((turned - solved) / size[:, None, None]).max() < noise
+    error = np.linalg.norm(problem.goal.target - solution.joints[:, -1], axis=1)
+    np.testing.assert_allclose(solution.error, error, atol=1e-9 * size.max())

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, Problem, Solver, Status, solve
+from tests.solve.chains import POSES, aim, check_consistent, make_chains, unit
+
+
+def arm(target: list[float], joints: list[list[float]] | None = None, pole: list[float] | None = None) -> Problem:
+    """Return one arm of two bones along Y, its bones' axes those of the world."""
+    points = np.array([joints or [[0, 0, 0], [0, 1, 0], [0, 2, 0]]], dtype=float)
+    goal = Goal(np.array([target], dtype=float), None if pole is None else np.array([pole], dtype=float))
+    return Problem(points, np.tile(np.eye(3), (1, 2, 1, 1)), goal)
+
+
+@pytest.mark.parametrize("pose", POSES)
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("pole", [False, True])
+def test_exact_everywhere_in_reach(pose: str, uneven: bool, pole: bool) -> None:
+    rng = np.random.default_rng(1)
+    for low, high in ((0.0, 1.0), (0.0, 1e-6), (0.999999, 1.0), (1.0, 1.0)):
+        problem = aim(make_chains(rng, 1000, 2, pose, uneven=uneven), rng, low, high, pole=pole)
+        solution = solve(problem)
+        assert solution.error.max() < 1e-12
+        assert (solution.iterations == 0).all()
+        check_consistent(problem, solution)
+
+
+def test_a_straight_arm_bends_about_x() -> None:
+    solution = solve(arm([0, 1, 0]))
+    np.testing.assert_allclose(solution.joints[0, 1], [0, 0.5, -np.sqrt(0.75)], atol=1e-12)
+    behind = solve(arm([0, -1, 0]))
+    np.testing.assert_allclose(behind.joints[0, 1], [0, -0.5, np.sqrt(0.75)], atol=1e-12)
+    nearly = solve(arm([1e-9, -1, -1e-9]))
+    np.testing.assert_allclose(nearly.joints, behind.joints, atol=1e-8)
+
+
+def test_a_bent_arm_keeps_its_side() -> None:
+    bent = [[0, 0, 0], [0.3, 1, 0], [0, 2, 0]]
+    solution = solve(arm([0, 1, 0], bent))
+    assert solution.joints[0, 1, 0] > 0.5
+    assert abs(solution.joints[0, 1, 2]) < 1e-12
+
+
+def test_a_bone_whose_x_lies_along_the_arm_bends_too() -> None:
+    problem = arm([0, 1, 0])
+    frame = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    solution = solve(replace(problem, frames=np.tile(frame, (1, 2, 1, 1))))
+    np.testing.assert_allclose(solution.joints[0, 1], [0, 0.5, -np.sqrt(0.75)], atol=1e-12)
+
+
+@pytest.mark.parametrize("target", [[0.0, 0.0, 0.0], [0.4, 0.3, -0.2], [0.0, 1.5, 0.0], [0.0, -1.5, 0.0]])
+def test_a_folded_arm_opens(target: list[float]) -> None:
+    problem = arm(target, [[0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    solution = solve(problem)
+    assert solution.error[0] < 1e-12
+    check_consistent(problem, solution)
+    if target == [0.0, 0.0, 0.0]:
+        np.testing.assert_allclose(solution.rotations, problem.frames, atol=1e-9)
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_the_forearm_does_not_twist(pose: str) -> None:
+    """Without a pole the FK hinge axis, carried by either bone, stays the one hinge between them."""
+    rng = np.random.default_rng(2)
+    problem = aim(make_chains(rng, 500, 2, pose), rng, 0.05, 0.99)
+    solution = solve(problem)
+    relative = np.swapaxes(solution.rotations[:, 0], -1, -2) @ solution.rotations[:, 1]
+    axis = np.stack([relative[:, 2, 1] - relative[:, 1, 2], relative[:, 0, 2] - relative[:, 2, 0]], axis=-1)
+    axis = np.concatenate([axis, (relative[:, 1, 0] - relative[:, 0, 1])[:, None]], axis=1)
+    turned = np.linalg.norm(axis, axis=1) > 1e-3
+    rest = np.diff(problem.joints, axis=1)
+    along = (unit(axis[turned])[:, None] * unit(rest[turned])).sum(axis=-1)
+    assert np.abs(along).max() < 1e-9
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_the_elbow_points_at_the_pole(pose: str) -> None:
+    rng = np.random.default_rng(3)
+    problem = aim(make_chains(rng, 1000, 2, pose), rng, 0.05, 0.999, pole=True)
+    problem = replace(problem, goal=replace(problem.goal, pole_angle=None))
+    assert problem.goal.pole is not None
+    solution = solve(problem)
+    root = problem.joints[:, 0]
+    line = unit(problem.goal.target - root)
+
+    def across(points: np.ndarray) -> np.ndarray:
+        offset = points - root
+        return unit(offset - (offset * line).sum(axis=-1, keepdims=True) * line)
+
+    apart = np.linalg.norm(across(solution.joints[:, 1]) - across(problem.goal.pole), axis=-1)
+    assert np.degrees(apart).max() < 1e-5
+
+
+def test_pole_angle_turns_right_handed() -> None:
+    problem = arm([0, 1, 0], pole=[1, 0, 0])
+    assert problem.goal.pole is not None
+    for degrees, elbow in ((0, [1, 0, 0]), (90, [0, 0, -1]), (180, [-1, 0, 0]), (-90, [0, 0, 1])):
+        goal = Goal(problem.goal.target, problem.goal.pole, np.radians([degrees]))
+        solution = solve(replace(problem, goal=goal))
+        np.testing.assert_allclose(solution.joints[0, 1] - [0, 0.5, 0], np.sqrt(0.75) * np.array(elbow), atol=1e-12)
+
+
+def test_frames_roll_with_the_pole() -> None:
+    """A chain that is bent one way and asked to the opposite side turns over as a whole."""
+    bent = [[0, 0, 0], [0, 1, -0.5], [0, 2, 0]]
+    solution = solve(arm([0, 2, 0], bent, pole=[0, 1, 5]))
+    np.testing.assert_allclose(solution.rotations[0], np.tile(np.diag([-1.0, 1.0, -1.0]), (2, 1, 1)), atol=1e-12)
+
+
+def test_a_pole_on_the_line_leaves_the_natural_roll() -> None:
+    for pole in ([0, 5, 0], [0, 0, 0], [0, -3, 0]):
+        with_pole, without = solve(arm([0, 1, 0], pole=pole)), solve(arm([0, 1, 0]))
+        np.testing.assert_allclose(with_pole.joints, without.joints, atol=1e-12)
+        np.testing.assert_allclose(with_pole.rotations, without.rotations, atol=1e-12)
+
+
+def test_it_refuses_other_chains() -> None:
+    rng = np.random.default_rng(4)
+    for bones in (1, 3):
+        problem = replace(make_chains(rng, 2, bones), solver=Solver.TWO_BONE)
+        with pytest.raises(ValueError, match=f"exactly two segments with length, but the chain has {bones}"):
+            solve(problem)
+
+
+def test_fabrik_gives_the_same_pose() -> None:
+    rng = np.random.default_rng(5)
+    for pose in ("straight", "bent"):
+        problem = aim(make_chains(rng, 300, 2, pose), rng, 0.05, 0.98)
+        exact = solve(replace(problem, solver=Solver.TWO_BONE))
+        passes = solve(replace(problem, solver=Solver.FABRIK, tolerance=1e-12))
+        np.testing.assert_allclose(passes.joints, exact.joints, atol=1e-9)
+        np.testing.assert_allclose(passes.rotations, exact.rotations, atol=1e-9)
+
+
+def test_a_target_at_the_root_keeps_the_direction() -> None:
+    problem = arm([0, 0, 0], [[0, 0, 0], [0, 1, 0], [0, 1.5, 0]])
+    solution = solve(problem)
+    assert solution.status[0] == Status.TOO_NEAR
+    np.testing.assert_allclose(solution.joints[0, 1:], [[0, 1, 0], [0, 0.5, 0]], atol=1e-12)
