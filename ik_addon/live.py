@@ -138,10 +138,13 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
-    rig = _rig(ob, view_layer)
-    rig.absorb_edits(ob)
-    rig.restore_base(ob)
+def _before_frame(ob: bpy.types.Object) -> None:
+    rig = _state.rigs.get(ob.session_uid)
+    if rig is None:
+        base.restore(ob, base.stored_bones(ob))  # it is planned after the frame, when the view layer is up to date
+    else:
+        rig.absorb_edits(ob)
+        rig.restore_base(ob)
 
 
 def _after_frame(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
@@ -192,10 +195,8 @@ def _for_live_armatures(
 
 
 @persistent
-def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
-    # Before the first evaluation of a view layer there is no depsgraph yet.
-    view_layer = scene.view_layers[0] if depsgraph is None else depsgraph.view_layer
-    _for_live_armatures(scene, lambda ob: _before_frame(ob, view_layer))
+def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+    _for_live_armatures(scene, _before_frame)
 
 
 @persistent

@@ -341,3 +341,11 @@ def test_an_unexpected_error_is_told_once_and_in_the_panel(
     ob.pose.bones["lower"].ik_addon.enabled = True
     bpy.context.view_layer.update()
     assert report(addon, ob).reached
+
+
+def test_works_on_the_very_first_frame_of_a_new_scene(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (-0.5, 0.9, 0.8)})
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(5)
+    assert report(addon, ob).reached

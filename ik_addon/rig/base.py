@@ -74,12 +74,18 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     return rows
 
 
-def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Put the base of these bones back into their channels and forget it; bones without one are left alone."""
+def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the base of these bones back into their channels; bones without one are left alone."""
     stored = np.array([bone for bone in bones if _base(ob, bone).stored], dtype=np.int64)
     rows, _new = load(ob, stored, channels.read(ob, stored))
     channels.write(ob, stored, rows)
-    forget(ob, stored.tolist())
+
+
+def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the base of these bones back into their channels and forget it; bones without one are left alone."""
+    bones = list(bones)
+    restore(ob, bones)
+    forget(ob, bones)
 
 
 def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:

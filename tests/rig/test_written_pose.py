@@ -65,7 +65,7 @@ def place(rng: random.Random, ob: bpy.types.Object, target: bpy.types.Object, sc
 
 def missed(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> float:
     """Distance from tip to target in the armature's space, in chain lengths."""
-    inverse = np.array(ob.matrix_world.inverted(), dtype=np.float64)
+    inverse = np.linalg.inv(np.array(ob.matrix_world, dtype=np.float64))
     done = rigs.evaluated(ob)
     at = inverse[:3, :3] @ rigs.position(target) + inverse[:3, 3]
     bones = [b for b in done.pose.bones if b.name.startswith("b") and b.name != "body"]
