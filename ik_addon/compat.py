@@ -104,3 +104,9 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
         blend: Any = bpy.data  # the stubs take user_map's options for required
         users = blend.user_map(subset=[data.action])[data.action]
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
+
+
+def is_selected(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is selected in Pose Mode; since 5.0 the pose bone knows, not the armature's bone."""
+    holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+    return holder.select

@@ -1,0 +1,166 @@
+"""The operator that bakes chains to keyframes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, IntProperty
+
+from .. import bake
+from ..rig.keys import KeysError
+
+CHAINS = (
+    ("ALL", "All Chains", "All enabled chains of the armature"),
+    ("SELECTED", "Selected Bones", "The chains that a selected bone belongs to"),
+    ("ACTIVE", "Active Bone", "The chain that the active bone belongs to"),
+)
+FRAME_RANGES = (
+    ("SCENE", "Scene", "The frame range of the scene"),
+    ("PREVIEW", "Preview", "The preview range of the scene"),
+    ("ACTION", "Action", "The frames of the armature's action"),
+    ("CUSTOM", "Custom", "From Start to End"),
+)
+PATIENCE = 0.05
+"""Seconds of baking between two looks at the keyboard."""
+
+
+class IK_ADDON_OT_bake(bpy.types.Operator):
+    """Bake chains of the active armature; with an error nothing is changed."""
+
+    bl_idname = "ik_addon.bake"
+    bl_label = "Bake IK"
+    bl_description = (
+        "Write the solved pose into keyframes and switch the chains off, so that it plays without the add-on"
+    )
+    bl_options: ClassVar = {"REGISTER", "UNDO"}
+
+    chains: EnumProperty(name="Chains", items=CHAINS, default="ALL")
+    frame_range: EnumProperty(name="Frames", items=FRAME_RANGES, default="SCENE")
+    frame_start: IntProperty(name="Start", description="First frame to key", default=1)
+    frame_end: IntProperty(name="End", description="Last frame to key", default=250)
+    step: IntProperty(
+        name="Step", description="Key every so many frames, and the last one", default=1, min=1, soft_max=10
+    )
+    new_action: BoolProperty(
+        name="New Action", description="Key into a copy of the current action, which stays as it is", default=False
+    )
+
+    _todo: Generator[float, None, bake.BakeReport] | None = None
+    _timer: bpy.types.Timer | None = None
+    _in_window = False
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """An armature in Object or Pose Mode."""
+        ob = context.active_object
+        if ob is None or ob.type != "ARMATURE":
+            cls.poll_message_set("Make an armature active")
+            return False
+        if ob.mode not in {"OBJECT", "POSE"}:
+            cls.poll_message_set("Switch to Object or Pose Mode")
+            return False
+        return True
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Ask for the options; the bake then runs step by step and can be cancelled."""
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self._in_window = True
+        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """The options; start and end only where they are used."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "chains")
+        layout.prop(self, "frame_range")
+        if self.frame_range == "CUSTOM":
+            column = layout.column(align=True)
+            column.prop(self, "frame_start")
+            column.prop(self, "frame_end")
+        layout.prop(self, "step")
+        layout.prop(self, "new_action")
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Bake: at once when called from a script, step by step after the dialog."""
+        try:
+            self._todo = self._steps(context)
+            if self._in_window:
+                self._in_window = False
+                return self._start(context)
+            while True:
+                next(self._todo)
+        except StopIteration as done:
+            return self._finish(done.value)
+        except (bake.BakeError, KeysError) as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Bake for a moment at each tick of the timer."""
+        if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
+            self.cancel(context)
+            self.report({"INFO"}, "Bake cancelled, nothing was changed")
+            return {"CANCELLED"}
+        if event.type != "TIMER":
+            return {"RUNNING_MODAL"}
+        try:
+            until = time.perf_counter() + PATIENCE
+            while time.perf_counter() < until:
+                done = next(self._todo)
+        except StopIteration as finished:
+            self._stop(context)
+            return self._finish(finished.value)
+        except (bake.BakeError, KeysError) as error:
+            self.cancel(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        except Exception:
+            self.cancel(context)
+            raise
+        context.window_manager.progress_update(100.0 * done)
+        context.workspace.status_text_set(f"Baking IK: {100.0 * done:.0f} %.  Esc or right click: cancel")
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Take back what was done; Blender calls this, too, when the window is closed."""
+        self._stop(context)
+        if self._todo is not None:
+            self._todo.close()
+
+    def _steps(self, context: bpy.types.Context) -> Generator[float, None, bake.BakeReport]:
+        ob = context.active_object
+        tips = bake.chosen_tips(ob, self.chains)
+        # A script that names a frame but no range means these frames.
+        names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
+        if self.frame_range == "CUSTOM" or (names_frames and not self.properties.is_property_set("frame_range")):
+            first, last = self.frame_start, self.frame_end
+        else:
+            first, last = bake.frame_range(context.scene, ob, self.frame_range)
+        frames = bake.frames_between(first, last, self.step)
+        return bake.steps(context, ob, tips, frames, new_action=self.new_action)
+
+    def _start(self, context: bpy.types.Context) -> set[str]:
+        next(self._todo)  # what stands in the way is told here and now
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(0.01, window=context.window)
+        manager.progress_begin(0.0, 100.0)
+        manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def _stop(self, context: bpy.types.Context) -> None:
+        if self._timer is not None:
+            context.window_manager.event_timer_remove(self._timer)
+            context.window_manager.progress_end()
+            context.workspace.status_text_set(None)
+            self._timer = None
+
+    def _finish(self, result: bake.BakeReport) -> set[str]:
+        self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.message)
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake,)
