@@ -65,8 +65,8 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
             found = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
             _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in found]
             return found
-        objects = [scene.objects.get(name) for _uid, name in known]
-        if all(ob is not None and ob.session_uid == uid for ob, (uid, _name) in zip(objects, known, strict=True)):
+        objects = [ob for uid, name in known if (ob := scene.objects.get(name)) and ob.session_uid == uid]
+        if len(objects) == len(known):
             return objects
         del _state.live[scene.session_uid]  # renamed or deleted
     raise AssertionError("unreachable: the second pass reads the scene anew")
@@ -174,9 +174,7 @@ def _after_update(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated:
     _solve_again(ob, rig, depsgraph)
 
 
-def _for_live_armatures(
-    scene: bpy.types.Scene, step: Callable[[bpy.types.Object], None]
-) -> None:
+def _for_live_armatures(scene: bpy.types.Scene, step: Callable[[bpy.types.Object], None]) -> None:
     if _state.paused:
         return
     for ob in live_armatures(scene):

@@ -146,7 +146,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     )
     softness: FloatProperty(
         name="Softness",
-        description="The last part of the reach over which the chain eases into extension, so that a knee does not snap",
+        description="The last part of the reach over which the chain eases into extension, so that no knee snaps",
         subtype="FACTOR",
         default=0.0,
         min=0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import bpy
 import numpy as np
@@ -137,7 +138,7 @@ def length(ob: bpy.types.Object, tip: str, count: int) -> float:
     while len(bones) < count:
         bones.insert(0, bones[0].parent)
     points = [b.head_local for b in bones] + [bones[-1].tail_local]
-    return sum((b - a).length for a, b in zip(points, points[1:], strict=False))
+    return sum((b - a).length for a, b in pairwise(points))
 
 
 def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:

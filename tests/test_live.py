@@ -40,7 +40,7 @@ def test_follows_in_playback() -> None:
 def test_pose_is_a_pure_function_of_the_frame() -> None:
     ob, _target = animated_arm()
     frames = list(range(1, 51))
-    poses = {}
+    poses: dict[int, bytes] = {}
     for order in (frames, frames[::-1], random.Random(5).sample(frames, len(frames))):
         for frame in order:
             bpy.context.scene.frame_set(frame)
@@ -305,7 +305,7 @@ def test_bad_input_is_told_and_the_fk_pose_stays(addon: Addon, spoil: Callable[.
 @pytest.mark.parametrize("role", ["target", "pole"])
 @pytest.mark.parametrize("attached", ["parent", "bone"])
 def test_a_goal_on_the_chains_own_bone_is_refused(addon: Addon, role: str, attached: str) -> None:
-    ob, target = rigs.arm()
+    ob, _target = rigs.arm()
     if attached == "parent":
         goal = rigs.empty("Goal")
         goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", "lower"
@@ -323,7 +323,7 @@ def test_a_goal_on_the_chains_own_bone_is_refused(addon: Addon, role: str, attac
 def test_an_unexpected_error_is_told_once_and_in_the_panel(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ob, target = rigs.arm()
+    ob, _target = rigs.arm()
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
 

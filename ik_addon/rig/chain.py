@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import bpy
 
@@ -46,12 +47,7 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
         raise ChainError("No target: choose the object that the tip shall follow")
     if chain.pole is not None:
         _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", view_layer)
-    for owner, constraint in _fighting_constraints(ob, bones):
-        raise ChainError(
-            f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
-        )
-    for name, path in _driven_channels(ob, bones):
-        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
+    check_bones(ob, bones)
     segments = sum(length > 0.0 for length in _rest_segments(bones))
     if not segments:
         raise ChainError("All bones of the chain start at the same point; it has no length to turn")
@@ -61,6 +57,16 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
             "set Chain Length or use another solver"
         )
     return _remarks(chain, bones)
+
+
+def check_bones(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> None:
+    """Raise `ChainError` if something else than the solver moves these bones."""
+    for owner, constraint in _fighting_constraints(ob, bones):
+        raise ChainError(
+            f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
+        )
+    for name, path in _driven_channels(ob, bones):
+        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
 
 
 def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
@@ -74,7 +80,7 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
 
 
 def _rest_segments(bones: list[bpy.types.PoseBone]) -> Iterator[float]:
-    for bone, child in zip(bones, bones[1:], strict=False):
+    for bone, child in pairwise(bones):
         # A child that is moved away in Pose Mode makes a segment although the rest heads coincide.
         yield max((child.bone.head_local - bone.bone.head_local).length, (child.head - bone.head).length)
     yield bones[-1].bone.length
@@ -149,9 +155,9 @@ def _fighting_constraints(
 
 def _moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
     """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
-    if constraint.type not in {"IK", "SPLINE_IK"}:
+    if not isinstance(constraint, bpy.types.KinematicConstraint | bpy.types.SplineIKConstraint):
         return []
     moved = [owner, *owner.parent_recursive]
-    if constraint.type == "IK" and not constraint.use_tail:
+    if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:
         moved = moved[1:]
     return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

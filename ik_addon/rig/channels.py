@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import bpy
@@ -110,7 +111,7 @@ def with_rotation(rows: Row, rotations: Floats, modes: Sequence[str]) -> Row:
             out[:, k, columns] = [_axis_angle(q, o) for q, o in zip(quaternions[:, k], old, strict=True)]
         else:
             out[:, k, columns] = [
-                Matrix(r.tolist()).to_euler(mode, Euler(o.tolist(), mode))
+                Matrix(r.tolist()).to_euler(mode, Euler(o.tolist(), mode))[:]
                 for r, o in zip(rotations[:, k], old, strict=True)
             ]
     return out
@@ -118,10 +119,10 @@ def with_rotation(rows: Row, rotations: Floats, modes: Sequence[str]) -> Row:
 
 def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
     axis, angle = Quaternion(quaternion.tolist()).to_axis_angle()
-    if np.dot(axis, old[1:]) < 0.0:
+    if axis.dot(old[1:].tolist()) < 0.0:
         axis, angle = -axis, -angle
-    turn = 2.0 * np.pi
-    return [angle + turn * round((float(old[0]) - angle) / turn), *axis]
+    turn = 2.0 * math.pi
+    return [angle + turn * round((float(old[0]) - angle) / turn), *axis[:]]
 
 
 def quaternions_of(rotations: Floats) -> Floats:

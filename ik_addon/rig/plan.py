@@ -55,9 +55,7 @@ class Plan:
     """`session_uid` of everything whose change asks for a new solve."""
 
     @classmethod
-    def of(
-        cls, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None
-    ) -> Plan:
+    def of(cls, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None) -> Plan:
         """Plan the enabled chains of an armature object.
 
         Args:

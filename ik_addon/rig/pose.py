@@ -188,7 +188,8 @@ def _apply(
         wanted[:, 3, 3] = 1.0
         local = skeleton.to_basis(ob, bone, wanted, parent)
         turn = orthonormal(local[:, :3, :3])
-        rotations[:, i] = np.where(np.isfinite(turn).all(axis=(1, 2))[:, None, None], turn, np.eye(3))
+        usable = np.asarray(np.isfinite(turn).all(axis=(1, 2)))
+        rotations[:, i] = np.where(usable[:, None, None], turn, np.eye(3))
         scale[:, i] = solution.stretch[:, i]
         if i and skeleton.inherits_scale[bone]:
             scale[:, i] /= solution.stretch[:, i - 1]
@@ -200,7 +201,7 @@ def _apply(
         parent = poses[:, i]
     rows = _rows(plan, chain, fk.rows, rotations, scale, basis)
     finite = np.isfinite(poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2))
-    keep = ~finite | (solution.status == Status.INVALID)
+    keep = np.asarray(~finite | (solution.status == Status.INVALID))
     rows[keep], basis[keep], poses[keep] = fk.rows[keep], fk.basis[keep], fk.poses[keep]
     return _ChainPose(rows, basis, poses)
 

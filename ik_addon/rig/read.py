@@ -66,7 +66,7 @@ def sample(
         fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
     world = matrix_array(evaluated.matrix_world)
     usable = np.isfinite(world).all() and abs(np.linalg.det(world[:3, :3])) > 1e-30
-    to_object = np.linalg.inv(world) if usable else np.full((4, 4), np.nan)
+    to_object: Floats = np.linalg.inv(world) if usable else np.full((4, 4), np.nan)
     return Sample(
         channels=fk[0][None],
         basis=fk[1][None],

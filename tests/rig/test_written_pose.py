@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import bpy
 import numpy as np
@@ -48,7 +49,7 @@ def random_rig(rng: random.Random, bones: int, flags: bool = True) -> tuple[bpy.
     bpy.context.view_layer.update()
     tip = ob.pose.bones[f"b{bones - 1}"]
     heads = [ob.pose.bones[f"b{i}"].head for i in range(bones)] + [tip.tail]
-    reach = sum((b - a).length for a, b in zip(heads, heads[1:], strict=False))
+    reach = sum((b - a).length for a, b in pairwise(heads))
     direction = Vector((rng.uniform(-1, 1), rng.uniform(-1, 1), rng.uniform(-1, 1))).normalized()
     target = rigs.empty("Target", heads[0] + direction * reach * rng.uniform(0.45, 0.9))
     return ob, target

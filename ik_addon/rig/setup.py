@@ -1,0 +1,273 @@
+"""Put a chain on a bone, with the empties that it follows, and take it off again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+
+from .. import reports
+from ..settings import IKAddonChain, chain_of
+from ..solve import pole_angle
+from ..solve.problem import Floats
+from . import chain as chains
+from .chain import ChainError
+from .skeleton import matrix_array, orthonormal
+
+MADE = "ik_addon_made"
+"""Custom property of what Add Chain made: nothing else is ever deleted."""
+STRAIGHT = 1e-5
+"""A middle joint that is off the line from root to tip by less than this fraction of the chain shows no bend."""
+
+
+@dataclass(frozen=True)
+class _Limb:
+    """The bones of a chain to be, in their present pose, in the armature's object space."""
+
+    joints: Floats
+    """(n+1, 3), root first."""
+    frames: Floats
+    """(n, 3, 3) orthonormal."""
+
+    @property
+    def segments(self) -> Floats:
+        """(n,) lengths."""
+        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=0), axis=1))
+
+    @property
+    def length(self) -> float:
+        return float(self.segments.sum())
+
+    @property
+    def middle(self) -> int | None:
+        """Index of the joint between the two segments that have length; None where there are not two."""
+        long = np.flatnonzero(self.segments > 1e-6 * self.length)
+        return int(long[1]) if len(long) == 2 else None
+
+
+def add_chain(
+    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, length: int, with_pole: bool
+) -> list[bpy.types.PoseBone]:
+    """Put a chain on `tip` that keeps the present pose; return its bones, root first.
+
+    The target is made at the tip. A chain of two bones gets a pole in the plane in which it bends, if wanted.
+
+    Args:
+        context: for the scene into which the empties go.
+        ob: the armature object.
+        tip: a bone of it without a chain.
+        length: how many bones the chain has, 0: up to the armature's root; clamped to the bones that are there.
+        with_pole: make a pole where the chain has two bones.
+
+    Raises:
+        ChainError: if this cannot be done; nothing is made then.
+    """
+    bones = [tip, *tip.parent_recursive][: length or None][::-1]
+    _check_bones(ob, tip, bones)
+    depsgraph = context.evaluated_depsgraph_get()
+    world = ob.evaluated_get(depsgraph).matrix_world.copy()
+    _check_world(ob, world)
+    limb = _limb(ob.evaluated_get(depsgraph), bones)
+    _check_collection(context, ob)
+
+    collection = _collection(context, ob)
+    frame = world @ tip.matrix
+    size = (world @ tip.tail - world @ tip.head).length
+    target = _empty(f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
+    target.matrix_basis = Matrix.LocRotScale(world @ Vector(limb.joints[-1]), frame.to_quaternion(), None)
+    pole = None
+    if with_pole and limb.middle is not None:
+        pole = _empty(f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
+        pole.location = world @ Vector(limb.joints[limb.middle] + limb.length * _bend(limb, limb.middle))
+
+    chain = chain_of(tip)
+    _reset(chain)
+    chain.chain_length = min(length, len(bones))
+    chain.target = target
+    chain.pole = pole
+    if pole is not None:
+        chain.pole_angle = _pole_angle(limb, world, target, pole)
+    chain.is_chain = True
+    # Live solves now, so that all of it is one step of undo.
+    context.view_layer.update()
+    return bones
+
+
+def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
+    """Take the chain off `tip` and put its bones back into their FK pose.
+
+    The target and the pole are deleted where Add Chain made them and nothing else needs them: other chains,
+    constraints, children, keyframes.
+
+    Args:
+        context: for the view layer.
+        tip: the bone that carries the chain.
+        remove_goals: delete target and pole.
+
+    Returns:
+        The names of empties that Add Chain made and that were kept because they are in use.
+    """
+    chain = chain_of(tip)
+    goals = [goal for goal in {chain.target, chain.pole} if goal is not None and MADE in goal]
+    chain.is_chain = False
+    _reset(chain)
+    reports.clear(tip.id_data)
+    # Live releases the bones now, so that all of it is one step of undo.
+    context.view_layer.update()
+    if not remove_goals:
+        return []
+    kept = [goal for goal in goals if _is_needed(goal)]
+    for goal in goals:
+        if goal not in kept:
+            _delete(goal)
+    return sorted(goal.name for goal in kept)
+
+
+# ---- checks, before anything is made
+
+
+def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> None:
+    if chain_of(tip).is_chain:
+        raise ChainError(f"Bone '{tip.name}' has a chain already; change its settings, or remove it first")
+    for other in chains.tips(ob):
+        shared = next((bone for bone in chains.chain_bones(other) if bone in bones), None)
+        if shared is not None and chain_of(other).enabled:
+            raise ChainError(
+                f"Bone '{shared.name}' already belongs to the chain on '{other.name}'; "
+                "choose another bone or a shorter Chain Length"
+            )
+    chains.check_bones(ob, bones)
+
+
+def _check_world(ob: bpy.types.Object, world: Matrix) -> None:
+    matrix = matrix_array(world)
+    if not np.isfinite(matrix).all():
+        raise ChainError(f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale")
+    if abs(np.linalg.det(matrix[:3, :3])) <= 1e-30:
+        raise ChainError(f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed")
+
+
+def _check_collection(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    if not context.scene.is_editable:
+        raise ChainError(f"The scene '{context.scene.name}' is linked from another file and can't hold a target")
+    collection = _made_collection(ob)
+    if collection is None:
+        return
+    layer = _layer_collection(context.view_layer.layer_collection, collection)
+    if collection.hide_viewport or (layer is not None and layer.exclude):
+        raise ChainError(
+            f"The collection '{collection.name}' is disabled or excluded from this view layer, "
+            "so a target in it would not move; enable it"
+        )
+
+
+# ---- the limb and its pole
+
+
+def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> _Limb:
+    """Read bones from the evaluated armature object."""
+    posed = [ob.pose.bones[bone.name] for bone in bones]
+    joints = np.array([bone.head for bone in posed] + [posed[-1].tail], dtype=np.float64)
+    for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
+        if not (np.isfinite(head).all() and np.isfinite(tail).all()):
+            raise ChainError(f"The transform of bone '{bone.name}' is not a finite number; reset it")
+    # As the solver sees it: a mirrored bone keeps its rotation.
+    frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
+    limb = _Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
+    if not limb.length > 0.0:
+        raise ChainError(f"The chain that ends in '{bones[-1].name}' has no length in this pose; reset its bones")
+    return limb
+
+
+def _bend(limb: _Limb, middle: int) -> Floats:
+    """Unit vector (3,) from the line between root and tip towards the middle joint.
+
+    A straight limb bends by a positive rotation about the X axis of its root bone, as the solver does it.
+    """
+    line = _unit(limb.joints[-1] - limb.joints[0])
+    across = limb.joints[middle] - limb.joints[0]
+    across = across - across.dot(line) * line
+    if np.linalg.norm(across) > STRAIGHT * limb.length:
+        return _unit(across)
+    across = np.cross(line, limb.frames[0, :, 0])
+    if np.linalg.norm(across) > STRAIGHT:
+        return _unit(across)
+    return np.array(Vector(line).orthogonal().normalized())
+
+
+def _unit(vector: Floats) -> Floats:
+    size = np.linalg.norm(vector)
+    return vector / size if size > 0.0 else vector
+
+
+def _pole_angle(limb: _Limb, world: Matrix, target: bpy.types.Object, pole: bpy.types.Object) -> float:
+    """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions."""
+    to_object = np.linalg.inv(matrix_array(world))
+    points = [to_object[:3, :3] @ np.array(goal.location) + to_object[:3, 3] for goal in (target, pole)]
+    return float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
+
+
+# ---- empties and their collection
+
+
+def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
+    collection = bpy.data.collections.get(f"{ob.name} IK")
+    return collection if collection is not None and MADE in collection and collection.is_editable else None
+
+
+def _layer_collection(
+    inside: bpy.types.LayerCollection, collection: bpy.types.Collection
+) -> bpy.types.LayerCollection | None:
+    if inside.collection == collection:
+        return inside
+    found = (_layer_collection(child, collection) for child in inside.children)
+    return next((layer for layer in found if layer is not None), None)
+
+
+def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+    """The collection for an armature's targets and poles, in the scene; made where there is none."""
+    collection = _made_collection(ob)
+    if collection is None:
+        collection = bpy.data.collections.new(f"{ob.name} IK")
+        collection[MADE] = True
+    if _layer_collection(context.view_layer.layer_collection, collection) is None:
+        context.scene.collection.children.link(collection)
+    return collection
+
+
+def _empty(name: str, collection: bpy.types.Collection, display: str, size: float) -> bpy.types.Object:
+    empty = bpy.data.objects.new(name, None)
+    empty[MADE] = True
+    empty.empty_display_type = display
+    empty.empty_display_size = size
+    empty.show_in_front = True
+    collection.objects.link(empty)
+    return empty
+
+
+def _is_needed(goal: bpy.types.Object) -> bool:
+    """Whether an empty holds a user's work, or anything but scenes and collections refers to it."""
+    data = goal.animation_data
+    if goal.constraints or (data is not None and (data.action or data.nla_tracks or data.drivers)):
+        return True
+    users = bpy.data.user_map(subset=[goal])[goal]
+    places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
+    return any(not isinstance(user, places) for user in users)
+
+
+def _delete(goal: bpy.types.Object) -> None:
+    """Delete an empty, and the collection made for it where that is empty by then."""
+    collections = list(goal.users_collection)
+    bpy.data.objects.remove(goal)
+    for collection in collections:
+        if MADE in collection and not collection.all_objects and not collection.children:
+            bpy.data.collections.remove(collection)
+
+
+def _reset(chain: IKAddonChain) -> None:
+    """Bring the settings of a chain back to their defaults; the FK base of its bone is no setting."""
+    for name in chain.bl_rna.properties.keys():  # noqa: SIM118
+        if name not in {"rna_type", "name", "is_chain", "base"}:
+            chain.property_unset(name)
