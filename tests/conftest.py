@@ -17,11 +17,13 @@ fixture `addon`, so that they test what a user has installed:
 `Addon` is for annotations only: `from tests.conftest import Addon` below `if TYPE_CHECKING:`. Fixtures:
 
 - `addon`: the installed extension, see `Addon`.
+- `package`: the path of the built zip; needs no enabled extension.
 - `clean_scene`: the scene of an empty file, with the extension enabled; in use without being asked for, but not below
   `tests/extension` and `tests/solve`. It keeps no object, action, bone or handler of the test before.
 
 Blender prints what a handler, timer or draw callback raises and goes on. A test fails where such a traceback was
-printed while it ran; one that wants it says so with `@pytest.mark.expects_traceback`.
+printed while it ran; one that wants it says so with `@pytest.mark.expects_traceback`. A RuntimeWarning, as numpy's of
+a division by zero, is an error.
 """
 
 from __future__ import annotations
