@@ -166,6 +166,7 @@ def steps(
         BakeError, KeysError: the chains cannot be baked; nothing was changed.
     """
     scene, view_layer = context.scene, context.view_layer
+    view_layer.update()  # a target that was just added is not in the view layer before
     _check(ob, view_layer)
     total = 2.0 * len(frames)
     with ExitStack() as undo:

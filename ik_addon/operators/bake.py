@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
 from .. import bake
 from ..rig.keys import KeysError
+from .active import ArmatureOperator, has_chain
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -27,15 +28,13 @@ PATIENCE = 0.05
 """Seconds of baking between two looks at the keyboard."""
 
 
-class IK_ADDON_OT_bake(bpy.types.Operator):
+class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
     """Bake chains of the active armature; with an error nothing is changed."""
 
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
-    bl_description = (
-        "Write the solved pose into keyframes and switch the chains off, so that it plays without the add-on"
-    )
-    bl_options: ClassVar = {"REGISTER", "UNDO"}
+    bl_description = "Write the solved pose into keyframes and switch the chains off; it then plays without the add-on"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
     chains: EnumProperty(name="Chains", items=CHAINS, default="ALL")
     frame_range: EnumProperty(name="Frames", items=FRAME_RANGES, default="SCENE")
@@ -53,23 +52,17 @@ class IK_ADDON_OT_bake(bpy.types.Operator):
     _in_window = False
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        """An armature in Object or Pose Mode."""
-        ob = context.active_object
-        if ob is None or ob.type != "ARMATURE":
-            cls.poll_message_set("Make an armature active")
-            return False
-        if ob.mode not in {"OBJECT", "POSE"}:
-            cls.poll_message_set("Switch to Object or Pose Mode")
-            return False
-        return True
+    def missing(cls, ob: bpy.types.Object) -> str:
+        """There must be a chain."""
+        return "" if has_chain(ob) else f"'{ob.name}' has no IK chain; add one first"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask for the options; the bake then runs step by step and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self._in_window = True
-        return context.window_manager.invoke_props_dialog(self, confirm_text="Bake")
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text="Bake")
 
     def draw(self, _context: bpy.types.Context) -> None:
         """The options; start and end only where they are used."""
