@@ -57,7 +57,8 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
 
 def _arc_of(chord: Floats) -> Floats:
     """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
-    missing = 1.0 - np.clip(chord, 0.0, 1.0)
+    # Of a straight chain rounding would show as its square root.
+    missing = np.clip(1.0 - 1e-12 - chord, 0.0, 1.0)
     return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * missing**3))
 
 

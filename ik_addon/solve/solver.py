@@ -15,6 +15,8 @@ from .two_bone import triangle
 
 _NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+_SAME = 1e-12
+"""A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
 
 
 def solve(problem: Problem) -> Solution:
@@ -177,6 +179,8 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
         raise ValueError("softness must be between 0 and 1")
     if (np.asarray(problem.push_limit) < 0).any() or (np.asarray(problem.tolerance) < 0).any():
         raise ValueError("push_limit and tolerance must not be negative")
+    if problem.iterations < 0:
+        raise ValueError("iterations must not be negative")
     weights = problem.stretch_weights
     if weights is not None and not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
         raise ValueError("stretch_weights must be finite and not negative")
@@ -223,6 +227,11 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     else:
         directions, roll, passes = _fabrik(problem, chains, lengths, reach, axes, base)
         base = multiply(roll, base)
+    # Nearly straight, rounding of the distance would show as its square root.
+    chord = norm(tip_of(chains.directions, chains.lengths))
+    kept = (np.abs(reach.distance - chord) <= _SAME) & (reach.stretch == 1.0).all(axis=0)
+    if kept.any():
+        directions = np.where(kept, rotate(base[:, None], chains.directions), directions)
     inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
     turns = bone_rotations(base, chains.directions, directions, chains.frames, carried, inherits)
     # From the rotations and not from the directions: bones without a say in the solution are where they are carried.

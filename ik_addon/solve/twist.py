@@ -123,7 +123,7 @@ def bone_rotations(
         now = rotate(start, rest[:, i])
         axis = rotate(start, hinge(frames[:, :, i], rest[:, i]))
         turned = multiply(between(unit(now), solved[:, i], axis), start)
-        turned = turned / np.sqrt(turned[0] ** 2 + turned[1] ** 2 + turned[2] ** 2 + turned[3] ** 2)
+        turned = turned / np.maximum(np.sqrt(turned[0] ** 2 + dot(turned[1:], turned[1:])), 1e-200)
         parent = np.where(carried[i], parent, turned) if carried[i].any() else turned
         begun = begun | ~carried[i]
         rotations[:, i] = parent

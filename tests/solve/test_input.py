@@ -1,0 +1,124 @@
+"""Input that is not fit to be solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, OutOfReach, Problem, Solver, Status, solve
+from tests.solve.chains import aim, make_chains
+
+
+def spoil(problem: Problem, what: str, value: float) -> Problem:
+    """Return a copy whose member 3 has `value` somewhere in it."""
+    joints, frames = problem.joints.copy(), problem.frames.copy()
+    target = problem.goal.target.copy()
+    pole = None if problem.goal.pole is None else problem.goal.pole.copy()
+    angle = None if problem.goal.pole_angle is None else problem.goal.pole_angle.copy()
+    softness, push_limit, tolerance = (np.full(len(joints), x) for x in (0.0, np.inf, 1e-5))
+    if what == "length":
+        joints[3] = joints[3, :1]
+    else:
+        array = {
+            "root": joints[:, 0],
+            "joints": joints[:, -1],
+            "frames": frames[:, -1, 0],
+            "target": target,
+            "pole": pole,
+            "pole_angle": angle,
+            "softness": softness,
+            "push_limit": push_limit,
+            "tolerance": tolerance,
+        }[what]
+        assert array is not None
+        array[3] = value
+    goal = Goal(target, pole, angle)
+    return replace(
+        problem, joints=joints, frames=frames, goal=goal, softness=softness, push_limit=push_limit, tolerance=tolerance
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bones", [2, 5])
+@pytest.mark.parametrize("policy", OutOfReach)
+@pytest.mark.parametrize(
+    ("what", "value"),
+    [
+        ("root", np.nan),
+        ("joints", np.nan),
+        ("joints", np.inf),
+        ("joints", 1e300),
+        ("frames", np.nan),
+        ("frames", np.inf),
+        ("target", np.nan),
+        ("target", -np.inf),
+        ("target", 1e300),
+        ("pole", np.nan),
+        ("pole", np.inf),
+        ("pole_angle", np.nan),
+        ("softness", np.nan),
+        ("push_limit", np.nan),
+        ("tolerance", np.nan),
+        ("length", 0.0),
+    ],
+)
+def test_a_bad_member_spoils_no_other(bones: int, policy: OutOfReach, what: str, value: float) -> None:
+    rng = np.random.default_rng(1)
+    good = replace(aim(make_chains(rng, 6, bones), rng, 0.2, 1.5, pole=True), out_of_reach=policy)
+    bad = spoil(good, what, value)
+    expected, solution = solve(good), solve(bad)
+    assert solution.status[3] == Status.INVALID
+    assert not solution.reached[3]
+    assert np.isnan(solution.error[3])
+    assert solution.iterations[3] == 0
+    np.testing.assert_array_equal(solution.rotations[3], np.tile(np.eye(3), (bones, 1, 1)))
+    np.testing.assert_array_equal(solution.stretch[3], 1.0)
+    np.testing.assert_array_equal(solution.joints[3], bad.joints[3])
+    others = np.arange(6) != 3
+    for name in ("joints", "rotations", "stretch", "error", "status", "iterations"):
+        np.testing.assert_array_equal(getattr(solution, name)[others], getattr(expected, name)[others])
+
+
+def test_nothing_but_bad_members_and_no_members() -> None:
+    problem = make_chains(np.random.default_rng(2), 4, 3)
+    for solver in Solver:
+        solution = solve(replace(problem, joints=problem.joints * np.nan, solver=solver))
+        assert (solution.status == Status.INVALID).all()
+    empty = solve(make_chains(np.random.default_rng(2), 0, 3))
+    assert empty.joints.shape == (0, 4, 3)
+    assert empty.reached.shape == (0,)
+
+
+@pytest.mark.parametrize("value", [-0.0, 1e-300, 1e-12])
+def test_a_target_on_the_root_is_no_error(value: float) -> None:
+    for bones in (1, 2, 5):
+        problem = make_chains(np.random.default_rng(3), 5, bones)
+        solution = solve(replace(problem, goal=Goal(problem.joints[:, 0] + value)))
+        assert np.isfinite(solution.rotations).all()
+        assert np.isfinite(solution.error).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"joints": np.zeros((4, 1, 3))}, "joints must have the shape"),
+        ({"frames": np.zeros((4, 2, 3, 3))}, r"frames must have the shape \(4, 3, 3, 3\)"),
+        ({"goal": Goal(np.zeros((3, 3)))}, r"goal.target must have the shape \(4, 3\)"),
+        ({"goal": Goal(np.zeros((4, 3)), np.zeros(3))}, "goal.pole must have"),
+        ({"goal": Goal(np.zeros((4, 3)), None, np.zeros(3))}, "goal.pole_angle must be one number"),
+        ({"inherits": np.ones(4, dtype=bool)}, "inherits must have"),
+        ({"stretch_weights": np.ones(2)}, "stretch_weights must have"),
+        ({"stretch_weights": -np.ones(3)}, "stretch_weights must be finite and not negative"),
+        ({"softness": 1.5}, "softness must be between 0 and 1"),
+        ({"softness": np.zeros(2)}, "softness must be one number"),
+        ({"push_limit": -1.0}, "push_limit and tolerance must not be negative"),
+        ({"tolerance": -1.0}, "push_limit and tolerance must not be negative"),
+        ({"iterations": -1}, "iterations must not be negative"),
+    ],
+)
+def test_a_wrong_problem_is_refused(change: dict[str, object], message: str) -> None:
+    problem = make_chains(np.random.default_rng(4), 4, 3)
+    with pytest.raises(ValueError, match=message):
+        solve(replace(problem, **change))  # type: ignore[arg-type]

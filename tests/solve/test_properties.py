@@ -1,0 +1,220 @@
+"""What holds for both solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, OutOfReach, Problem, Solver, pole_angle, solve
+from tests.solve.chains import POSES, aim, lengths_of, make_chains, member, random_rotations, unit
+
+SHAPES = [(Solver.TWO_BONE, 2), (Solver.FABRIK, 2), (Solver.FABRIK, 3), (Solver.FABRIK, 9), (Solver.FABRIK, 20)]
+shapes = pytest.mark.parametrize(("solver", "bones"), SHAPES)
+poses = pytest.mark.parametrize("pose", POSES)
+
+
+def problems(solver: Solver, bones: int, pose: str, *, pole: bool, count: int = 60) -> Problem:
+    rng = np.random.default_rng([bones, POSES.index(pose), pole])
+    problem = aim(make_chains(rng, count, bones, pose, uneven=True), rng, 0.05, 1.1, pole=pole)
+    return replace(problem, solver=solver, softness=0.05, tolerance=1e-10)
+
+
+@shapes
+@poses
+def test_a_target_at_the_tip_keeps_the_pose(solver: Solver, bones: int, pose: str) -> None:
+    problem = replace(make_chains(np.random.default_rng(1), 200, bones, pose, uneven=True), solver=solver)
+    solution = solve(problem)
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
+    np.testing.assert_allclose(solution.joints, problem.joints, atol=1e-9)
+    assert solution.reached.all()
+    assert (solution.iterations == 0).all()
+
+
+@shapes
+@poses
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_member_is_solved_as_if_alone(solver: Solver, bones: int, pose: str, pole: bool) -> None:
+    problem = problems(solver, bones, pose, pole=pole)
+    together = solve(problem)
+    for i in range(0, len(problem.joints), 7):
+        alone = solve(member(problem, i))
+        for name in ("joints", "rotations", "stretch", "error", "status", "iterations"):
+            np.testing.assert_array_equal(getattr(alone, name)[0], getattr(together, name)[i], err_msg=name)
+
+
+@shapes
+@poses
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("policy", OutOfReach)
+def test_mirrored_input_gives_mirrored_output(
+    solver: Solver, bones: int, pose: str, pole: bool, policy: OutOfReach
+) -> None:
+    problem = replace(problems(solver, bones, pose, pole=pole), out_of_reach=policy)
+    flip = np.diag([-1.0, 1.0, 1.0])
+    goal = problem.goal
+    angle = None if goal.pole_angle is None else -goal.pole_angle
+    mirrored = replace(
+        problem,
+        joints=problem.joints @ flip,
+        frames=flip @ problem.frames @ flip,
+        goal=Goal(goal.target @ flip, None if goal.pole is None else goal.pole @ flip, angle),
+    )
+    one, other = solve(problem), solve(mirrored)
+    np.testing.assert_allclose(other.joints, one.joints @ flip, atol=1e-7)
+    np.testing.assert_allclose(other.rotations, flip @ one.rotations @ flip, atol=1e-7)
+    np.testing.assert_allclose(other.stretch, one.stretch, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", [Solver.TWO_BONE, Solver.FABRIK])
+def test_singular_cases_are_mirrored_too(solver: Solver) -> None:
+    """Collinear target in front and exactly behind, and a bone whose X axis lies along the chain."""
+    joints = np.zeros((4, 3, 3))
+    joints[:, :, 1] = [0.0, 0.4, 1.0]
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    frames = np.stack([np.eye(3), np.eye(3), turn, turn])[:, None].repeat(2, axis=1)
+    target = np.array([[0.0, 0.7, 0.0], [0.0, -0.7, 0.0]] * 2)
+    flip = np.diag([-1.0, 1.0, 1.0])
+    for mirror in (flip, np.diag([1.0, 1.0, -1.0])):
+        one = solve(Problem(joints, frames, Goal(target), solver=solver))
+        other = solve(Problem(joints @ mirror, mirror @ frames @ flip, Goal(target @ mirror), solver=solver))
+        np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-12)
+
+
+@shapes
+@poses
+@pytest.mark.parametrize("pole", [False, True])
+def test_moving_the_input_moves_the_output(solver: Solver, bones: int, pose: str, pole: bool) -> None:
+    problem = problems(solver, bones, pose, pole=pole)
+    rng = np.random.default_rng(2)
+    turn, shift = random_rotations(rng, 1)[0], rng.normal(size=3)
+    goal = problem.goal
+    one = solve(problem)
+    for scale in (1e-6, 1.0, 1e6):
+
+        def moved(points: np.ndarray, scale: float = scale) -> np.ndarray:
+            return np.asarray(points @ turn.T + shift) * scale
+
+        there = replace(
+            problem,
+            joints=moved(problem.joints),
+            frames=turn @ problem.frames,
+            goal=Goal(moved(goal.target), None if goal.pole is None else moved(goal.pole), goal.pole_angle),
+        )
+        other = solve(there)
+        np.testing.assert_allclose(other.joints, moved(one.joints), atol=1e-7 * scale)
+        np.testing.assert_allclose(other.rotations, turn @ one.rotations @ turn.T, atol=1e-7)
+        np.testing.assert_allclose(other.error, one.error * scale, atol=1e-8 * scale)
+
+
+@shapes
+@poses
+def test_the_bend_stands_at_the_pole(solver: Solver, bones: int, pose: str) -> None:
+    problem = problems(solver, bones, pose, pole=True, count=300)
+    problem = replace(problem, softness=0.0)
+    solution = solve(problem)
+    assert problem.goal.pole is not None
+    assert problem.goal.pole_angle is not None
+    clear = solution.reached & (np.linalg.norm(problem.goal.target - problem.joints[:, 0], axis=1) < 0.999)
+    line = unit(problem.goal.target - problem.joints[:, 0])
+    lengths = lengths_of(solution.joints)
+    middles = (solution.joints[:, 1:] + solution.joints[:, :-1]) / 2
+    centroid = (middles * lengths[..., None]).sum(axis=1) / lengths.sum(axis=1)[:, None] - solution.joints[:, 0]
+    side = centroid - (centroid * line).sum(axis=1)[:, None] * line
+    pole = problem.goal.pole - problem.joints[:, 0]
+    wanted = unit(pole - (pole * line).sum(axis=1)[:, None] * line)
+    angle = problem.goal.pole_angle[:, None]
+    wanted = np.cos(angle) * wanted + np.sin(angle) * np.cross(line, wanted)
+    clear &= np.linalg.norm(side, axis=1) > 1e-3
+    assert clear.sum() > 150
+    assert np.degrees(np.linalg.norm(unit(side) - wanted, axis=1)[clear]).max() < 0.01
+
+
+@shapes
+@poses
+def test_pole_angle_keeps_the_pose(solver: Solver, bones: int, pose: str) -> None:
+    rng = np.random.default_rng(3)
+    problem = make_chains(rng, 200, bones, pose, uneven=True)
+    pole = problem.joints[:, 0] + rng.normal(size=(200, 3))
+    target = problem.goal.target
+    angle = pole_angle(problem.joints, problem.frames, target, pole)
+    solution = solve(replace(problem, solver=solver, goal=Goal(target, pole, angle)))
+    np.testing.assert_allclose(solution.joints, problem.joints, atol=1e-9)
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
+
+
+def test_pole_angle_is_right_handed_about_the_line_to_the_target() -> None:
+    joints = np.array([[[0.0, 0, 0], [0, 1, -0.5], [0, 2, 0]]])
+    frames = np.tile(np.eye(3), (1, 2, 1, 1))
+    for pole, degrees in (([0, 1, -5], 0), ([5, 1, 0], 90), ([-5, 1, 0], -90)):
+        angle = pole_angle(joints, frames, np.array([[0.0, 2, 0]]), np.array([pole], dtype=float))
+        np.testing.assert_allclose(np.degrees(angle), degrees, atol=1e-9)
+    nothing = pole_angle(joints * np.nan, frames, np.array([[0.0, 2, 0]]), np.array([[0.0, 5, 0]]))
+    assert nothing[0] == 0.0
+
+
+@pytest.mark.parametrize("bones", [2, 3, 6])
+def test_a_bone_that_does_not_inherit_starts_from_its_own_pose(bones: int) -> None:
+    rng = np.random.default_rng(4)
+    problem = aim(make_chains(rng, 100, bones, "bent"), rng, 0.2, 0.95)
+    inherits = np.ones(bones, dtype=bool)
+    inherits[1] = False
+    chained, apart = solve(problem), solve(replace(problem, inherits=inherits))
+    np.testing.assert_allclose(apart.joints, chained.joints, atol=1e-12)
+    np.testing.assert_array_equal(apart.rotations[:, 0], chained.rotations[:, 0])
+    # The smallest rotation between two directions turns about an axis perpendicular to both.
+    rotation = apart.rotations[:, 1]
+    axis = np.stack([rotation[:, 2, 1] - rotation[:, 1, 2], rotation[:, 0, 2] - rotation[:, 2, 0]], axis=-1)
+    axis = np.concatenate([axis, (rotation[:, 1, 0] - rotation[:, 0, 1])[:, None]], axis=1)
+    assert np.abs((axis * unit(np.diff(problem.joints, axis=1))[:, 1]).sum(axis=1)).max() < 1e-12
+
+
+@pytest.mark.parametrize("bones", [3, 8])
+def test_bones_turn_by_hinges_only(bones: int) -> None:
+    """No twist runs along the chain: a plane chain only turns about its own normal, from bone to bone."""
+    rng = np.random.default_rng(5)
+    problem = aim(make_chains(rng, 200, bones, "bent"), rng, 0.1, 0.99)
+    solution = solve(problem)
+    normals = np.einsum("bnij,bnj->bni", solution.rotations, problem.frames[..., 0])
+    np.testing.assert_allclose(normals, np.broadcast_to(normals[:, :1], normals.shape), atol=1e-9)
+
+
+@pytest.mark.parametrize(("bones", "real"), [(3, 2), (5, 2), (4, 1), (6, 4)])
+def test_bones_without_length_are_carried(bones: int, real: int) -> None:
+    rng = np.random.default_rng(6)
+    plain = aim(make_chains(rng, 50, real, "bent", uneven=True), rng, 0.2, 0.95)
+    kept = np.sort(rng.permutation(bones)[:real])
+    joints, frames = [plain.joints[:, 0]], []
+    for i in range(bones):
+        own = int(np.searchsorted(kept, i))
+        frames.append(plain.frames[:, min(own, real - 1)])
+        joints.append(plain.joints[:, own + 1] if i in kept else joints[-1])
+    problem = replace(plain, joints=np.stack(joints, axis=1), frames=np.stack(frames, axis=1))
+    expected, solution = solve(plain), solve(problem)
+    np.testing.assert_allclose(solution.rotations[:, kept], expected.rotations, atol=1e-9)
+    np.testing.assert_allclose(solution.error, expected.error, atol=1e-12)
+    assert (solution.iterations == expected.iterations).all()
+    for i in set(range(bones)) - set(kept.tolist()):
+        before = solution.rotations[:, i - 1] if i > 0 else np.broadcast_to(np.eye(3), (50, 3, 3))
+        np.testing.assert_array_equal(solution.rotations[:, i], before)
+
+
+def test_one_bone_aims() -> None:
+    rng = np.random.default_rng(7)
+    problem = make_chains(rng, 100, 1)
+    target = problem.joints[:, 0] + rng.normal(size=(100, 3))
+    solution = solve(replace(problem, goal=Goal(target)))
+    want = problem.joints[:, 0] + unit(target - problem.joints[:, 0])
+    np.testing.assert_allclose(solution.joints[:, 1], want, atol=1e-12)
+
+
+def test_a_solution_depends_on_nothing_else_and_changes_no_input() -> None:
+    problem = problems(Solver.FABRIK, 7, "wild", pole=True)
+    arrays = [problem.joints.copy(), problem.frames.copy(), problem.goal.target.copy()]
+    first = solve(problem)
+    solve(problems(Solver.FABRIK, 4, "bent", pole=False))
+    again = solve(problem)
+    np.testing.assert_array_equal(first.rotations, again.rotations)
+    for before, now in zip(arrays, [problem.joints, problem.frames, problem.goal.target], strict=True):
+        np.testing.assert_array_equal(before, now)

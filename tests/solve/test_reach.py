@@ -1,0 +1,175 @@
+"""What chains do with targets that are too far or too near."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Status, solve
+from tests.solve.chains import aim, check_consistent, inner_radius, lengths_of, make_chains, unit
+
+bone_counts = pytest.mark.parametrize("bones", [1, 2, 3, 7])
+
+
+def far(bones: int, pose: str = "bent") -> Problem:
+    rng = np.random.default_rng(bones)
+    problem = make_chains(rng, 200, bones, pose, uneven=True)
+    away = unit(rng.normal(size=(200, 3))) * rng.uniform(1.01, 3.0, (200, 1))
+    return replace(problem, goal=Goal(problem.joints[:, 0] + away))
+
+
+def ray(problem: Problem, distances: np.ndarray) -> Problem:
+    """Return the first member of a problem, once for each distance of the target along a line from the root."""
+    count = len(distances)
+    root = problem.joints[0, 0]
+    line = unit(problem.goal.target[0] - root)
+    return replace(
+        problem,
+        joints=np.repeat(problem.joints[:1], count, axis=0),
+        frames=np.repeat(problem.frames[:1], count, axis=0),
+        goal=Goal(root + distances[:, None] * line),
+    )
+
+
+def along(problem: Problem, solution: Solution) -> np.ndarray:
+    """Return how far the tips are from the first roots, along the line to the target."""
+    line = unit(problem.goal.target - problem.joints[:, 0])
+    return np.asarray(((solution.joints[:, -1] - problem.joints[:, 0]) * line).sum(axis=1))
+
+
+@bone_counts
+def test_extend_points_straight_at_the_target(bones: int) -> None:
+    problem = far(bones)
+    solution = solve(problem)
+    line = unit(problem.goal.target - problem.joints[:, 0])
+    directions = unit(np.diff(solution.joints, axis=1))
+    np.testing.assert_allclose(directions, np.broadcast_to(line[:, None], directions.shape), atol=1e-5)
+    distance = np.linalg.norm(problem.goal.target - problem.joints[:, 0], axis=1)
+    np.testing.assert_allclose(solution.error, distance - 1.0, atol=1e-9)
+    assert (solution.status == Status.TOO_FAR).all()
+    check_consistent(problem, solution)
+
+
+@bone_counts
+@pytest.mark.parametrize("softness", [0.0, 0.2])
+def test_push_root_arrives_up_to_its_limit(bones: int, softness: float) -> None:
+    problem = replace(far(bones), out_of_reach=OutOfReach.PUSH_ROOT, softness=softness)
+    solution = solve(problem)
+    assert solution.error.max() <= 1e-5
+    assert solution.reached.all()
+    np.testing.assert_allclose(lengths_of(solution.joints), lengths_of(problem.joints), rtol=1e-9)
+    push = solution.joints[:, 0] - problem.joints[:, 0]
+    line = unit(problem.goal.target - problem.joints[:, 0])
+    assert np.linalg.norm(np.cross(push, line), axis=1).max() < 1e-12
+    check_consistent(problem, solution)
+
+    limited = solve(replace(problem, push_limit=0.1))
+    push = np.linalg.norm(limited.joints[:, 0] - problem.joints[:, 0], axis=1)
+    assert push.max() <= 0.1 + 1e-12
+    np.testing.assert_array_equal(limited.reached, limited.error <= 1e-5)
+    assert (limited.status[~limited.reached] == Status.TOO_FAR).all()
+    assert (~limited.reached).any()
+
+
+@bone_counts
+def test_push_root_moves_nothing_while_the_target_is_in_reach(bones: int) -> None:
+    rng = np.random.default_rng(bones)
+    high = 0.99 if bones > 1 else 0.0
+    problem = aim(make_chains(rng, 100, bones), rng, 0.0, high)
+    solution = solve(replace(problem, out_of_reach=OutOfReach.PUSH_ROOT))
+    np.testing.assert_allclose(solution.joints[:, 0], problem.joints[:, 0], atol=1e-12)
+
+
+@bone_counts
+@pytest.mark.parametrize("softness", [0.0, 0.2])
+def test_stretch_arrives(bones: int, softness: float) -> None:
+    problem = replace(far(bones), out_of_reach=OutOfReach.STRETCH, softness=softness)
+    solution = solve(problem)
+    assert solution.reached.all()
+    np.testing.assert_allclose(lengths_of(solution.joints), lengths_of(problem.joints) * solution.stretch, rtol=1e-9)
+    np.testing.assert_allclose(solution.stretch, solution.stretch[:, :1] * np.ones(bones), rtol=1e-12)
+    assert (solution.stretch > 1).all()
+    np.testing.assert_array_equal(solution.joints[:, 0], problem.joints[:, 0])
+    check_consistent(problem, solution)
+
+
+def test_stretch_is_shared_by_weight() -> None:
+    problem = replace(far(3), out_of_reach=OutOfReach.STRETCH, stretch_weights=np.array([0.0, 1.0, 0.5]))
+    solution = solve(problem)
+    assert solution.reached.all()
+    np.testing.assert_array_equal(solution.stretch[:, 0], 1.0)
+    np.testing.assert_allclose(solution.stretch[:, 1] - 1, 2 * (solution.stretch[:, 2] - 1), rtol=1e-9)
+    equal = solve(replace(problem, stretch_weights=np.zeros(3)))
+    np.testing.assert_allclose(equal.stretch, solve(replace(problem, stretch_weights=None)).stretch, rtol=1e-12)
+
+
+@pytest.mark.parametrize("bones", [2, 3, 6])
+@pytest.mark.parametrize("policy", OutOfReach)
+def test_too_near_folds_onto_the_line(bones: int, policy: OutOfReach) -> None:
+    rng = np.random.default_rng(bones)
+    problem = make_chains(rng, 200, bones, "bent")
+    long = rng.integers(bones, size=200)
+    segments = np.diff(problem.joints, axis=1)
+    segments[np.arange(200), long] *= 2.0 * bones
+    joints = problem.joints.copy()
+    joints[:, 1:] = joints[:, :1] + np.cumsum(segments, axis=1)
+    inner = inner_radius(replace(problem, joints=joints))
+    line = unit(rng.normal(size=(200, 3)))
+    target = joints[:, 0] + line * (inner * rng.uniform(0.1, 0.9, 200))[:, None]
+    problem = replace(problem, joints=joints, goal=Goal(target), out_of_reach=policy)
+    solution = solve(problem)
+    check_consistent(problem, solution)
+    if policy is OutOfReach.PUSH_ROOT:
+        assert solution.reached.all()
+        assert (((solution.joints[:, 0] - joints[:, 0]) * line).sum(axis=1) < 0).all()
+        line = unit(target - solution.joints[:, 0])
+    else:
+        assert (solution.status == Status.TOO_NEAR).all()
+        tip = np.linalg.norm(solution.joints[:, -1] - joints[:, 0], axis=1)
+        np.testing.assert_allclose(tip, inner, atol=1e-4)
+    size = lengths_of(joints).sum(axis=1)
+    side = (unit(np.diff(solution.joints, axis=1)) * line[:, None]).sum(axis=-1)
+    expected = np.where(np.arange(bones) == long[:, None], 1.0, -1.0)
+    assert (np.sign(side) == expected).all()
+    assert size.min() > 0
+    np.testing.assert_allclose(side, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("policy", OutOfReach)
+@pytest.mark.parametrize("softness", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("bones", [2, 4])
+def test_the_tip_moves_continuously_and_monotonously(bones: int, softness: float, policy: OutOfReach) -> None:
+    distances = np.linspace(0.3, 3.0, 5401)
+    problem = ray(make_chains(np.random.default_rng(1), 1, bones), distances)
+    problem = replace(problem, softness=softness, out_of_reach=policy, push_limit=0.5, tolerance=1e-10)
+    solution = solve(problem)
+    tips = along(problem, solution)
+    steps = np.diff(tips) / np.diff(distances)
+    assert steps.min() > -1e-6
+    assert steps.max() < 1 + 1e-6
+    np.testing.assert_allclose(solution.error, distances - tips, atol=1e-9)
+    np.testing.assert_array_equal(solution.reached, solution.error <= 1e-10)
+    if softness > 0 and policy is OutOfReach.EXTEND:
+        # The slope is continuous: it starts at 1 where easing begins and falls by no jump.
+        assert np.abs(np.diff(steps)).max() < 1.2 * 5e-4 / softness
+        assert tips.max() < 1.0 + 1e-12
+        assert solution.reached[distances < 1 - softness - 1e-9].all()
+        eased = distances > 1 - softness + 1e-2
+        assert (solution.status[eased] == Status.TOO_FAR).all()
+    if policy is OutOfReach.STRETCH:
+        np.testing.assert_allclose(solution.error, 0.0, atol=1e-9)
+        assert np.diff(solution.stretch, axis=0).min() >= -1e-12
+        assert (np.diff(solution.stretch, axis=0) / np.diff(distances)[:, None]).max() < 2.1
+
+
+def test_softness_keeps_the_knee_from_snapping() -> None:
+    distances = np.linspace(0.8, 1.2, 2001)
+    problem = ray(make_chains(np.random.default_rng(2), 1, 2), distances)
+
+    def fastest(softness: float) -> float:
+        joints = solve(replace(problem, softness=softness)).joints
+        return float(np.linalg.norm(np.diff(joints[:, 1], axis=0), axis=1).max())
+
+    assert fastest(0.1) < 0.3 * fastest(0.0)
