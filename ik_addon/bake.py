@@ -197,13 +197,10 @@ def steps(
         for chain_plan in baked:
             chain_of(ob.pose.bones[chain_plan.tip]).enabled = False
             base.release(ob, chain_plan.bones)
-        position, angle = 0.0, 0.0
+        comparison = _Comparison(plan, baked)
         for i, frame in enumerate(frames):
             scene.frame_set(frame)
-            played = channels.read_pose(ob.evaluated_get(view_layer.depsgraph), plan.live)
-            for chain_plan in baked:
-                distance, turn = _difference(plan, chain_plan, played, posed.poses[i])
-                position, angle = max(position, distance), max(angle, turn)
+            comparison.add(channels.read_pose(ob.evaluated_get(view_layer.depsgraph), plan.live), posed.poses[i])
             yield (len(frames) + i + 1) / total
         undo.pop_all()
         before.restore_frame()
@@ -215,8 +212,8 @@ def steps(
         action=ob.animation_data.action.name,
         missed=int(np.any([solution.status != Status.REACHED for solution in solutions], axis=0).sum()),
         error=max(_largest_error(solution) for solution in solutions),
-        position=position,
-        angle=angle,
+        position=comparison.position,
+        angle=comparison.angle,
     )
 
 
@@ -317,15 +314,34 @@ def _length(plan: Plan, chain_plan: ChainPlan) -> float:
     return float(plan.skeleton.lengths[list(chain_plan.bones)].sum())
 
 
-def _difference(plan: Plan, chain_plan: ChainPlan, played: Floats, solved: Floats) -> tuple[float, float]:
-    """Largest distance, in chain lengths, and angle between two poses (k, 4, 4) of a chain's bones."""
-    own = [plan.rows[bone] for bone in chain_plan.bones]
-    a, b = played[own], solved[own]
-    tails = (a - b)[:, :3, 3] + (a - b)[:, :3, 1] * plan.skeleton.lengths[list(chain_plan.bones), None]
-    gaps = np.concatenate([(a - b)[:, :3, 3], tails])
-    turns = [m[:, :3, :3] / np.maximum(np.linalg.norm(m[:, :3, :3], axis=1, keepdims=True), 1e-30) for m in (a, b)]
-    chord = np.linalg.norm(turns[0] - turns[1], axis=(1, 2)).max() / math.sqrt(8.0)
-    return float(np.linalg.norm(gaps, axis=1).max()) / _length(plan, chain_plan), 2.0 * math.asin(min(chord, 1.0))
+class _Comparison:
+    """The largest difference between poses (k, 4, 4) as they play and as they were solved."""
+
+    def __init__(self, plan: Plan, baked: Sequence[ChainPlan]) -> None:
+        bones = [bone for chain_plan in baked for bone in chain_plan.bones]
+        self._own = [plan.rows[bone] for bone in bones]
+        self._bone_lengths = plan.skeleton.lengths[bones, None]
+        self._chain_lengths = np.repeat([_length(plan, c) for c in baked], [len(c.bones) for c in baked])
+        self.position = 0.0
+        """Between the heads and the tails, in chain lengths."""
+        self.angle = 0.0
+        """In radians."""
+
+    def add(self, played: Floats, solved: Floats) -> None:
+        """Compare the poses of one frame."""
+        a, b = played[self._own], solved[self._own]
+        heads = a[:, :3, 3] - b[:, :3, 3]
+        tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._bone_lengths
+        gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1)) / self._chain_lengths
+        chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
+        self.position = max(self.position, float(gaps.max()))
+        self.angle = max(self.angle, 2.0 * math.asin(min(float(chord), 1.0)))
+
+
+def _directions(matrices: Floats) -> Floats:
+    """The axes (..., 3, 3) of matrices (..., 4, 4), without their scale."""
+    axes = matrices[..., :3, :3]
+    return axes / np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-30)
 
 
 def _largest_error(solution: Solution) -> float:
