@@ -10,6 +10,17 @@ import bpy
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 """Since 4.4 an action has a slot for each animated data-block and keeps its F-curves in layers and strips."""
 
+SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
+"""Since 5.0 the selection belongs to the pose bone, before that to the bone of the armature."""
+
+
+def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
+    """Select this bone of an armature object and no other, and make it the active one."""
+    for other in ob.pose.bones:
+        holder: Any = other if SELECTS_POSE_BONES else other.bone
+        holder.select = other == bone
+    ob.data.bones.active = bone.bone
+
 
 class CurveOwner(Protocol):
     """What holds the F-curves of an object: the action itself before 4.4, the slot's channelbag since."""

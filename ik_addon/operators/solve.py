@@ -1,2 +1,125 @@
-"""Operators on chains."""
-CLASSES = ()
+"""Operators that solve chains on the present frame, and that take the solution back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import bpy
+from bpy.props import EnumProperty
+
+from .. import live, reports
+from ..rig import base
+from ..rig.chain import chain_bones, tips
+from ..settings import chain_of, object_of
+from .active import ArmatureOperator, active_chain, has_chain
+
+CHAINS = (
+    ("ALL", "All", "All chains of the armature"),
+    ("ACTIVE", "Active", "The chain that the active bone belongs to"),
+)
+
+
+class ChainsOperator(ArmatureOperator):
+    """An operator on some of the chains of the active armature."""
+
+    chains: EnumProperty(
+        name="Chains",
+        description="The chains to work on",
+        items=CHAINS,
+        default="ALL",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def missing(cls, ob: bpy.types.Object) -> str:
+        """There must be a chain."""
+        return "" if has_chain(ob) else f"'{ob.name}' has no chain; select a bone and press Add Chain"
+
+    def active_only(self, ob: bpy.types.Object) -> list[bpy.types.PoseBone] | None:
+        """The tip of the active chain where that one is asked for; None: all chains are."""
+        if self.chains == "ALL":
+            return None
+        tip = active_chain(ob)
+        return [] if tip is None else [tip]
+
+
+class IK_ADDON_OT_solve(ChainsOperator):
+    """Solve on the present frame."""
+
+    bl_idname = "ik_addon.solve"
+    bl_label = "Solve IK"
+    bl_description = "Pose the chains so that their tips reach their targets, on this frame"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Solve."""
+        ob = context.active_object
+        chosen = self.active_only(ob)
+        wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
+        if not wanted:
+            self.report({"ERROR"}, "No chain is enabled" if chosen != [] else "Select a bone of a chain")
+            return {"CANCELLED"}
+        live.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
+        level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
+        self.report({level}, message)
+        return {"CANCELLED"} if level == "ERROR" else {"FINISHED"}
+
+
+def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
+    """Level and text of an operator's report on solved chains, by the name of their tip."""
+    known = {tip: report for tip, report in results.items() if report is not None}
+    reached = sum(report.reached for report in known.values())
+    remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
+    remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
+    if all(report.failed for report in known.values()):
+        return "ERROR", ". ".join(["Nothing was solved", *remarks])
+    chains = "1 chain" if len(known) == 1 else f"{len(known)} chains"
+    summary = f"{chains} reached" if reached == len(known) else f"{reached} of {chains} reached"
+    return "INFO" if reached == len(known) else "WARNING", ". ".join([summary, *remarks])
+
+
+class IK_ADDON_OT_restore_pose(ChainsOperator):
+    """Take solutions back."""
+
+    bl_idname = "ik_addon.restore_pose"
+    bl_label = "Restore Pose"
+    bl_description = (
+        "Put the chains' bones back into the FK pose that they had before they were solved; switches Live off"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Restore the pose."""
+        ob = context.active_object
+        chosen = self.active_only(ob)
+        if chosen == []:
+            self.report({"ERROR"}, "Select a bone of a chain")
+            return {"CANCELLED"}
+        was_live = object_of(ob).live
+        count = restore(ob, chosen)
+        context.view_layer.update()
+        message = f"Restored the FK pose of {count} bones" if count else "No chain was solved, so the pose is as it was"
+        if was_live:
+            message += "; Live is off now, it would have solved again"
+        self.report({"INFO"}, message)
+        return {"FINISHED"} if count or was_live else {"CANCELLED"}
+
+
+def restore(ob: bpy.types.Object, chosen: list[bpy.types.PoseBone] | None) -> int:
+    """Put the bones of chains (None: of all) back into their FK pose and switch Live off; return how many there were.
+
+    Live gives all bones back when it is switched off, so that then the choice is moot.
+    """
+    bones = base.stored_bones(ob)
+    if object_of(ob).live:
+        object_of(ob).live = False
+        return len(bones)
+    if chosen is not None:
+        names = {bone.name for tip in chosen for bone in chain_bones(tip)}
+        bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
+    base.release(ob, bones)
+    reports.clear(ob)
+    return len(bones)
+
+
+CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import bpy
 import numpy as np
@@ -194,7 +195,7 @@ def _bend(limb: _Limb, middle: int) -> Floats:
     across = np.cross(line, limb.frames[0, :, 0])
     if np.linalg.norm(across) > STRAIGHT:
         return _unit(across)
-    return np.array(Vector(line).orthogonal().normalized())
+    return np.array(Vector(line.tolist()).orthogonal().normalized())
 
 
 def _unit(vector: Floats) -> Floats:
@@ -213,7 +214,7 @@ def _pole_angle(limb: _Limb, world: Matrix, target: bpy.types.Object, pole: bpy.
 
 
 def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
-    collection = bpy.data.collections.get(f"{ob.name} IK")
+    collection: Any = bpy.data.collections.get(f"{ob.name} IK")
     return collection if collection is not None and MADE in collection and collection.is_editable else None
 
 
@@ -237,7 +238,9 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
     return collection
 
 
-def _empty(name: str, collection: bpy.types.Collection, display: str, size: float) -> bpy.types.Object:
+def _empty(
+    name: str, collection: bpy.types.Collection, display: Literal["CUBE", "SPHERE"], size: float
+) -> bpy.types.Object:
     empty = bpy.data.objects.new(name, None)
     empty[MADE] = True
     empty.empty_display_type = display
@@ -252,14 +255,15 @@ def _is_needed(goal: bpy.types.Object) -> bool:
     data = goal.animation_data
     if goal.constraints or (data is not None and (data.action or data.nla_tracks or data.drivers)):
         return True
-    users = bpy.data.user_map(subset=[goal])[goal]
+    blend: Any = bpy.data  # the stubs take user_map's options for required
+    users = blend.user_map(subset=[goal])[goal]
     places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
     return any(not isinstance(user, places) for user in users)
 
 
 def _delete(goal: bpy.types.Object) -> None:
     """Delete an empty, and the collection made for it where that is empty by then."""
-    collections = list(goal.users_collection)
+    collections: list[Any] = list(goal.users_collection)
     bpy.data.objects.remove(goal)
     for collection in collections:
         if MADE in collection and not collection.all_objects and not collection.children:

@@ -1,2 +1,216 @@
-"""Operators on chains."""
-CLASSES = ()
+"""The tab "IK" of the sidebar."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import bpy
+
+from .. import reports
+from ..operators.active import active_bone, active_chain, obstacle
+from ..rig import chain as chains
+from ..settings import IKAddonChain, chain_of, object_of
+from .text import draw_message
+
+Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER"]
+
+
+class IKPanel(bpy.types.Panel):
+    """Where the panels are."""
+
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "IK"
+
+
+class VIEW3D_PT_ik_addon(IKPanel):
+    """What can be done with the active armature."""
+
+    bl_idname = "VIEW3D_PT_ik_addon"
+    bl_label = "Inverse Kinematics"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the buttons, or what is in their way."""
+        layout = self.layout
+        reason = obstacle(context)
+        if reason:
+            draw_message(layout, context, reason, icon="INFO")
+            return
+        live = object_of(context.active_object).live
+        column = layout.column(align=True)
+        column.scale_y = 1.3
+        column.prop(object_of(context.active_object), "live", toggle=True, icon="PAUSE" if live else "PLAY")
+        column.operator("ik_addon.solve", icon="CON_KINEMATIC")
+        column = layout.column(align=True)
+        if hasattr(bpy.types, "IK_ADDON_OT_bake"):
+            column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
+        column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
+
+
+class ArmaturePanel(IKPanel):
+    """A sub-panel for an armature that can be worked on."""
+
+    bl_parent_id = "VIEW3D_PT_ik_addon"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Whether the panel is shown."""
+        return not obstacle(context)
+
+
+class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
+    """The chains of the armature and how they fare."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_chains"
+    bl_label = "Chains"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw a row for each chain."""
+        layout = self.layout
+        ob = context.active_object
+        tips = chains.tips(ob)
+        active = active_chain(ob)
+        if tips:
+            column = layout.box().column()
+            for tip in tips:
+                draw_row(column, context, tip, tip == active)
+        elif active_bone(ob) is None:
+            draw_message(layout, context, "Select a bone and press Add Chain", icon="INFO")
+        row = layout.row(align=True)
+        row.operator("ik_addon.chain_add", text="Add Chain", icon="ADD")
+        row.operator("ik_addon.chain_remove", text="Remove Chain", icon="REMOVE")
+
+
+def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, active: bool) -> None:
+    """Draw the name of a chain, which selects it, and what became of it."""
+    report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
+    failed = report is not None and report.failed
+    icon, text = state_of(tip, report)
+    row = layout.row()
+    row.alert = failed
+    name = row.row()
+    name.alignment = "LEFT"
+    select = name.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=active, depress=active)
+    select.tip = tip.name
+    if report is None or report.reached:
+        state = row.row()
+        state.alignment = "RIGHT"
+        state.active = report is not None
+        state.label(text=text)
+    else:
+        draw_message(layout, context, text, icon="BLANK1", alert=failed)
+
+
+def state_of(tip: bpy.types.PoseBone, report: reports.Report | None) -> tuple[Icon, str]:
+    """Icon and words for what became of a chain."""
+    if not chain_of(tip).enabled:
+        return "CHECKBOX_DEHLT", "Off"
+    if report is None:
+        return "RADIOBUT_OFF", "Not solved yet"
+    if report.failed:
+        return "ERROR", report.message
+    return "CHECKMARK" if report.reached else "TRACKER", report.message
+
+
+class ChainPanel(ArmaturePanel):
+    """A sub-panel for the active chain."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Only where a chain is active."""
+        return super().poll(context) and active_chain(context.active_object) is not None
+
+
+class VIEW3D_PT_ik_addon_chain(ChainPanel):
+    """The settings of the active chain."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_chain"
+    bl_label = "Chain"
+
+    def draw_header(self, context: bpy.types.Context) -> None:
+        """Draw the switch of the chain."""
+        tip = active_chain(context.active_object)
+        if tip is not None:
+            self.layout.prop(chain_of(tip), "enabled", text="")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the settings."""
+        ob = context.active_object
+        tip = active_chain(ob)
+        if tip is None:
+            return
+        chain = chain_of(tip)
+        layout = self.layout
+        layout.use_property_split = True
+        layout.active = chain.enabled
+        draw_faults(layout, context, tip)
+
+        bones = chains.chain_bones(tip)
+        column = layout.column()
+        column.prop(chain, "solver")
+        column.prop(chain, "chain_length")
+        row = column.row()
+        row.alignment = "RIGHT"
+        row.active = False
+        row.label(text=f"{bones[0].name} … {tip.name}" if len(bones) > 1 else tip.name, translate=False)
+
+        column = layout.column()
+        draw_goal(column, chain, "target")
+        column = layout.column()
+        draw_goal(column, chain, "pole")
+        if chain.pole is not None:
+            column.prop(chain, "pole_angle", text="Angle")
+
+        column = layout.column()
+        column.prop(chain, "out_of_reach")
+        if chain.out_of_reach == "PUSH_ROOT":
+            column.prop(chain, "push_limit")
+        column.prop(chain, "softness")
+
+
+def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Draw what is wrong with the settings of a chain as they are now, solved or not."""
+    try:
+        remarks = chains.check(tip.id_data, tip, context.view_layer)
+    except chains.ChainError as error:
+        draw_message(layout.box(), context, str(error), icon="ERROR", alert=True)
+        return
+    for remark in remarks:
+        draw_message(layout.box(), context, remark, icon="INFO")
+
+
+def draw_goal(layout: bpy.types.UILayout, chain: IKAddonChain, role: str) -> None:
+    """Draw the choice of a target or a pole, and of its bone where it is an armature."""
+    layout.prop(chain, role)
+    goal = getattr(chain, role)
+    if goal is not None and goal.type == "ARMATURE":
+        layout.prop_search(chain, f"{role}_bone", goal.data, "bones", text="Bone")
+
+
+class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
+    """When the solver is content."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_accuracy"
+    bl_label = "Accuracy"
+    bl_parent_id = "VIEW3D_PT_ik_addon_chain"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the settings."""
+        tip = active_chain(context.active_object)
+        if tip is None:
+            return
+        chain = chain_of(tip)
+        layout = self.layout
+        layout.use_property_split = True
+        layout.active = chain.enabled
+        layout.prop(chain, "iterations")
+        layout.prop(chain, "tolerance")
+
+
+CLASSES = (
+    VIEW3D_PT_ik_addon,
+    VIEW3D_PT_ik_addon_chains,
+    VIEW3D_PT_ik_addon_chain,
+    VIEW3D_PT_ik_addon_accuracy,
+)
