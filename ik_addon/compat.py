@@ -14,6 +14,12 @@ SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
 """Since 5.0 the selection belongs to the pose bone, before that to the bone of the armature."""
 
 
+def is_selected(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is selected in Pose Mode."""
+    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    return holder.select
+
+
 def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
     """Select this bone of an armature object and no other, and make it the active one."""
     for other in ob.pose.bones:
@@ -115,9 +121,3 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
         blend: Any = bpy.data  # the stubs take user_map's options for required
         users = blend.user_map(subset=[data.action])[data.action]
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
-
-
-def is_selected(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone is selected in Pose Mode; since 5.0 the pose bone knows, not the armature's bone."""
-    holder: Any = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-    return holder.select
