@@ -26,6 +26,8 @@ _FLAT = 1e-9
 """Where the bones of a chain leave its line by less than this (squared sine), no pass can bend it."""
 _KICK = 0.2
 """Radians that a flat chain is bent by to begin with."""
+_ROUNDING = 1e-12
+"""Distances in chain lengths that differ by less are the same."""
 
 
 def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Floats) -> Floats:
@@ -46,19 +48,28 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     chord = norm(tip) / total[-1]
     wanted = distance / total[-1]
     turn = np.maximum(_arc_of(wanted) - _arc_of(chord), 0.0)
-    flat = _give(directions, lengths, unit(tip)) < _FLAT
-    turn = np.where(flat & (np.abs(wanted - chord) > 1e-12), np.maximum(turn, _KICK), turn)
+    stiff = _give(directions, lengths, unit(tip)) < _FLAT
+    turn = np.where(stiff & (np.abs(wanted - chord) > _ROUNDING), np.maximum(turn, _KICK), turn)
     along = (total - lengths / 2.0) / total[-1] - 0.5
     bent = rotate(about(axes.normal[:, None], turn * along), directions)
-    slack = np.maximum(1.0 - wanted, 1e-12) / np.maximum(1.0 - chord, 1e-12)
+    slack = np.maximum(1.0 - wanted, _ROUNDING) / np.maximum(1.0 - chord, _ROUNDING)
     pull = 1.0 / np.sqrt(np.minimum(slack, 1.0)) - 1.0
-    return unit(bent + pull * axes.line[:, None])
+    guess = unit(bent + pull * axes.line[:, None])
+    # At the ends of the reach there is nothing to search for. Folded flat, the longest bone goes towards the target and
+    # all others come back.
+    longest = lengths.max(axis=0)
+    straight = wanted >= 1.0 - _ROUNDING
+    folded = (2.0 * longest > total[-1]) & (2.0 * longest - total[-1] >= distance - _ROUNDING)
+    if straight.any() or folded.any():
+        flat = np.where(straight | (lengths == longest), 1.0, -1.0) * axes.line[:, None]
+        guess = np.where(straight | folded, flat, guess)
+    return guess
 
 
 def _arc_of(chord: Floats) -> Floats:
     """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
     # Of a straight chain rounding would show as its square root.
-    missing = np.clip(1.0 - 1e-12 - chord, 0.0, 1.0)
+    missing = np.clip(1.0 - _ROUNDING - chord, 0.0, 1.0)
     return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * missing**3))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import Bools, Floats, OutOfReach
+from .problem import Floats, OutOfReach
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,8 @@ class Reach:
     """(B,) how far the root moves along that line."""
     stretch: Floats
     """(n, B) uniform scale of each bone."""
-    too_far: Bools
-    """(B,) past full extension, or where it begins to ease in."""
-    too_near: Bools
-    """(B,) inside the inner reach."""
+    missing: Floats
+    """(B,) what the tip then lacks: positive where the target is too far, negative where it is too near."""
 
 
 def inner_radius(lengths: Floats) -> Floats:
@@ -82,4 +80,4 @@ def reachable(
         missing = np.where(distance > goal, distance / np.maximum(goal, 1e-12) - 1.0, 0.0)
         stretch = 1.0 + shares * (missing / total)
         goal = np.where(distance > goal, distance, goal)
-    return Reach(goal, push, stretch, distance > 1.0 - softness, distance < inner)
+    return Reach(goal, push, stretch, distance - push - goal)

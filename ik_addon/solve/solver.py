@@ -74,10 +74,9 @@ def pole_angle(joints: Floats, frames: Floats, target: Floats, pole: Floats) -> 
     valid = chains.valid()
     angles = np.zeros(members)
     if valid.any():
-        chains = chains.members(valid)
-        axes, _ = _aimed(chains)
-        assert chains.pole is not None
-        angles[valid] = signed_angle(pole_bend(chains.pole, axes.line, axes.bend), axes.bend, axes.line)
+        axes, _ = _aimed(chains.members(valid))
+        towards = np.asarray(pole, dtype=np.float64).T[:, valid] - np.asarray(joints, dtype=np.float64)[valid, 0].T
+        angles[valid] = signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
     return angles
 
 
@@ -245,8 +244,10 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     solution.joints[index] = np.cumsum(steps, axis=1).transpose(2, 1, 0)
     solution.error[index] = error * chains.scale
     solution.iterations[index] = passes
-    out = np.where(reach.too_near, Status.TOO_NEAR, np.where(reach.too_far, Status.TOO_FAR, Status.NOT_CONVERGED))
-    solution.status[index] = np.where(error <= chains.tolerance, Status.REACHED, out)
+    # Too far or too near is only what the policy leaves over; the rest of an error is the solver's own.
+    far, near = reach.missing > chains.tolerance, reach.missing < -chains.tolerance
+    missed = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.NOT_CONVERGED))
+    solution.status[index] = np.where(error <= chains.tolerance, Status.REACHED, missed)
 
 
 def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> Floats:

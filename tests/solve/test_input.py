@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_a_target_on_the_root_is_no_error(value: float) -> None:
         ({"iterations": -1}, "iterations must not be negative"),
     ],
 )
-def test_a_wrong_problem_is_refused(change: dict[str, object], message: str) -> None:
+def test_a_wrong_problem_is_refused(change: dict[str, Any], message: str) -> None:
     problem = make_chains(np.random.default_rng(4), 4, 3)
     with pytest.raises(ValueError, match=message):
-        solve(replace(problem, **change))  # type: ignore[arg-type]
+        solve(replace(problem, **change))

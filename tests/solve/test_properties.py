@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solver, pole_angle, solve
+from ik_addon.solve.problem import Floats
 from tests.solve.chains import POSES, aim, lengths_of, make_chains, member, random_rotations, unit
 
 SHAPES = [(Solver.TWO_BONE, 2), (Solver.FABRIK, 2), (Solver.FABRIK, 3), (Solver.FABRIK, 9), (Solver.FABRIK, 20)]
@@ -93,7 +94,7 @@ def test_moving_the_input_moves_the_output(solver: Solver, bones: int, pose: str
     one = solve(problem)
     for scale in (1e-6, 1.0, 1e6):
 
-        def moved(points: np.ndarray, scale: float = scale) -> np.ndarray:
+        def moved(points: Floats, scale: float = scale) -> Floats:
             return np.asarray(points @ turn.T + shift) * scale
 
         there = replace(

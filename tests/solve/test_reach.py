@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Status, solve
+from ik_addon.solve.problem import Floats
 from tests.solve.chains import aim, check_consistent, inner_radius, lengths_of, make_chains, unit
 
 bone_counts = pytest.mark.parametrize("bones", [1, 2, 3, 7])
@@ -20,7 +21,7 @@ def far(bones: int, pose: str = "bent") -> Problem:
     return replace(problem, goal=Goal(problem.joints[:, 0] + away))
 
 
-def ray(problem: Problem, distances: np.ndarray) -> Problem:
+def ray(problem: Problem, distances: Floats) -> Problem:
     """Return the first member of a problem, once for each distance of the target along a line from the root."""
     count = len(distances)
     root = problem.joints[0, 0]
@@ -33,7 +34,7 @@ def ray(problem: Problem, distances: np.ndarray) -> Problem:
     )
 
 
-def along(problem: Problem, solution: Solution) -> np.ndarray:
+def along(problem: Problem, solution: Solution) -> Floats:
     """Return how far the tips are from the first roots, along the line to the target."""
     line = unit(problem.goal.target - problem.joints[:, 0])
     return np.asarray(((solution.joints[:, -1] - problem.joints[:, 0]) * line).sum(axis=1))
@@ -45,7 +46,7 @@ def test_extend_points_straight_at_the_target(bones: int) -> None:
     solution = solve(problem)
     line = unit(problem.goal.target - problem.joints[:, 0])
     directions = unit(np.diff(solution.joints, axis=1))
-    np.testing.assert_allclose(directions, np.broadcast_to(line[:, None], directions.shape), atol=1e-5)
+    np.testing.assert_allclose(directions, np.broadcast_to(line[:, None], directions.shape), atol=1e-9)
     distance = np.linalg.norm(problem.goal.target - problem.joints[:, 0], axis=1)
     np.testing.assert_allclose(solution.error, distance - 1.0, atol=1e-9)
     assert (solution.status == Status.TOO_FAR).all()
@@ -128,13 +129,10 @@ def test_too_near_folds_onto_the_line(bones: int, policy: OutOfReach) -> None:
     else:
         assert (solution.status == Status.TOO_NEAR).all()
         tip = np.linalg.norm(solution.joints[:, -1] - joints[:, 0], axis=1)
-        np.testing.assert_allclose(tip, inner, atol=1e-4)
-    size = lengths_of(joints).sum(axis=1)
+        np.testing.assert_allclose(tip, inner, atol=1e-9)
     side = (unit(np.diff(solution.joints, axis=1)) * line[:, None]).sum(axis=-1)
     expected = np.where(np.arange(bones) == long[:, None], 1.0, -1.0)
-    assert (np.sign(side) == expected).all()
-    assert size.min() > 0
-    np.testing.assert_allclose(side, expected, atol=5e-3)
+    np.testing.assert_allclose(side, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("policy", OutOfReach)
@@ -173,3 +171,10 @@ def test_softness_keeps_the_knee_from_snapping() -> None:
         return float(np.linalg.norm(np.diff(joints[:, 1], axis=0), axis=1).max())
 
     assert fastest(0.1) < 0.3 * fastest(0.0)
+
+
+def test_running_out_of_passes_is_not_being_out_of_reach() -> None:
+    problem = ray(make_chains(np.random.default_rng(3), 1, 6, "wild"), np.array([0.6, 0.97, 1.5]))
+    for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
+        cut = solve(replace(problem, softness=0.1, out_of_reach=policy, iterations=0, tolerance=1e-12))
+        assert (cut.status == Status.NOT_CONVERGED).all()

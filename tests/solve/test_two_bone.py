@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
+from ik_addon.solve.problem import Floats
 from tests.solve.chains import POSES, aim, check_consistent, make_chains, unit
 
 
@@ -87,7 +88,7 @@ def test_the_elbow_points_at_the_pole(pose: str) -> None:
     root = problem.joints[:, 0]
     line = unit(problem.goal.target - root)
 
-    def across(points: np.ndarray) -> np.ndarray:
+    def across(points: Floats) -> Floats:
         offset = points - root
         return unit(offset - (offset * line).sum(axis=-1, keepdims=True) * line)
 
