@@ -60,6 +60,7 @@ class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
         """Ask for the options; the bake then runs step by step and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self.frame_range = self.frame_range  # what the dialog shows is chosen, see _steps
         self._in_window = True
         manager: Any = context.window_manager
         return manager.invoke_props_dialog(self, confirm_text="Bake")
