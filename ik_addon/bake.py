@@ -1,4 +1,4 @@
-"""Bake chains to keyframes: sample all frames, solve them as one batch, key them, and see whether they play alike.
+"""Bake chains to keyframes: sample frames, solve them in batches, key them, and see whether they play alike.
 
 Until the last step is done everything can be taken back: a bake that is cancelled or fails changes nothing.
 """
@@ -18,6 +18,7 @@ from . import compat, live
 from .rig import base, chain, channels, keys
 from .rig.channels import FIELDS, Row
 from .rig.plan import ChainPlan, Plan
+from .rig.pose import Posed
 from .rig.read import stack
 from .rig.rig import Rig
 from .settings import chain_of, object_of
@@ -26,6 +27,10 @@ from .solve.problem import Bools, Floats
 
 USED = 1e-6
 """A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
+
+
+BATCH = 100
+"""How many frames are solved at once: enough for speed, few enough to cancel a bake of many chains in between."""
 
 
 class BakeError(Exception):
@@ -168,7 +173,8 @@ def steps(
     scene, view_layer = context.scene, context.view_layer
     view_layer.update()  # a target that was just added is not in the view layer before
     _check(ob, view_layer)
-    total = 2.0 * len(frames)
+    if not frames:
+        raise BakeError("There are no frames to bake")
     with ExitStack() as undo:
         before = _Before(scene, ob)
         undo.callback(before.restore)
@@ -180,17 +186,11 @@ def steps(
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             unknown = np.zeros((1, len(plan.live), channels.WIDTH), dtype=np.float32)
             keys.check(ob, _channels(plan, baked, unknown), new_action=new_action)
-            samples = []
-            for i, frame in enumerate(frames):
-                rig.restore_base(ob)
-                scene.frame_set(frame)
-                samples.append(rig.read_fk(ob, view_layer.depsgraph))
-                yield (i + 1) / total
-            fk = stack(samples)
-            posed = rig.solve(ob, fk)
+            parts = yield from _solved(scene, view_layer, ob, rig, frames)
         before.restore()
-        rows = continuous(posed.channels, plan.modes)
-        used = _used(plan, baked, fk.channels, rows)
+        rows = continuous(np.concatenate([posed.channels for _fk, posed in parts]), plan.modes)
+        used = _used(plan, baked, np.concatenate([fk_rows for fk_rows, _posed in parts]), rows)
+        poses = np.concatenate([posed.poses for _fk, posed in parts])
         undo.callback(
             keys.write_channels(ob, _channels(plan, baked, rows, used), np.array(frames, float), new_action=new_action)
         )
@@ -200,21 +200,39 @@ def steps(
         comparison = _Comparison(plan, baked)
         for i, frame in enumerate(frames):
             scene.frame_set(frame)
-            comparison.add(channels.read_pose(ob.evaluated_get(view_layer.depsgraph), plan.live), posed.poses[i])
-            yield (len(frames) + i + 1) / total
+            comparison.add(channels.read_pose(ob.evaluated_get(view_layer.depsgraph), plan.live), poses[i])
+            yield 0.5 + 0.5 * (i + 1) / len(frames)
         undo.pop_all()
         before.restore_frame()
         before.restore_bones([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
-    solutions = [solution for c, solution in zip(plan.chains, posed.solutions, strict=True) if c in baked]
+    chosen = [i for i, chain_plan in enumerate(plan.chains) if chain_plan.tip in tips]
+    solutions = [[posed.solutions[i] for i in chosen] for _fk, posed in parts]
     return BakeReport(
         chains=tuple(chain_plan.tip for chain_plan in baked),
         frames=len(frames),
         action=ob.animation_data.action.name,
-        missed=int(np.any([solution.status != Status.REACHED for solution in solutions], axis=0).sum()),
-        error=max(_largest_error(solution) for solution in solutions),
+        missed=sum(int(np.any([~solution.reached for solution in part], axis=0).sum()) for part in solutions),
+        error=max(_largest_error(solution) for part in solutions for solution in part),
         position=comparison.position,
         angle=comparison.angle,
     )
+
+
+def _solved(
+    scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, rig: Rig, frames: Sequence[int]
+) -> Generator[float, None, list[tuple[Row, Posed]]]:
+    """FK channels (b, k, 17) and solved pose of the frames in batches; yields the first half of the progress."""
+    parts = []
+    for start in range(0, len(frames), BATCH):
+        samples = []
+        for i, frame in enumerate(frames[start : start + BATCH], start=start):
+            rig.restore_base(ob)
+            scene.frame_set(frame)
+            samples.append(rig.read_fk(ob, view_layer.depsgraph))
+            yield 0.5 * (i + 1) / len(frames)
+        fk = stack(samples)
+        parts.append((fk.channels, rig.solve(ob, fk)))
+    return parts
 
 
 class _Before:

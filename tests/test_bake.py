@@ -151,6 +151,15 @@ def test_other_keys_and_frames_stay(bake: Any) -> None:
     assert baked == list(range(10, 21))
 
 
+def test_more_frames_than_a_batch(bake: Any) -> None:
+    ob = animated_arm()
+    frames = list(range(1, 2 * bake.BATCH + 20))
+    live = poses(ob, frames)
+    report = bake.bake(bpy.context, ob, ["lower"], frames)
+    assert report.frames == len(frames)
+    assert np.abs(poses(ob, frames) - live).max() < CLOSE
+
+
 def test_step(bake: Any) -> None:
     assert bake.frames_between(1, 10, 3) == [1, 4, 7, 10]
     assert bake.frames_between(1, 9, 3) == [1, 4, 7, 9]  # the end of the range is always keyed

@@ -76,7 +76,7 @@ def write_channels(
     """
     check(ob, channels, new_action=new_action)
     shared = _keys_at(frames)
-    baked = [_with_values(shared, channel.values) for channel in channels]
+    baked = [_with_values(shared, channel) for channel in channels]
     with ExitStack() as undo:
         action = ob.animation_data.action if ob.animation_data else None
         if new_action and action is not None:
@@ -190,12 +190,16 @@ def _keys_at(frames: Floats) -> Keys:
     return keys
 
 
-def _with_values(keys: Keys, values: Floats) -> Keys:
-    """The same keys with values (F,)."""
+def _with_values(keys: Keys, channel: Channel) -> Keys:
+    """The same keys with the values of a channel."""
     points = keys["co"].copy()
-    points[:, 1] = values
-    if not np.isfinite(points).all():
-        raise ValueError("The values to key must be finite")
+    points[:, 1] = channel.values
+    wrong = points[~np.isfinite(points[:, 1]), 0]
+    if len(wrong):
+        raise KeysError(
+            f"'{channel.field}' of bone '{channel.bone}' is not a finite number on frame {wrong[0]:g}; "
+            "look for a faulty F-curve or driver"
+        )
     return {**keys, "co": points, "handle_left": points, "handle_right": points}
 
 

@@ -214,11 +214,11 @@ def test_a_failure_in_between_leaves_everything_as_it_was(keys: Any, rig: bpy.ty
     assert everything(rig) == before
 
 
-@pytest.mark.parametrize("values", [np.full(len(FRAMES), np.nan), np.zeros(3)])
-def test_values_that_are_no_keys_are_refused(keys: Any, rig: bpy.types.Object, values: Floats) -> None:
+def test_values_that_are_no_numbers_are_refused(keys: Any, rig: bpy.types.Object) -> None:
     animate(rig, ["upper"])
     before = everything(rig)
-    with pytest.raises(ValueError):  # noqa: PT011
+    values = np.where(FRAMES == 13, np.nan, 1.0)
+    with pytest.raises(keys.KeysError, match="'location' of bone 'upper' is not a finite number on frame 13"):
         keys.write_channels(rig, [keys.Channel("upper", "location", 0, values)], FRAMES)
     assert everything(rig) == before
 
