@@ -16,6 +16,9 @@ from bpy.app.handlers import persistent
 
 from . import reports
 from .rig import base, chain
+from .rig.carrier import in_order
+from .rig.pose import Moves
+from .rig.read import Sample
 from .rig.rig import Rig
 from .settings import chain_of, object_of
 
@@ -35,6 +38,7 @@ class _State:
     objects: int = 0
     """How many objects the view layer had: the sign of a deleted target."""
     paused: int = 0
+    paused_rigs: list[int] = field(default_factory=list)
 
 
 _state = _State()
@@ -43,18 +47,25 @@ _state = _State()
 def clear() -> None:
     """Forget everything that is known of the scene, after which it is read anew."""
     global _state
-    _state = _State(paused=_state.paused)
+    _state = _State(paused=_state.paused, paused_rigs=_state.paused_rigs)
     reports.clear()
 
 
 @contextmanager
-def paused() -> Iterator[None]:
-    """Keep the handlers from solving while the caller steps through frames or writes poses."""
-    _state.paused += 1
+def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
+    """Keep the handlers from solving one armature, or all, while the caller steps through frames or writes poses."""
+    if ob is None:
+        _state.paused += 1
+    else:
+        _state.paused_rigs.append(ob.session_uid)
+    uid = None if ob is None else ob.session_uid
     try:
         yield
     finally:
-        _state.paused -= 1
+        if uid is None:
+            _state.paused -= 1
+        else:
+            _state.paused_rigs.remove(uid)
 
 
 def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
@@ -65,7 +76,8 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
             found = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
             _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in found]
             return found
-        objects = [ob for uid, name in known if (ob := scene.objects.get(name)) and ob.session_uid == uid]
+        found = [scene.objects.get(name) for _uid, name in known]
+        objects = [ob for ob, (uid, _) in zip(found, known, strict=True) if ob is not None and ob.session_uid == uid]
         if len(objects) == len(known):
             return objects
         del _state.live[scene.session_uid]  # renamed or deleted
@@ -119,7 +131,7 @@ def solve_now(
     live = object_of(ob).live
     rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
     rig.absorb_edits(ob)
-    _solve_again(ob, rig, depsgraph)
+    _solve_again(ob, rig, depsgraph, {})
     if not live:
         base.note_written(ob, rig.plan.live, rig.written)
     tips = [plan.tip for plan in rig.plan.chains] + list(rig.plan.faults)
@@ -127,12 +139,15 @@ def solve_now(
 
 
 def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
+    """What is known of a live armature, planned anew where its bones or settings changed."""
     uid = ob.session_uid
     rig = _state.rigs.get(uid)
+    others = (other for known, other in _state.rigs.items() if known != uid)
+    followed = {carrier.bone for other in others for carrier in other.plan.carriers if carrier.armature == uid}
     if rig is None:
-        rig = Rig(ob, view_layer)
-    elif uid in _state.stale:
-        rig = rig.planned_anew(ob, view_layer)
+        rig = Rig(ob, view_layer, followed=followed)
+    elif uid in _state.stale or not followed.issubset(rig.plan.skeleton.names[bone] for bone in rig.plan.followed):
+        rig = rig.planned_anew(ob, view_layer, followed)
     _state.stale.discard(uid)
     _state.rigs[uid] = rig
     return rig
@@ -140,53 +155,75 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
 
 def _before_frame(ob: bpy.types.Object) -> None:
     rig = _state.rigs.get(ob.session_uid)
-    if rig is None:
-        base.restore(ob, base.stored_bones(ob))  # it is planned after the frame, when the view layer is up to date
+    if rig is None or not rig.plan.skeleton.matches(ob):
+        # It is planned after the frame, when the view layer is up to date.
+        _state.stale.add(ob.session_uid)
+        base.restore(ob, base.stored_bones(ob))
     else:
         rig.absorb_edits(ob)
         rig.restore_base(ob)
 
 
-def _after_frame(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    rig = _rig(ob, depsgraph.view_layer)
-    frame = rig.read_fk(ob, depsgraph)
-    posed = rig.solve(ob, frame)
+def _take_edits(ob: bpy.types.Object) -> None:
+    """A user changed something on the armature: bones that were moved, or what is to be solved."""
+    rig = _state.rigs.get(ob.session_uid)
+    if rig is not None and rig.plan.skeleton.matches(ob):
+        rig.absorb_edits(ob)
+    _state.stale.add(ob.session_uid)
+
+
+def _solve(ob: bpy.types.Object, rig: Rig, frame: Sample, moves: Moves) -> Moves:
+    posed = rig.solve(ob, frame, moves)
     rig.write(ob, posed)
     reports.update(ob, rig.plan, frame, posed)
+    return posed.moves
 
 
-def _solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> None:
+def _solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, moves: Moves) -> Moves:
     with paused():  # finding out the FK pose may update the depsgraph
         frame = rig.read_known_fk(ob, depsgraph)
-    posed = rig.solve(ob, frame)
-    rig.write(ob, posed)
-    reports.update(ob, rig.plan, frame, posed)
+    return _solve(ob, rig, frame, moves)
 
 
-def _after_update(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
-    rig = _rig(ob, depsgraph.view_layer)
-    if updated.isdisjoint(rig.plan.inputs):
+def _guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
+    if ob.session_uid in _state.failed or ob.mode == "EDIT":
         return
-    rig.absorb_edits(ob)
-    if ob.session_uid in updated or ob.data.session_uid in updated:
-        _state.stale.add(ob.session_uid)
-        rig = _rig(ob, depsgraph.view_layer)
-    _solve_again(ob, rig, depsgraph)
+    try:
+        step(ob, *arguments)
+    except Exception as error:
+        # Once in the console, and in the panel for as long as it stands; never once a frame.
+        _state.failed.add(ob.session_uid)
+        log.exception("IK of '%s' is off until a setting of it changes", ob.name)
+        reports.fail(ob, [tip.name for tip in chain.tips(ob)], f"Internal error ({error}); see the console")
 
 
-def _for_live_armatures(scene: bpy.types.Scene, step: Callable[[bpy.types.Object], None]) -> None:
+Step = Callable[[bpy.types.Object, Rig, Moves], Moves]
+
+
+def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Step) -> None:
+    """Take a step with each live armature, first with those whose bones carry targets of others."""
     if _state.paused:
         return
-    for ob in live_armatures(scene):
-        if ob.session_uid in _state.failed or ob.mode == "EDIT":
-            continue
-        try:
-            step(ob)
-        except Exception as error:
-            # Once in the console, and in the panel for as long as it stands; never once a frame.
-            _state.failed.add(ob.session_uid)
-            log.exception("IK of '%s' is off until a setting of it changes", ob.name)
-            reports.fail(ob, [tip.name for tip in chain.tips(ob)], f"Internal error ({error}); see the console")
+    armatures = {ob.session_uid: ob for ob in live_armatures(scene) if ob.session_uid not in _state.paused_rigs}
+    for _ in range(2):  # the first plan of one tells which bones of another its targets hang on
+        for ob in armatures.values():
+            _guarded(_rig, ob, view_layer)
+    needs = {uid: {carrier.armature for carrier in rig.plan.carriers} for uid, rig in _state.rigs.items()}
+    ordered, circle = in_order(armatures, needs)
+    moves: Moves = {}
+
+    def solve(ob: bpy.types.Object) -> None:
+        nonlocal moves
+        moves = step(ob, _state.rigs[ob.session_uid], moves)
+
+    for uid in ordered:
+        _guarded(solve, armatures[uid])
+    names = " and ".join(f"'{armatures[uid].name}'" for uid in circle)
+    for uid in circle:
+        ob, rig = armatures[uid], _state.rigs[uid]
+        rig.restore_base(ob)
+        message = f"The armatures {names} follow each other in a circle; give a chain of one another target"
+        reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
 
 # ---- handlers
@@ -194,12 +231,19 @@ def _for_live_armatures(scene: bpy.types.Scene, step: Callable[[bpy.types.Object
 
 @persistent
 def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
-    _for_live_armatures(scene, _before_frame)
+    if _state.paused:
+        return
+    for ob in live_armatures(scene):
+        if ob.session_uid not in _state.paused_rigs:
+            _guarded(_before_frame, ob)
 
 
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _for_live_armatures(scene, lambda ob: _after_frame(ob, depsgraph))
+    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
+        return _solve(ob, rig, rig.read_fk(ob, depsgraph), moves)
+
+    _in_order(scene, depsgraph.view_layer, step)
 
 
 @persistent
@@ -219,7 +263,17 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         _state.objects = count
         _state.stale.update(_state.rigs)
         updated.update(_state.rigs)
-    _for_live_armatures(scene, lambda ob: _after_update(ob, depsgraph, updated))
+    for ob in live_armatures(scene):
+        if not updated.isdisjoint((ob.session_uid, ob.data.session_uid)):
+            _guarded(_take_edits, ob)
+
+    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
+        if updated.isdisjoint(rig.plan.inputs):
+            return moves
+        updated.add(ob.session_uid)  # for those whose targets hang on it
+        return _solve_again(ob, rig, depsgraph, moves)
+
+    _in_order(scene, depsgraph.view_layer, step)
 
 
 @persistent
@@ -235,7 +289,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        _for_live_armatures(scene, lambda ob: _solve_again(ob, _rig(ob, depsgraph.view_layer), depsgraph))
+        _in_order(scene, depsgraph.view_layer, lambda ob, rig, moves: _solve_again(ob, rig, depsgraph, moves))
 
 
 _HANDLERS = (

@@ -7,11 +7,18 @@ from typing import Final
 import bpy
 
 from . import live, settings
+from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import solve as solve_operators
 from .ui import panel
 
-CLASSES: Final = (*settings.CLASSES, *chain_operators.CLASSES, *solve_operators.CLASSES, *panel.CLASSES)
+CLASSES: Final = (
+    *settings.CLASSES,
+    *chain_operators.CLASSES,
+    *solve_operators.CLASSES,
+    *bake_operators.CLASSES,
+    *panel.CLASSES,
+)
 
 _registered = False
 

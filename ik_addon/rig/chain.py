@@ -8,6 +8,7 @@ from itertools import pairwise
 import bpy
 
 from ..settings import IKAddonChain, chain_of
+from .carrier import carrier_of
 from .channels import rotation_field
 
 
@@ -107,27 +108,17 @@ def _check_goal(
         )
     if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
         raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
+    carrier = carrier_of(goal, goal_bone)
+    if carrier is None or carrier.armature != ob.session_uid or carrier.bone not in ob.pose.bones:
+        return
     moved = {bone.name for bone in bones}
-    holder = _bone_that_holds(ob, goal, goal_bone)
-    while holder is not None:
-        if holder.name in moved:
-            raise ChainError(
-                f"The {role} '{goal.name}' hangs on bone '{holder.name}' of this chain and would run away from it; "
-                f"choose a {role} outside of the chain"
-            )
-        holder = holder.parent
-
-
-def _bone_that_holds(ob: bpy.types.Object, goal: bpy.types.Object, goal_bone: str) -> bpy.types.PoseBone | None:
-    """The bone of `ob` that a goal is attached to, directly or through its parents."""
-    if goal == ob:
-        return ob.pose.bones.get(goal_bone)
-    seen: object | None = goal
-    while isinstance(seen, bpy.types.Object):
-        if seen.parent == ob and seen.parent_type == "BONE":
-            return ob.pose.bones.get(seen.parent_bone)
-        seen = seen.parent
-    return None
+    holder = ob.pose.bones[carrier.bone]
+    own = next((bone.name for bone in (holder, *holder.parent_recursive) if bone.name in moved), None)
+    if own is not None:
+        raise ChainError(
+            f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "
+            f"choose a {role} outside of the chain"
+        )
 
 
 def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from ..settings import chain_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Bools, Floats, Ints
 from . import chain as chains
+from .carrier import Carrier, carrier_of, in_order
 from .chain import ChainError
 from .skeleton import Skeleton
 
@@ -33,6 +34,9 @@ class ChainPlan:
     """(n,) the bones' IK stretch."""
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
+    target_carrier: Carrier | None
+    """The bone that the target hangs on, of this armature or another."""
+    pole_carrier: Carrier | None
 
 
 @dataclass(frozen=True)
@@ -54,14 +58,26 @@ class Plan:
     inputs: frozenset[int]
     """`session_uid` of everything whose change asks for a new solve."""
 
+    carriers: frozenset[Carrier]
+    """Bones that goals hang on, of this armature and others."""
+    followed: tuple[int, ...]
+    """Indices of the bones whose solved pose goals need."""
+
     @classmethod
-    def of(cls, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None) -> Plan:
+    def of(
+        cls,
+        ob: bpy.types.Object,
+        view_layer: bpy.types.ViewLayer,
+        only: Collection[str] | None = None,
+        followed: Collection[str] = (),
+    ) -> Plan:
         """Plan the enabled chains of an armature object.
 
         Args:
             ob: the armature object, the original one.
             view_layer: where targets must be present.
             only: tip bones to plan, enabled or not; None: all enabled chains.
+            followed: bones of this armature that goals of other armatures hang on.
         """
         skeleton = Skeleton.of(ob)
         index = {name: i for i, name in enumerate(skeleton.names)}
@@ -70,8 +86,6 @@ class Plan:
         owner: dict[int, str] = {}
         inputs = {ob.session_uid, ob.data.session_uid}
         wanted = [tip for tip in chains.tips(ob) if (chain_of(tip).enabled if only is None else tip.name in only)]
-        # A chain whose root lies deeper can hang on a chain whose root lies higher, never the other way round.
-        wanted.sort(key=lambda tip: len(chains.chain_bones(tip)[0].parent_recursive))
         for tip in wanted:
             settings = chain_of(tip)
             inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
@@ -98,9 +112,21 @@ class Plan:
                     inherits=np.array([bone.bone.use_inherit_rotation for bone in bones], dtype=bool),
                     stretch_weights=np.array([bone.ik_stretch for bone in bones], dtype=np.float64),
                     remarks=tuple(remarks),
+                    target_carrier=carrier_of(settings.target, settings.target_bone),
+                    pole_carrier=carrier_of(settings.pole, settings.pole_bone),
                 )
             )
+        planned, mutual = _in_order(ob, skeleton, index, planned, owner)
+        for chain in mutual:
+            others = " and ".join(f"'{other.tip}'" for other in mutual if other is not chain)
+            faults[chain.tip] = f"This chain and {others} follow each other in a circle; give one another target"
+            owner = {bone: tip for bone, tip in owner.items() if tip != chain.tip}
         live = np.array(sorted(owner), dtype=np.int64)
+        carriers = frozenset(
+            c for chain in planned for c in (chain.target_carrier, chain.pole_carrier) if c is not None
+        )
+        own = {carrier.bone for carrier in carriers if carrier.armature == ob.session_uid}
+        wanted_poses = sorted({index[name] for name in own.union(followed) if name in index})
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -108,8 +134,10 @@ class Plan:
             live=live,
             rows={int(bone): row for row, bone in enumerate(live)},
             modes=tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live),
-            sampled=_sampled(skeleton, planned, owner),
-            inputs=frozenset(inputs),
+            sampled=_sampled(skeleton, planned, owner, wanted_poses),
+            inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
+            carriers=carriers,
+            followed=tuple(wanted_poses),
         )
 
 
@@ -118,14 +146,37 @@ def _policy(name: str, root: bpy.types.PoseBone) -> OutOfReach:
     return OutOfReach.EXTEND if pushed and root.parent and root.bone.use_connect else OutOfReach(name)
 
 
-def _sampled(skeleton: Skeleton, planned: list[ChainPlan], live: Collection[int]) -> Ints:
-    sampled: set[int] = set()
+def _in_order(
+    ob: bpy.types.Object,
+    skeleton: Skeleton,
+    index: dict[str, int],
+    planned: list[ChainPlan],
+    owner: dict[int, str],
+) -> tuple[list[ChainPlan], list[ChainPlan]]:
+    """Chains with those that move their root or carry their goals before them; and those that form a circle."""
+    by_tip = {chain.tip: chain for chain in planned}
+    needs: dict[str, set[str]] = {}
     for chain in planned:
         above = skeleton.ancestors(chain.bones[0])
-        first_live = next((i for i, bone in enumerate(above) if bone in live), None)
+        for carrier in (chain.target_carrier, chain.pole_carrier):
+            if carrier is not None and carrier.armature == ob.session_uid and carrier.bone in index:
+                bone = index[carrier.bone]
+                above += [bone, *skeleton.ancestors(bone)]
+        needs[chain.tip] = {owner[bone] for bone in above if bone in owner}
+    ordered, mutual = in_order(by_tip, needs)
+    return [by_tip[tip] for tip in ordered], [by_tip[tip] for tip in mutual]
+
+
+def _sampled(skeleton: Skeleton, planned: list[ChainPlan], live: Collection[int], followed: list[int]) -> Ints:
+    sampled = set(followed)
+    for path in (
+        *(skeleton.ancestors(chain.bones[0]) for chain in planned),
+        *([bone, *skeleton.ancestors(bone)] for bone in followed),
+    ):
+        first_live = next((i for i, bone in enumerate(path) if bone in live), None)
         if first_live is None:
-            sampled.update(above[:1])
+            sampled.update(path[:1])
         elif first_live:
             # The bones in between follow the live one as they stand to it now, so that one is needed as well.
-            sampled.update(above[: first_live + 1])
+            sampled.update(path[: first_live + 1])
     return np.array(sorted(sampled), dtype=np.int64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import bpy
 import numpy as np
@@ -10,15 +12,20 @@ import numpy as np
 from ..solve import Goal, OutOfReach, Problem, Solution, Status, solve
 from ..solve.problem import Floats
 from . import channels
+from .carrier import Carrier
 from .channels import FIELDS, Row
 from .plan import ChainPlan, Plan
 from .read import GoalSample, Sample
-from .skeleton import orthonormal
+from .skeleton import inverse, orthonormal
 
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
 WRITTEN_TOLERANCE = 1e-7
 """The miss, in chain lengths, from which that is worth while."""
+
+
+Moves = Mapping[Carrier, Floats]
+"""Displacement (F, 4, 4) in world space of bones that goals hang on, from where they were sampled to their solution."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +38,45 @@ class Posed:
     """(F, k, 4, 4) pose matrices of `Plan.live` in armature space."""
     solutions: tuple[Solution, ...]
     """One for each of `Plan.chains`."""
+    moves: Moves
+    """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
 
 
-def pose(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Posed:
-    """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose."""
+def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = MappingProxyType({})) -> Posed:
+    """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose.
+
+    Args:
+        ob: the armature object.
+        plan: what is solved, in which order.
+        sample: the frames.
+        moves: of other armatures' bones that were solved before.
+    """
     rows = sample.channels.copy()
     basis = sample.basis
     current = _Poses(ob, plan, sample)
+    to_object = inverse(sample.world)
+    known = dict(moves)
+
+    def follow(point: Floats, carrier: Carrier | None) -> Floats:
+        """A goal (F, 3) in object space, taken along with what became of the bone that it hangs on."""
+        if carrier is None:
+            return point
+        if carrier.armature == ob.session_uid and carrier.bone in plan.skeleton.names:
+            moved = current.displacement(plan.skeleton.names.index(carrier.bone))
+        elif carrier in known:
+            moved = to_object @ known[carrier] @ sample.world
+        else:
+            return point
+        return np.asarray((moved[:, :3, :3] @ point[:, :, None])[..., 0] + moved[:, :3, 3])
+
     solutions = []
     for chain, goal in zip(plan.chains, sample.goals, strict=True):
         own = [plan.rows[bone] for bone in chain.bones]
+        goal = replace(
+            goal,
+            target=follow(goal.target, chain.target_carrier),
+            pole=None if goal.pole is None else follow(goal.pole, chain.pole_carrier),
+        )
         fk = _ChainPose(rows[:, own], basis[:, own], np.stack([current(bone) for bone in chain.bones], axis=1))
         solution, posed = _pose_chain(ob, plan, chain, goal, current.parent(chain.bones[0]), fk)
         rows[:, own] = posed.rows
@@ -48,7 +84,10 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Posed:
             current.put(bone, posed.poses[:, i])
         solutions.append(solution)
     poses = np.stack([current(int(bone)) for bone in plan.live], axis=1) if len(plan.live) else basis
-    return Posed(channels=rows, poses=poses, solutions=tuple(solutions))
+    for bone in plan.followed:
+        moved = sample.world @ current.displacement(bone) @ to_object
+        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
+    return Posed(channels=rows, poses=poses, solutions=tuple(solutions), moves=known)
 
 
 class _Poses:
@@ -69,6 +108,10 @@ class _Poses:
         """Pose of the parent of a bone, None at the armature's root."""
         parent = int(self._plan.skeleton.parents[bone])
         return None if parent < 0 else self(parent)
+
+    def displacement(self, bone: int) -> Floats:
+        """What became of a bone of `Plan.followed` since it was sampled, in armature space."""
+        return np.asarray(self(bone) @ inverse(self._sampled[bone]))
 
     def __call__(self, bone: int) -> Floats:
         """Pose of a bone."""

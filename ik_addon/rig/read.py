@@ -13,8 +13,7 @@ from ..solve.problem import Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
-from .skeleton import matrix_array
-
+from .skeleton import inverse, matrix_array
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
@@ -40,6 +39,8 @@ class GoalSample:
 class Sample:
     """The FK pose of the live bones of one armature and the goals of its chains, on F frames."""
 
+    world: Floats
+    """(F, 4, 4) world matrix of the armature object."""
     channels: Row
     """(F, k, 17) FK channels of `Plan.live`."""
     basis: Floats
@@ -65,9 +66,9 @@ def sample(
     if fk is None:
         fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
     world = matrix_array(evaluated.matrix_world)
-    usable = np.isfinite(world).all() and abs(np.linalg.det(world[:3, :3])) > 1e-30
-    to_object: Floats = np.linalg.inv(world) if usable else np.full((4, 4), np.nan)
+    to_object = inverse(world)
     return Sample(
+        world=world[None],
         channels=fk[0][None],
         basis=fk[1][None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
@@ -79,6 +80,7 @@ def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
     first = samples[0]
     return Sample(
+        world=np.concatenate([s.world for s in samples]),
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),
         poses=np.concatenate([s.poses for s in samples]),

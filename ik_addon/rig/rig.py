@@ -7,6 +7,7 @@ Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from types import MappingProxyType
 
 import bpy
 import numpy as np
@@ -15,7 +16,7 @@ from ..solve.problem import Floats
 from . import base, channels
 from .channels import Row
 from .plan import Plan
-from .pose import Posed, pose
+from .pose import Moves, Posed, pose
 from .read import Sample, sample
 
 
@@ -29,7 +30,11 @@ class Rig:
     """What is known of one armature object between two solves. It holds no reference to Blender's data."""
 
     def __init__(
-        self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: Collection[str] | None = None
+        self,
+        ob: bpy.types.Object,
+        view_layer: bpy.types.ViewLayer,
+        only: Collection[str] | None = None,
+        followed: Collection[str] = (),
     ) -> None:
         """Plan the chains and load (or store, where new) the base of their bones.
 
@@ -37,8 +42,9 @@ class Rig:
             ob: the armature object.
             view_layer: where targets must be present.
             only: tip bones of the chains to plan; None: all enabled ones.
+            followed: bones that goals of other armatures hang on.
         """
-        self.plan = Plan.of(ob, view_layer, only)
+        self.plan = Plan.of(ob, view_layer, only, followed)
         present = channels.read(ob, self.plan.live)
         self.base, new = base.load(ob, self.plan.live, present)
         self.written: Row = base.take_written(ob, self.plan.live, present)
@@ -50,12 +56,14 @@ class Rig:
         if len(new) == len(self.plan.live):
             self.fk = present, channels.read_basis(ob, self.plan.live)
 
-    def planned_anew(self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
+    def planned_anew(
+        self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, followed: Collection[str] = ()
+    ) -> Rig:
         """The rig after its bones or settings changed; bones that stay keep what is known of them.
 
         The base of bones that no longer belong to a chain is restored.
         """
-        after = Rig(ob, view_layer)
+        after = Rig(ob, view_layer, followed=followed)
         after._before_edit = self._before_edit
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
         row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
@@ -136,9 +144,9 @@ class Rig:
         self.written = present[self.plan.live]
         return fk
 
-    def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
-        """Solve all chains."""
-        return pose(ob, self.plan, frame)
+    def solve(self, ob: bpy.types.Object, frame: Sample, moves: Moves = MappingProxyType({})) -> Posed:
+        """Solve all chains; `moves` as in `pose`."""
+        return pose(ob, self.plan, frame, moves)
 
     def write(self, ob: bpy.types.Object, posed: Posed) -> None:
         """Write a solved frame into the channels of the original object."""

@@ -82,6 +82,11 @@ class Skeleton:
             ),
         )
 
+    def matches(self, ob: bpy.types.Object) -> bool:
+        """Whether the armature object still has these bones, in this order."""
+        bones = ob.pose.bones
+        return len(bones) == len(self.names) and all(b.name == n for b, n in zip(bones, self.names, strict=True))
+
     def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
         """Pose matrices (F, 4, 4) in armature space of a bone, from its basis and its parent's pose matrices."""
         if self.plain[bone]:

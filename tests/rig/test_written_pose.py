@@ -188,7 +188,8 @@ def test_bones_without_length_follow_and_do_not_hinder() -> None:
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
-    assert ob.pose.bones["helper"].matrix_basis == Matrix.Identity(4)
+    drift = np.array(ob.pose.bones["helper"].matrix_basis) - np.eye(4)
+    assert np.abs(drift).max() < 1e-6
 
 
 @pytest.mark.parametrize("seed", range(6))
