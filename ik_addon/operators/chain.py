@@ -5,8 +5,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import BoolProperty, IntProperty, StringProperty
 
-from .. import compat
-from ..rig import setup
+from .. import compat, setup
 from ..rig.chain import ChainError
 from .active import ArmatureOperator, active_bone, active_chain
 

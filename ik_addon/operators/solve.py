@@ -7,9 +7,8 @@ from typing import Literal
 import bpy
 from bpy.props import EnumProperty
 
-from .. import live, reports
-from ..rig import base
-from ..rig.chain import chain_bones, tips
+from .. import live, reports, setup
+from ..rig.chain import tips
 from ..settings import chain_of, object_of
 from .active import ArmatureOperator, active_chain, has_chain
 
@@ -17,6 +16,7 @@ CHAINS = (
     ("ALL", "All", "All chains of the armature"),
     ("ACTIVE", "Active", "The chain that the active bone belongs to"),
 )
+NONE_ACTIVE = "No chain is active; select a bone of one"
 
 
 class ChainsOperator(ArmatureOperator):
@@ -57,7 +57,8 @@ class IK_ADDON_OT_solve(ChainsOperator):
         chosen = self.active_only(ob)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
-            self.report({"ERROR"}, "No chain is enabled" if chosen != [] else "Select a bone of a chain")
+            none_enabled = f"No chain of '{ob.name}' is enabled; enable one in the panel"
+            self.report({"ERROR"}, NONE_ACTIVE if chosen == [] else none_enabled)
             return {"CANCELLED"}
         live.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
         level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
@@ -93,33 +94,15 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         ob = context.active_object
         chosen = self.active_only(ob)
         if chosen == []:
-            self.report({"ERROR"}, "Select a bone of a chain")
+            self.report({"ERROR"}, NONE_ACTIVE)
             return {"CANCELLED"}
         was_live = object_of(ob).live
-        count = restore(ob, chosen)
-        context.view_layer.update()
-        message = f"Restored the FK pose of {count} bones" if count else "No chain was solved, so the pose is as it was"
+        count = setup.restore_pose(ob, context.view_layer, chosen)
+        message = f"Restored the FK pose of {count} bones" if count else "No chain is solved, so the pose is as it was"
         if was_live:
             message += "; Live is off now, it would have solved again"
         self.report({"INFO"}, message)
         return {"FINISHED"} if count or was_live else {"CANCELLED"}
-
-
-def restore(ob: bpy.types.Object, chosen: list[bpy.types.PoseBone] | None) -> int:
-    """Put the bones of chains (None: of all) back into their FK pose and switch Live off; return how many there were.
-
-    Live gives all bones back when it is switched off, so that then the choice is moot.
-    """
-    bones = base.stored_bones(ob)
-    if object_of(ob).live:
-        object_of(ob).live = False
-        return len(bones)
-    if chosen is not None:
-        names = {bone.name for tip in chosen for bone in chain_bones(tip)}
-        bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
-    base.release(ob, bones)
-    reports.clear(ob)
-    return len(bones)
 
 
 CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

@@ -1,7 +1,8 @@
-"""Put a chain on a bone, with the empties that it follows, and take it off again."""
+"""Put a chain on a bone, with the empties that it follows, take it off again, and give back the FK pose."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,18 +10,23 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
-from .. import reports
-from ..settings import IKAddonChain, chain_of
-from ..solve import pole_angle
-from ..solve.problem import Floats
-from . import chain as chains
-from .chain import ChainError
-from .skeleton import matrix_array, orthonormal
+from . import live, reports
+from .rig import base, channels
+from .rig import chain as chains
+from .rig.chain import ChainError
+from .rig.rig import is_animated
+from .rig.skeleton import matrix_array, orthonormal
+from .settings import IKAddonChain, chain_of, object_of
+from .solve import pole_angle
+from .solve.problem import Floats
 
 MADE = "ik_addon_made"
 """Custom property of what Add Chain made: nothing else is ever deleted."""
 STRAIGHT = 1e-5
-"""A middle joint that is off the line from root to tip by less than this fraction of the chain shows no bend."""
+"""A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
+BEYOND = 2e-6
+"""By how much of its length the target of a straight chain is beyond its tip: less than what counts as reached, and
+more than rounding, which would put it nearer and so bend the chain."""
 
 
 @dataclass(frozen=True)
@@ -71,25 +77,24 @@ def add_chain(
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     _check_world(ob, world)
     limb = _limb(ob.evaluated_get(depsgraph), bones)
+    target_place = world @ Vector(_target_of(limb).tolist())
+    pole_place = None
+    if with_pole and limb.middle is not None:
+        pole_place = world @ Vector((limb.joints[limb.middle] + limb.length * _bend(limb, limb.middle)).tolist())
+    angle = _pole_angle(limb, world, target_place, pole_place)
     _check_collection(context, ob)
 
     collection = _collection(context, ob)
-    frame = world @ tip.matrix
-    size = (world @ tip.tail - world @ tip.head).length
-    target = _empty(f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
-    target.matrix_basis = Matrix.LocRotScale(world @ Vector(limb.joints[-1]), frame.to_quaternion(), None)
-    pole = None
-    if with_pole and limb.middle is not None:
-        pole = _empty(f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
-        pole.location = world @ Vector(limb.joints[limb.middle] + limb.length * _bend(limb, limb.middle))
-
     chain = chain_of(tip)
     _reset(chain)
     chain.chain_length = min(length, len(bones))
-    chain.target = target
-    chain.pole = pole
-    if pole is not None:
-        chain.pole_angle = _pole_angle(limb, world, target, pole)
+    size = (world @ tip.tail - world @ tip.head).length
+    chain.target = _empty(f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
+    chain.target.matrix_basis = Matrix.LocRotScale(target_place, (world @ tip.matrix).to_quaternion(), None)
+    if pole_place is not None:
+        chain.pole = _empty(f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
+        chain.pole.location = pole_place
+        chain.pole_angle = angle
     chain.is_chain = True
     # Live solves now, so that all of it is one step of undo.
     context.view_layer.update()
@@ -110,13 +115,16 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     Returns:
         The names of empties that Add Chain made and that were kept because they are in use.
     """
+    ob = tip.id_data
     chain = chain_of(tip)
     goals = [goal for goal in {chain.target, chain.pole} if goal is not None and MADE in goal]
+    solved = base.stored_bones(ob)
     chain.is_chain = False
     _reset(chain)
-    reports.clear(tip.id_data)
+    reports.clear(ob)
     # Live releases the bones now, so that all of it is one step of undo.
     context.view_layer.update()
+    evaluate_animation(ob, set(solved).difference(base.stored_bones(ob)), context.view_layer)
     if not remove_goals:
         return []
     kept = [goal for goal in goals if _is_needed(goal)]
@@ -124,6 +132,42 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
         if goal not in kept:
             _delete(goal)
     return sorted(goal.name for goal in kept)
+
+
+def restore_pose(
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: list[bpy.types.PoseBone] | None = None
+) -> int:
+    """Put the bones of chains back into their FK pose and switch Live off; return how many bones that were.
+
+    Args:
+        ob: the armature object.
+        view_layer: where it is evaluated.
+        only: the tips of the chains; None: all chains. Live gives back the bones of all chains in any case.
+    """
+    bones = base.stored_bones(ob)
+    if object_of(ob).live:
+        object_of(ob).live = False
+    else:
+        if only is not None:
+            names = {bone.name for tip in only for bone in chains.chain_bones(tip)}
+            bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
+        base.release(ob, bones)
+        reports.clear(ob)
+    evaluate_animation(ob, bones, view_layer)
+    return len(bones)
+
+
+def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer: bpy.types.ViewLayer) -> None:
+    """Set the animated channels of these bones to their values on the present frame; all other bones stay."""
+    if not bones or not is_animated(ob):
+        return
+    others = np.setdiff1d(np.arange(len(ob.pose.bones)), list(bones))
+    rows = channels.read(ob, others)
+    with live.paused():
+        ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+        view_layer.update()
+        channels.write(ob, others, rows)
+    view_layer.update()
 
 
 # ---- checks, before anything is made
@@ -164,7 +208,7 @@ def _check_collection(context: bpy.types.Context, ob: bpy.types.Object) -> None:
         )
 
 
-# ---- the limb and its pole
+# ---- the limb, its target and its pole
 
 
 def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> _Limb:
@@ -182,31 +226,60 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> _Limb:
     return limb
 
 
+def _target_of(limb: _Limb) -> Floats:
+    """Where the target (3,) keeps a limb as it is: at the tip."""
+    line = _unit(limb.joints[-1] - limb.joints[0])
+    beyond = BEYOND * limb.length * line if np.linalg.norm(_across(limb), axis=1).max() < STRAIGHT else 0.0
+    return np.asarray(limb.joints[-1] + beyond)
+
+
+def _across(limb: _Limb) -> Floats:
+    """How far (n+1, 3) the joints are off the line from root to tip, in lengths of the limb."""
+    line = _unit(limb.joints[-1] - limb.joints[0])
+    seen = (limb.joints - limb.joints[0]) / limb.length
+    return np.asarray(seen - np.outer(seen @ line, line))
+
+
 def _bend(limb: _Limb, middle: int) -> Floats:
     """Unit vector (3,) from the line between root and tip towards the middle joint.
 
     A straight limb bends by a positive rotation about the X axis of its root bone, as the solver does it.
     """
+    across = _across(limb)[middle]
+    if np.linalg.norm(across) >= STRAIGHT:
+        return _unit(across)
     line = _unit(limb.joints[-1] - limb.joints[0])
-    across = limb.joints[middle] - limb.joints[0]
-    across = across - across.dot(line) * line
-    if np.linalg.norm(across) > STRAIGHT * limb.length:
-        return _unit(across)
     across = np.cross(line, limb.frames[0, :, 0])
-    if np.linalg.norm(across) > STRAIGHT:
-        return _unit(across)
-    return np.array(Vector(line.tolist()).orthogonal().normalized())
+    return _unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
 
 
 def _unit(vector: Floats) -> Floats:
     size = np.linalg.norm(vector)
-    return vector / size if size > 0.0 else vector
+    return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: _Limb, world: Matrix, target: bpy.types.Object, pole: bpy.types.Object) -> float:
-    """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions."""
+def _pole_angle(limb: _Limb, world: Matrix, target: Vector, pole: Vector | None) -> float:
+    """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
+
+    Args:
+        limb: in object space.
+        world: from there to world space.
+        target: in world space.
+        pole: in world space.
+
+    Raises:
+        ChainError: if world space is too coarse to place a target in it.
+    """
     to_object = np.linalg.inv(matrix_array(world))
-    points = [to_object[:3, :3] @ np.array(goal.location) + to_object[:3, 3] for goal in (target, pole)]
+    with np.errstate(all="ignore"):
+        points = [
+            to_object[:3, :3] @ np.array(place) + to_object[:3, 3]
+            for place in (target, target if pole is None else pole)
+        ]
+    if not np.linalg.norm(points[0] - limb.joints[-1]) < 0.1 * limb.length:
+        raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
+    if pole is None:
+        return 0.0
     return float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
 
 

@@ -1,0 +1,71 @@
+"""What a user has before and after an operator: to compare, and to read what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+
+def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
+    """The settings of a chain, objects by name."""
+    names = [p.identifier for p in bone.ik_addon.bl_rna.properties if p.identifier not in {"rna_type", "name", "base"}]
+    values = {name: getattr(bone.ik_addon, name) for name in names}
+    return {name: getattr(value, "name", value) for name, value in values.items()}
+
+
+def snapshot() -> dict[str, Any]:
+    """Everything in the file that an operator could change, poses to the bit."""
+    found: dict[str, Any] = {
+        "objects": {ob.name: np.array(ob.matrix_world).tobytes() for ob in bpy.data.objects},
+        "collections": {c.name: sorted(ob.name for ob in c.objects) for c in bpy.data.collections},
+        "scene": sorted(ob.name for ob in bpy.context.scene.objects),
+    }
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE":
+            found[ob.name] = (
+                rigs.channels(ob).tobytes(),
+                {bone.name: settings(bone) for bone in ob.pose.bones},
+                ob.ik_addon.live,
+                ob.mode,
+            )
+    return found
+
+
+@contextmanager
+def refused(message: str) -> Iterator[None]:
+    """Assert that what is called inside says `message`, a pattern, and changes nothing."""
+    bpy.context.view_layer.update()
+    before = snapshot()
+    with pytest.raises(RuntimeError, match=message):
+        yield
+    assert snapshot() == before
+
+
+def said(capfd: pytest.CaptureFixture[str], operator: Callable[..., set[str]], **options: Any) -> str:
+    """Run an operator and return what it reported."""
+    capfd.readouterr()
+    operator(**options)
+    return capfd.readouterr().out.strip()
+
+
+def activate(ob: bpy.types.Object, bone: str | None) -> None:
+    """Make an armature and one of its bones active, or none of its bones."""
+    bpy.context.view_layer.objects.active = ob
+    ob.data.bones.active = None if bone is None else ob.data.bones[bone]
+
+
+def joints(ob: bpy.types.Object) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Heads and tails (m, 2, 3) of all bones in armature space, as evaluated."""
+    return np.array([(bone.head, bone.tail) for bone in rigs.evaluated(ob).pose.bones])
+
+
+def turns(ob: bpy.types.Object) -> list[Any]:
+    """Rotations of all bones in armature space, as evaluated."""
+    return [bone.matrix.to_quaternion() for bone in rigs.evaluated(ob).pose.bones]

@@ -1,0 +1,236 @@
+"""Solve IK and Restore Pose."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.operators.states import activate, refused, said
+
+
+def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
+    """An armature with the chains 'near', whose target is in reach, and 'far'."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), ["near root", "near"])
+    rigs.add_bones(ob, [(3, 0, 0), (3, 0, 1), (3, 0, 2)], ["far root", "far"])
+    near, far = rigs.empty("Near", (0.3, 0.4, 1.2)), rigs.empty("Far", (3, 0, 5))
+    rigs.chain(ob, "near", near, 2)
+    rigs.chain(ob, "far", far, 2)
+    return ob, near, far
+
+
+def reaches(ob: bpy.types.Object, tip: str) -> bool:
+    """Whether a tip stands on its target."""
+    target = ob.pose.bones[tip].ik_addon.target
+    return bool(np.allclose(rigs.tail(ob, tip), rigs.position(target), atol=1e-4))
+
+
+@pytest.mark.parametrize("mode", ["POSE", "OBJECT"])
+def test_solves_in_both_modes(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _target = rigs.arm()
+    bpy.ops.object.mode_set(mode=mode)
+    assert said(capfd, bpy.ops.ik_addon.solve) == "Info: 1 chain reached"
+    assert reaches(ob, "lower")
+
+
+def test_says_what_was_not_reached(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _near, _far = two_limbs()
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert report == "Warning: 1 of 2 chains reached. 'far': Too far by 150 % of its length"
+    assert reaches(ob, "near")
+
+
+def test_solves_what_can_be_solved_and_says_why_not_the_rest(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _near, _far = two_limbs()
+    ob.pose.bones["far"].ik_addon.target = None
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert report == "Warning: 1 of 2 chains reached. 'far': No target: choose the object that the tip shall follow"
+    assert reaches(ob, "near")
+
+
+def test_says_that_the_chain_was_clamped(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, _target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.chain_length = 5
+    report = said(capfd, bpy.ops.ik_addon.solve)
+    assert "1 chain reached. 'lower': Chain Length is 5, but only 2 bones are there; these are used" in report
+
+
+def test_solves_the_active_chain_alone() -> None:
+    ob, _near, far = two_limbs()
+    far.location = (3, 0.5, 1.3)
+    activate(ob, "far root")
+    bpy.ops.ik_addon.solve(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (False, True)
+
+
+def test_leaves_disabled_chains_alone() -> None:
+    ob, _near, _far = two_limbs()
+    ob.pose.bones["near"].ik_addon.enabled = False
+    bpy.ops.ik_addon.solve()
+    assert not reaches(ob, "near")
+
+
+# ---- bad input: the sentence, and nothing is changed
+
+
+def delete_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    bpy.data.objects.remove(target)
+
+
+def unlink_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    bpy.context.scene.collection.objects.unlink(target)
+
+
+def hang_target_on_chain(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "lower"
+
+
+def hang_pole_on_chain(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.pole, chain.pole_bone = ob, "upper"
+
+
+def constrain_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.pose.bones["upper"].constraints.new("DAMPED_TRACK").target = target
+
+
+def move_target_nowhere(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    target.location.x = math.nan
+
+
+def break_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.location.x = math.nan
+
+
+def break_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.pose.bones["upper"].location.x = math.nan
+
+
+def flatten_object(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.scale = (1.0, 0.0, 1.0)
+
+
+def shrink_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
+
+
+def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.solver, chain.chain_length = "TWO_BONE", 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (delete_target, "'lower': No target: choose the object that the tip shall follow"),
+        (unlink_target, "The target 'Target' was deleted or is excluded from this view layer; choose another target"),
+        (hang_target_on_chain, "The target 'Target' hangs on bone 'lower' of this chain and would run away from it"),
+        (hang_pole_on_chain, "The pole 'Rig' hangs on bone 'upper' of this chain and would run away from it"),
+        (constrain_bone, "The constraint 'Damped Track' on bone 'upper' moves this chain's bones as well; mute it"),
+        (move_target_nowhere, "The target's position is not a finite number; reset its transform"),
+        (break_object, "The transform of 'Rig' is not a finite number; reset its location, rotation and scale"),
+        (break_bone, "The chain has no length in this pose, or a bone's transform is not a finite number"),
+        (flatten_object, "'Rig' is scaled to zero; give it a scale in which a target can be placed"),
+        (shrink_bones, "The chain has no length in this pose"),
+        (ask_for_two_bones, "Two-Bone needs a chain of two bones with length, this one has 1"),
+    ],
+)
+def test_refuses(fault: Any, message: str) -> None:
+    ob, target = rigs.arm()
+    fault(ob, target)
+    bpy.context.view_layer.update()
+    with refused(f"Nothing was solved. 'lower'.*{message}" if "'lower'" not in message else message):
+        bpy.ops.ik_addon.solve()
+
+
+def test_refuses_without_a_chain() -> None:
+    rigs.add_bones(rigs.armature(), rigs.straight(1), ["bone"])
+    for operator in (bpy.ops.ik_addon.solve, bpy.ops.ik_addon.restore_pose):
+        with refused("'Rig' has no chain; select a bone and press Add Chain"):
+            operator()
+
+
+def test_refuses_without_an_enabled_chain() -> None:
+    ob, _target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    with refused("No chain of 'Rig' is enabled; enable one in the panel"):
+        bpy.ops.ik_addon.solve()
+
+
+@pytest.mark.parametrize("operator", ["solve", "restore_pose"])
+def test_refuses_without_an_active_chain(operator: str) -> None:
+    ob, _target = rigs.arm()
+    activate(ob, None)
+    with refused("No chain is active; select a bone of one"):
+        getattr(bpy.ops.ik_addon, operator)(chains="ACTIVE")
+
+
+# ---- restoring
+
+
+def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]]:
+    """An arm that was posed by hand, and its channels."""
+    ob, _target = rigs.arm()
+    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
+    ob.pose.bones["lower"].rotation_quaternion = (0.95, 0.2, 0.0, 0.1)
+    bpy.context.view_layer.update()
+    return ob, rigs.channels(ob)
+
+
+def test_restores_the_pose_to_the_bit(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    bpy.ops.ik_addon.solve()
+    assert not np.array_equal(rigs.channels(ob), before)
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: Restored the FK pose of 2 bones"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert reaches(ob, "lower")
+    assert "Live is off now, it would have solved again" in said(capfd, bpy.ops.ik_addon.restore_pose)
+    assert not ob.ik_addon.live
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+def test_restores_the_active_chain_alone() -> None:
+    ob, _near, far = two_limbs()
+    far.location = (3, 0.5, 1.3)
+    bpy.ops.ik_addon.solve()
+    activate(ob, "far")
+    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
+
+
+def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
+    ob, before = posed_arm()
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved, so the pose is as it was"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("operator", ["restore_pose", "chain_remove"])
+def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> None:
+    ob, _target = rigs.arm()
+    scene = bpy.context.scene
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.8, 0.1, 0.3, 0.0)})
+    poses = {}
+    for frame in (1, 10):
+        scene.frame_set(frame)
+        poses[frame] = rigs.channels(ob)
+    scene.frame_set(1)
+    ob.ik_addon.live = live
+    bpy.ops.ik_addon.solve()
+    scene.frame_set(10)
+    bpy.ops.ik_addon.solve()
+    assert reaches(ob, "lower")
+    activate(ob, "lower")
+    getattr(bpy.ops.ik_addon, operator)()
+    assert rigs.channels(ob).tobytes() == poses[10].tobytes()
