@@ -178,7 +178,7 @@ def steps(
     with ExitStack() as undo:
         before = _Before(scene, ob)
         undo.callback(before.restore)
-        with live.paused():
+        with live.paused(ob):
             rig = Rig(ob, view_layer, None if object_of(ob).live else tips)
             rig.absorb_edits(ob)
             plan = rig.plan
@@ -248,7 +248,7 @@ class _Before:
 
     def restore(self) -> None:
         """Put everything back."""
-        with live.paused():
+        with live.paused(self._ob):
             for tip, enabled in self._enabled.items():
                 settings = chain_of(self._ob.pose.bones[tip])
                 if settings.enabled != enabled:

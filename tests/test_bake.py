@@ -294,6 +294,73 @@ def test_chains_that_hang_on_chains(bake: Any, tips: list[str]) -> None:
     ]
 
 
+def two_arms() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A live arm that follows the hand of another live arm, whose lower bone is keyed, too."""
+    leader, target = rigs.arm()
+    leader.name = "Leader"
+    circling(target)
+    rigs.key(leader.pose.bones["lower"], "rotation_quaternion", {1: (1, 0, 0, 0), 30: (0.9, 0.1, 0.3, 0.0)})
+    follower = rigs.armature("Follower")
+    rigs.add_bones(follower, [(0.3, 0, 0), (0.3, -0.2, 1), (0.3, 0, 2)], ["upper", "lower"])
+    hand = rigs.empty("Hand")
+    hand.parent, hand.parent_type, hand.parent_bone = leader, "BONE", "lower"
+    rigs.chain(follower, "lower", hand, 2)
+    bpy.context.view_layer.update()
+    leader.ik_addon.live = follower.ik_addon.live = True
+    bpy.context.scene.frame_set(7)
+    return leader, follower
+
+
+def test_a_target_on_another_live_armature(bake: Any) -> None:
+    leader, follower = two_arms()
+    live, leading = poses(follower), poses(leader)
+    assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(follower) - live).max() < CLOSE
+    assert poses(leader).tobytes() == leading.tobytes()
+    bake.bake(bpy.context, leader, ["lower"], FRAMES)
+    assert np.abs(poses(follower) - live).max() < CLOSE
+
+
+@pytest.mark.parametrize("done", [10, 40])
+def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, done: int) -> None:
+    leader, follower = two_arms()
+    before, pose = state(leader), rigs.pose(follower)
+    switches_and_keys = state(follower)[:3]
+    todo = bake.steps(bpy.context, follower, ["lower"], FRAMES)
+    for _ in range(done):
+        next(todo)
+    todo.close()
+    assert state(leader) == before
+    assert state(follower)[:3] == switches_and_keys
+    assert (
+        np.abs(rigs.pose(follower) - pose).max() < 1e-6
+    )  # it is solved again, with the leader's hand as Blender has it
+
+
+@pytest.mark.parametrize("blend", ["REPLACE", "ADD"])
+def test_keys_play_above_nla_strips(bake: Any, blend: str) -> None:
+    ob = animated_arm()
+    data = ob.animation_data
+    strip = data.nla_tracks.new().strips.new("strip", 1, data.action)
+    if bpy.app.version >= (4, 4, 0):
+        strip.action_slot = data.action_slot
+    strip.blend_type = blend
+    data.action = None
+    live = poses(ob)
+    assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_bakes_again_after_the_chain_is_enabled_again(bake: Any) -> None:
+    ob = animated_arm()
+    live = poses(ob)
+    for _ in range(2):
+        bake.bake(bpy.context, ob, ["lower"], FRAMES)
+        assert np.abs(poses(ob) - live).max() < CLOSE
+        ob.pose.bones["lower"].ik_addon.enabled = True
+        assert np.abs(poses(ob) - live).max() < CLOSE
+
+
 def test_which_chains(bake: Any) -> None:
     ob = spine_and_arm()
     assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
