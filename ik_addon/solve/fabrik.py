@@ -1,10 +1,11 @@
 """FABRIK for a batch of chains of any number of bones, with an exact finish.
 
 Forward and backward reaching after A. Aristidou and J. Lasenby, "FABRIK: A fast, iterative solver for the Inverse
-Kinematics problem", Graphical Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. Near full extension, and near the
-inner reach, its passes crawl. But only one number has to come right: a chain whose tip is at the right distance from
-its root needs no more than to be turned to the target. So after a few passes Newton's method takes over, on that
-number.
+Kinematics problem", Graphical Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. Its passes alone crawl near full
+extension and near the inner reach, and where the tip has to move by more than a bone's length they crumple the bones
+next to it. But only one number has to come right: a chain whose tip is at the right distance from its root needs no
+more than to be turned to the target. Newton's method on that number brings the tip near first and finishes after the
+reaching pass.
 
 Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
 """
@@ -18,8 +19,8 @@ from .rotations import about, between, cross, dot, norm, reject, rotate, unit
 from .twist import Axes, joints_of, tip_of
 from .two_bone import triangle
 
-_PASSES = 2
-"""FABRIK passes before the finish."""
+_REACHING = 1
+"""The pass that reaches backward and forward; the one before it and those after it are Newton's."""
 _PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
 _FLAT = 1e-9
@@ -54,7 +55,7 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     bent = rotate(about(axes.normal[:, None], turn * along), directions)
     slack = np.maximum(1.0 - wanted, _ROUNDING) / np.maximum(1.0 - chord, _ROUNDING)
     pull = 1.0 / np.sqrt(np.minimum(slack, 1.0)) - 1.0
-    guess = unit(bent + pull * axes.line[:, None])
+    guess = _towards(bent + pull * axes.line[:, None], bent)
     # At the ends of the reach there is nothing to search for. Folded flat, the longest bone goes towards the target and
     # all others come back.
     longest = lengths.max(axis=0)
@@ -83,6 +84,9 @@ def solve_directions(
 ) -> tuple[Floats, Ints]:
     """Return bone directions (3, n, B) whose chains end at `distance` along their line, and the passes (B,) it took.
 
+    The reaching pass starts from chains that were turned to the target, so that having it or ending before it makes no
+    more difference than the tolerance: the result moves smoothly with the target.
+
     Args:
         start: (3, n, B) unit directions to start from.
         lengths: (n, B) bone lengths.
@@ -95,7 +99,7 @@ def solve_directions(
     used = np.zeros(start.shape[2], dtype=np.int64)
     running = _Running(start, lengths, axes, distance, tolerance)
     for done in range(iterations + 1):
-        ended = running.error() <= running.tolerance
+        ended = running.gap() <= running.tolerance
         if done == iterations:
             ended[:] = True
         if ended.any():
@@ -104,15 +108,20 @@ def solve_directions(
             running.keep(~ended)
         if not len(running.members):
             break
-        if done < _PASSES:
-            running.reach()
+        if done == _REACHING:
+            running.fabrik_pass()
         elif done < _PATIENCE:
-            running.stretch()
+            running.newton_pass()
         else:
             running.construct()
-    tip = unit(tip_of(solved, lengths))
-    turn = between(tip, axes.line, unit(reject(axes.normal, tip)))
-    return rotate(turn[:, None], solved), used
+    return _turned_to_line(solved, lengths, axes.line, axes.normal), used
+
+
+def _turned_to_line(directions: Floats, lengths: Floats, line: Floats, normal: Floats) -> Floats:
+    """Return the directions (3, n, B) after each chain as a whole was turned to have its tip on the line (3, B)."""
+    tip = unit(tip_of(directions, lengths))
+    turn = between(tip, line, unit(reject(normal, tip)))
+    return rotate(turn[:, None], directions)
 
 
 class _Running:
@@ -123,13 +132,13 @@ class _Running:
         self.members = np.arange(len(distance))
         self.directions = start
         self.lengths = lengths
-        self.line, self.bend = axes.line, axes.bend
+        self.line, self.bend, self.normal = axes
         self.distance = distance
         self.tolerance = tolerance
         self.tip = tip_of(start, lengths)
         self.step = np.ones_like(distance)
 
-    def error(self) -> Floats:
+    def gap(self) -> Floats:
         """Return how far the tips (B,) are from the sphere around the root on which the target lies."""
         return np.asarray(np.abs(self.distance - norm(self.tip)))
 
@@ -138,25 +147,26 @@ class _Running:
         for name, value in vars(self).items():
             setattr(self, name, value[..., chosen])
 
-    def reach(self) -> None:
+    def fabrik_pass(self) -> None:
         """Do one FABRIK pass: backward from the target, then forward from the root."""
         lengths = self.lengths
-        joints = joints_of(self.directions, lengths)
+        directions = _turned_to_line(self.directions, lengths, self.line, self.normal)
+        joints = joints_of(directions, lengths)
         target = self.line * self.distance
         joint = target
         for i in range(len(lengths) - 1, -1, -1):
-            joint = joint + lengths[i] * _towards(joints[:, i] - joint, -self.directions[:, i])
+            joint = joint + lengths[i] * _towards(joints[:, i] - joint, -directions[:, i])
             joints[:, i] = joint
         joints[:, -1] = target
-        turned = np.empty_like(self.directions)
+        turned = np.empty_like(directions)
         joint = np.zeros_like(target)
         for i in range(len(lengths)):
-            turned[:, i] = _towards(joints[:, i + 1] - joint, self.directions[:, i])
+            turned[:, i] = _towards(joints[:, i + 1] - joint, directions[:, i])
             joint = joint + lengths[i] * turned[:, i]
         self.directions = turned
         self.tip = joint
 
-    def stretch(self) -> None:
+    def newton_pass(self) -> None:
         """Pull all bones alike along the line from root to tip: Newton's method on the distance between them.
 
         A bone counts by its length, so that it moves as two halves of it would, and this is the least turning that
@@ -167,11 +177,11 @@ class _Running:
         give = reject(line[:, None], self.directions)
         speed = tip_of(give, self.lengths)
         along, square = dot(self.tip, speed), dot(speed, speed)
-        gap = self.distance**2 - dot(self.tip, self.tip)
-        pull = gap / np.maximum(along + np.sqrt(np.maximum(along**2 + square * gap, 0.0)), 1e-30)
+        missing = self.distance**2 - dot(self.tip, self.tip)
+        pull = missing / np.maximum(along + np.sqrt(np.maximum(along**2 + square * missing, 0.0)), 1e-30)
         tried = unit(self.directions + self.step * np.clip(pull, -1.0, 1.0) * give)
         tip = tip_of(tried, self.lengths)
-        better = np.abs(self.distance - norm(tip)) < self.error()
+        better = np.abs(self.distance - norm(tip)) < self.gap()
         self.step = np.where(better, np.minimum(2.0 * self.step, 1.0), self.step / 2.0)
         self.directions = np.where(better, tried, self.directions)
         self.tip = np.where(better, tip, self.tip)

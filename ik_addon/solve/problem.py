@@ -37,9 +37,13 @@ class Status(enum.IntEnum):
     """How one solve ended."""
 
     REACHED = 0
+    """The tip stands on its target, to within the tolerance; with whatever the out-of-reach policy did for it."""
     TOO_FAR = 1
+    """The target is past full extension, or in the last stretch before it that softness keeps the tip from."""
     TOO_NEAR = 2
+    """One bone is longer than all others together and the target is nearer to the root than they can bring the tip."""
     NOT_CONVERGED = 3
+    """The target could have been reached, but the cap on the passes ended the search."""
     INVALID = 4
     """The input was not finite or the chain has no length: the FK pose is returned unchanged."""
 
@@ -51,7 +55,7 @@ class Goal:
     target: Floats
     """(B, 3) position of the end effector."""
     pole: Floats | None = None
-    """(B, 3) point towards which the chain bends; None: natural roll."""
+    """(B, 3) point towards which the chain bends; None, or a point on the line to the target: natural roll."""
     pole_angle: Floats | None = None
     """(B,) radians that turn the bend plane about the line from root to target, right-handed; None: 0."""
 
@@ -92,7 +96,7 @@ class Solution:
     stretch: Floats
     """(B, n) uniform scale factor of each bone."""
     error: Floats
-    """(B,) distance from the end of the tip to the target, in the problem's unit."""
+    """(B,) distance from the end of the tip to the target, in the problem's unit; NaN where INVALID."""
     status: NDArray[np.int8]
     """(B,) values of `Status`."""
     iterations: Ints

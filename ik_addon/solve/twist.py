@@ -85,7 +85,7 @@ def pole_bend(pole: Floats, line: Floats, natural: Floats) -> Floats:
     A pole on the line (3, B) of the chain shows no direction: there the natural one (3, B) remains.
     """
     across = reject(pole, line)
-    clear = norm(across) > 1e-9 * norm(pole) + 1e-12
+    clear = norm(across) > 1e-6 * norm(pole) + 1e-9
     return np.where(clear, unit(across), natural)
 
 

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from ik_addon.solve import Goal, Problem, Solution
 from ik_addon.solve.problem import Floats
 
-POSES = ("straight", "bent", "curled", "wild", "folded")
+POSES = ("straight", "bent", "curled", "wavy", "wild", "folded")
 
 
 def unit(vectors: Floats) -> Floats:
@@ -28,8 +28,9 @@ def random_rotations(rng: Generator, count: int) -> Floats:
 
 def pose_directions(rng: Generator, count: int, bones: int, pose: str) -> Floats:
     """Return unit bone directions (count, bones, 3) of a pose, its line near Y and its bend about X."""
-    if pose == "wild":
-        return unit(rng.normal(size=(count, bones, 3)))
+    if pose in ("wild", "wavy"):
+        noise = rng.normal(size=(count, bones, 3))
+        return unit(noise if pose == "wild" else 0.4 * noise + [0.0, 1.0, 0.0])
     middle = np.arange(bones) - (bones - 1) / 2
     turns = {"straight": 0.0, "bent": 0.4 / bones, "curled": 8.0 / bones, "folded": 0.0}
     angles = np.broadcast_to(middle * turns[pose], (count, bones))
@@ -44,7 +45,7 @@ def make_chains(rng: Generator, count: int, bones: int, pose: str = "bent", *, u
     lengths = lengths / lengths.sum(axis=1, keepdims=True)
     directions = pose_directions(rng, count, bones, pose)
     x = np.broadcast_to([1.0, 0.0, 0.0], directions.shape)
-    if pose == "wild":
+    if pose in ("wild", "wavy"):
         x = unit(np.cross(directions, rng.normal(size=(count, bones, 3))))
     frames = np.stack([x, directions, np.cross(x, directions)], axis=-1)
     world = random_rotations(rng, count)

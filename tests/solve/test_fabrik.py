@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, Problem, Solution, Solver, Status, solve
-from tests.solve.chains import POSES, aim, check_consistent, lengths_of, make_chains
+from tests.solve.chains import POSES, aim, check_consistent, lengths_of, make_chains, unit
 
 
 def fabrik(problem: Problem, tolerance: float = 1e-4, iterations: int = 200) -> Solution:
@@ -113,13 +113,15 @@ def test_a_straight_chain_bends_as_an_arc(bones: int) -> None:
     assert ((normals[:, :-1] * normals[:, 1:]).sum(axis=-1) > 0).all()
 
 
-@pytest.mark.parametrize("pose", ["straight", "bent"])
+@pytest.mark.parametrize("pose", ["straight", "bent", "wavy"])
 @pytest.mark.parametrize("bones", [2, 3, 5, 9, 24])
 def test_motion_is_continuous_on_a_smooth_path(bones: int, pose: str) -> None:
     time = np.linspace(0.0, 2 * np.pi, 2001)
     sides = np.stack([0.55 * np.sin(3 * time), 0.45 + 0.2 * np.cos(2 * time), 0.55 * np.sin(2 * time + 0.5)], axis=-1)
     one = make_chains(np.random.default_rng(7), 1, bones, pose)
-    basis = one.frames[0, 0] if pose == "straight" else one.frames[0, bones // 2]
+    forward = unit(one.joints[0, -1] - one.joints[0, 0])
+    across = unit(np.cross(forward, [0.3, 0.2, 0.9]))
+    basis = np.stack([across, forward, np.cross(across, forward)], axis=-1)
     problem = replace(
         one,
         joints=np.repeat(one.joints, len(time), axis=0),

@@ -178,3 +178,14 @@ def test_running_out_of_passes_is_not_being_out_of_reach() -> None:
     for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
         cut = solve(replace(problem, softness=0.1, out_of_reach=policy, iterations=0, tolerance=1e-12))
         assert (cut.status == Status.NOT_CONVERGED).all()
+
+
+def test_softness_begins_no_nearer_than_the_chain_can_follow() -> None:
+    joints = np.array([[[0.0, 0.0, 0.0], [0.0, 0.7, 0.2], [0.0, 0.9, 0.3]]])
+    problem = Problem(joints, np.tile(np.eye(3), (1, 2, 1, 1)), Goal(np.array([[1.0, 0.0, 0.0]])), softness=1.0)
+    inner, outer = inner_radius(problem)[0], lengths_of(joints).sum()
+    distances = np.linspace(0.8 * inner, outer, 1001)
+    along_line = along(ray(problem, distances), solve(ray(problem, distances)))
+    slopes = np.diff(along_line) / np.diff(distances)
+    assert slopes.min() > -1e-6
+    assert slopes[np.searchsorted(distances, inner) + 1] > 0.98
