@@ -23,6 +23,8 @@ def test_every_reachable_target_is_reached(bones: int) -> None:
             assert (solution.error <= 1e-4 * (1 + 1e-9)).all(), (pose, uneven)
             assert (solution.status == Status.REACHED).all()
             assert solution.iterations.max() <= 30
+            # The last resort, straight pieces, is for the rare chain that is stuck.
+            assert (solution.iterations > 20).mean() < 0.01
             check_consistent(problem, solution)
 
 
