@@ -21,12 +21,15 @@ from .solve import pole_angle
 from .solve.problem import Floats
 
 MADE = "ik_addon_made"
-"""Custom property of what Add Chain made: nothing else is ever deleted."""
+"""Custom property of what Add Chain made, with the name of the armature: nothing else is ever deleted."""
 STRAIGHT = 1e-5
 """A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
 BEYOND = 2e-6
 """By how much of its length the target of a straight chain is beyond its tip: less than what counts as reached, and
 more than rounding, which would put it nearer and so bend the chain."""
+
+NO_ANGLE = 1e-6
+"""Radians: a smaller pole angle is rounding, of which a user should see nothing."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +283,8 @@ def _pole_angle(limb: _Limb, world: Matrix, target: Vector, pole: Vector | None)
         raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
-    return float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
+    return angle if abs(angle) > NO_ANGLE else 0.0
 
 
 # ---- empties and their collection
@@ -305,7 +309,7 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
     collection = _made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
-        collection[MADE] = True
+        collection[MADE] = ob.name
     if _layer_collection(context.view_layer.layer_collection, collection) is None:
         context.scene.collection.children.link(collection)
     return collection
@@ -315,7 +319,7 @@ def _empty(
     name: str, collection: bpy.types.Collection, display: Literal["CUBE", "SPHERE"], size: float
 ) -> bpy.types.Object:
     empty = bpy.data.objects.new(name, None)
-    empty[MADE] = True
+    empty[MADE] = collection[MADE]
     empty.empty_display_type = display
     empty.empty_display_size = size
     empty.show_in_front = True

@@ -1,15 +1,33 @@
-"""What the operators and the panel work on: the active armature, its active bone, its active chain."""
+"""What the operators and the panel work on: an armature, its active bone, its active chain."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import bpy
 
 from ..rig.chain import chain_with, tips
+from ..settings import chain_of
+from ..setup import MADE
+
+
+def armature(context: bpy.types.Context) -> bpy.types.Object | None:
+    """The active armature object; while a target or pole of Add Chain is active, the armature that follows it."""
+    ob: Any = context.active_object  # the stubs know of no custom properties
+    if ob is None or ob.type == "ARMATURE" or MADE not in ob:
+        return ob
+    rig: bpy.types.Object | None = context.view_layer.objects.get(str(ob[MADE]))
+    return rig if rig is not None and rig.type == "ARMATURE" and _follower(rig, ob) is not None else ob
+
+
+def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None) -> bpy.types.PoseBone | None:
+    """The tip of the chain that follows an object."""
+    return next((tip for tip in tips(rig) if goal in (chain_of(tip).target, chain_of(tip).pole)), None)
 
 
 def obstacle(context: bpy.types.Context) -> str:
     """Why nothing can be done with the active object, and what to do about it; empty where it can be worked on."""
-    ob = context.active_object
+    ob = armature(context)
     if ob is None or ob.type != "ARMATURE":
         return "Select an armature"
     if ob.mode not in {"POSE", "OBJECT"}:
@@ -19,19 +37,17 @@ def obstacle(context: bpy.types.Context) -> str:
     return ""
 
 
-def has_chain(ob: bpy.types.Object) -> bool:
-    """Whether an armature has a chain at all."""
-    return bool(tips(ob))
-
-
 def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
     """The active bone of an armature object, in Pose and in Object Mode."""
     bone = ob.data.bones.active
     return None if bone is None else ob.pose.bones.get(bone.name)
 
 
-def active_chain(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
-    """The tip of the chain that the active bone belongs to."""
+def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    """The tip of the chain that the active bone belongs to, or that follows the active object."""
+    ob = armature(context)
+    if ob != context.active_object:
+        return _follower(ob, context.active_object)
     bone = active_bone(ob)
     return None if bone is None else chain_with(bone)
 
@@ -42,12 +58,12 @@ class ArmatureOperator(bpy.types.Operator):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Whether the operator can run."""
-        reason = obstacle(context) or cls.missing(context.active_object)
+        reason = obstacle(context) or cls.missing(context, armature(context))
         if reason:
             cls.poll_message_set(reason)
         return not reason
 
     @classmethod
-    def missing(cls, _ob: bpy.types.Object) -> str:
+    def missing(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """What the armature lacks for this operator; empty where it lacks nothing."""
         return ""

@@ -7,7 +7,7 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from .. import compat, setup
 from ..rig.chain import ChainError
-from .active import ArmatureOperator, active_bone, active_chain
+from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -32,13 +32,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, ob: bpy.types.Object) -> str:
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """A chain needs the active bone."""
         return "" if active_bone(ob) else f"'{ob.name}' has no active bone; select the last bone of the chain"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
-        ob = context.active_object
+        ob = armature(context)
+        assert ob is not None
         tip = active_bone(ob)
         assert tip is not None
         try:
@@ -73,13 +74,13 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, ob: bpy.types.Object) -> str:
+    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to remove."""
-        return "" if active_chain(ob) else "Select a bone of a chain"
+        return "" if active_chain(context) else "Select a bone of a chain"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Remove the chain."""
-        tip = active_chain(context.active_object)
+        tip = active_chain(context)
         assert tip is not None
         kept = setup.remove_chain(context, tip, self.remove_targets)
         message = f"Removed the chain on '{tip.name}'"
@@ -102,11 +103,13 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Select the bone."""
-        ob = context.active_object
+        ob = armature(context)
+        assert ob is not None
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
             self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
             return {"CANCELLED"}
+        context.view_layer.objects.active = ob
         compat.select_bone(ob, bone)
         return {"FINISHED"}
 

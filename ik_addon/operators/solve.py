@@ -10,7 +10,7 @@ from bpy.props import EnumProperty
 from .. import live, reports, setup
 from ..rig.chain import tips
 from ..settings import chain_of, object_of
-from .active import ArmatureOperator, active_chain, has_chain
+from .active import ArmatureOperator, active_chain, armature
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
@@ -31,15 +31,15 @@ class ChainsOperator(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, ob: bpy.types.Object) -> str:
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if has_chain(ob) else f"'{ob.name}' has no chain; select a bone and press Add Chain"
+        return "" if tips(ob) else f"'{ob.name}' has no chain; select a bone and press Add Chain"
 
-    def active_only(self, ob: bpy.types.Object) -> list[bpy.types.PoseBone] | None:
+    def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
         """The tip of the active chain where that one is asked for; None: all chains are."""
         if self.chains == "ALL":
             return None
-        tip = active_chain(ob)
+        tip = active_chain(context)
         return [] if tip is None else [tip]
 
 
@@ -53,8 +53,9 @@ class IK_ADDON_OT_solve(ChainsOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Solve."""
-        ob = context.active_object
-        chosen = self.active_only(ob)
+        ob = armature(context)
+        assert ob is not None
+        chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
             none_enabled = f"No chain of '{ob.name}' is enabled; enable one in the panel"
@@ -74,9 +75,11 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
     remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
     if all(report.failed for report in known.values()):
         return "ERROR", ". ".join(["Nothing was solved", *remarks])
-    chains = "1 chain" if len(known) == 1 else f"{len(known)} chains"
-    summary = f"{chains} reached" if reached == len(known) else f"{reached} of {chains} reached"
-    return "INFO" if reached == len(known) else "WARNING", ". ".join([summary, *remarks])
+    if reached == len(known):
+        summary = ["1 chain reached" if reached == 1 else f"{reached} chains reached"]
+    else:
+        summary = [f"{reached} of {len(known)} chains reached"] if len(known) > 1 else []
+    return "INFO" if reached == len(known) else "WARNING", ". ".join([*summary, *remarks])
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
@@ -91,8 +94,9 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Restore the pose."""
-        ob = context.active_object
-        chosen = self.active_only(ob)
+        ob = armature(context)
+        assert ob is not None
+        chosen = self.active_only(context)
         if chosen == []:
             self.report({"ERROR"}, NONE_ACTIVE)
             return {"CANCELLED"}

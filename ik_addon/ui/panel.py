@@ -7,7 +7,7 @@ from typing import Literal
 import bpy
 
 from .. import reports
-from ..operators.active import active_bone, active_chain, obstacle
+from ..operators.active import active_chain, armature, obstacle
 from ..rig import chain as chains
 from ..settings import IKAddonChain, chain_of, object_of
 from .text import draw_message
@@ -36,10 +36,10 @@ class VIEW3D_PT_ik_addon(IKPanel):
         if reason:
             draw_message(layout, context, reason, icon="INFO")
             return
-        live = object_of(context.active_object).live
+        settings = object_of(armature(context))
         column = layout.column(align=True)
         column.scale_y = 1.3
-        column.prop(object_of(context.active_object), "live", toggle=True, icon="PAUSE" if live else "PLAY")
+        column.prop(settings, "live", toggle=True, icon="PAUSE" if settings.live else "PLAY")
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
         if hasattr(bpy.types, "IK_ADDON_OT_bake"):
@@ -67,14 +67,13 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
     def draw(self, context: bpy.types.Context) -> None:
         """Draw a row for each chain."""
         layout = self.layout
-        ob = context.active_object
-        tips = chains.tips(ob)
-        active = active_chain(ob)
+        tips = chains.tips(armature(context))
+        active = active_chain(context)
         if tips:
             column = layout.box().column()
             for tip in tips:
                 draw_row(column, context, tip, tip == active)
-        elif active_bone(ob) is None:
+        else:
             draw_message(layout, context, "Select a bone and press Add Chain", icon="INFO")
         row = layout.row(align=True)
         row.operator("ik_addon.chain_add", text="Add Chain", icon="ADD")
@@ -118,25 +117,24 @@ class ChainPanel(ArmaturePanel):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Only where a chain is active."""
-        return super().poll(context) and active_chain(context.active_object) is not None
+        return super().poll(context) and active_chain(context) is not None
 
 
 class VIEW3D_PT_ik_addon_chain(ChainPanel):
     """The settings of the active chain."""
 
     bl_idname = "VIEW3D_PT_ik_addon_chain"
-    bl_label = "Chain"
+    bl_label = "Active Chain"
 
     def draw_header(self, context: bpy.types.Context) -> None:
         """Draw the switch of the chain."""
-        tip = active_chain(context.active_object)
+        tip = active_chain(context)
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the settings."""
-        ob = context.active_object
-        tip = active_chain(ob)
+        tip = active_chain(context)
         if tip is None:
             return
         chain = chain_of(tip)
@@ -197,7 +195,7 @@ class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the settings."""
-        tip = active_chain(context.active_object)
+        tip = active_chain(context)
         if tip is None:
             return
         chain = chain_of(tip)

@@ -38,6 +38,12 @@ def test_solves_in_both_modes(mode: str, capfd: pytest.CaptureFixture[str]) -> N
     assert reaches(ob, "lower")
 
 
+def test_says_how_far_the_only_chain_missed(capfd: pytest.CaptureFixture[str]) -> None:
+    _ob, target = rigs.arm()
+    target.location = (0, 0, 4)
+    assert said(capfd, bpy.ops.ik_addon.solve).startswith("Warning: 'lower': Too far by 9")
+
+
 def test_says_what_was_not_reached(capfd: pytest.CaptureFixture[str]) -> None:
     ob, _near, _far = two_limbs()
     report = said(capfd, bpy.ops.ik_addon.solve)
@@ -234,3 +240,33 @@ def test_restores_the_animated_pose_of_the_frame(operator: str, live: bool) -> N
     activate(ob, "lower")
     getattr(bpy.ops.ik_addon, operator)()
     assert rigs.channels(ob).tobytes() == poses[10].tobytes()
+
+
+# ---- with the target active, as it is after it was dragged
+
+
+def test_works_while_the_target_is_active() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), list("abcd"))
+    for tip in ("b", "d"):
+        activate(ob, tip)
+        bpy.ops.ik_addon.chain_add()
+    target = ob.pose.bones["b"].ik_addon.target
+    target.location.z -= 0.3
+    bpy.context.view_layer.objects.active = target
+    bpy.ops.ik_addon.solve(chains="ACTIVE")
+    assert (reaches(ob, "b"), reaches(ob, "d")) == (True, False)
+    bpy.ops.ik_addon.chain_select(tip="d")
+    assert bpy.context.view_layer.objects.active == ob
+
+
+def test_refuses_a_target_that_nothing_follows() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), list("ab"))
+    activate(ob, "b")
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["b"].ik_addon
+    bpy.context.view_layer.objects.active = chain.target
+    chain.target = None
+    with refused("Select an armature"):
+        bpy.ops.ik_addon.solve()
