@@ -75,19 +75,22 @@ class BakeReport:
         )
 
 
-def chosen_tips(ob: bpy.types.Object, which: str) -> list[str]:
-    """Tip bones of the chains to bake: that of the ACTIVE bone, those of the SELECTED bones, or ALL that are enabled.
+def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
+    """Tip bones of the chains to bake: the ACTIVE one, those of the SELECTED bones, or ALL that are enabled.
+
+    Args:
+        ob: the armature object.
+        which: one of the above.
+        active: tip of the active chain.
 
     Raises:
         BakeError: there are none.
     """
     tips = chain.tips(ob)
     if which == "ACTIVE":
-        active = ob.data.bones.active
-        tip = chain.chain_with(ob.pose.bones[active.name]) if active is not None else None
-        if tip is None:
+        if active is None:
             raise BakeError(f"The active bone of '{ob.name}' belongs to no IK chain; make a bone of a chain active")
-        tips = [tip]
+        tips = [active]
     elif which == "SELECTED":
         tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.chain_bones(tip))]
         if not tips:

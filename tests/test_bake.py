@@ -364,8 +364,9 @@ def test_bakes_again_after_the_chain_is_enabled_again(bake: Any) -> None:
 def test_which_chains(bake: Any) -> None:
     ob = spine_and_arm()
     assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
-    ob.data.bones.active = ob.data.bones["spine2"]
-    assert bake.chosen_tips(ob, "ACTIVE") == ["spine4"]
+    assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]
+    with pytest.raises(bake.BakeError, match="belongs to no IK chain"):
+        bake.chosen_tips(ob, "ACTIVE")
     for bone in ob.pose.bones:
         holder = bone if bpy.app.version >= (5, 0, 0) else bone.bone
         holder.select = bone.name == "arm1"
@@ -373,7 +374,7 @@ def test_which_chains(bake: Any) -> None:
     ob.pose.bones["spine4"].ik_addon.enabled = False
     assert bake.chosen_tips(ob, "ALL") == ["arm2"]
     with pytest.raises(bake.BakeError, match="switched off"):
-        bake.chosen_tips(ob, "ACTIVE")
+        bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"])
 
 
 def test_frame_ranges(bake: Any) -> None:
@@ -458,6 +459,14 @@ def test_operator_refuses_with_a_sentence_and_changes_nothing(fault: str, words:
     with pytest.raises(RuntimeError, match=words):
         operator(**options)
     assert state(ob) == before
+
+
+def test_operator_bakes_the_active_chain_alone() -> None:
+    ob = spine_and_arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.data.bones.active = ob.data.bones["spine2"]
+    assert operator(chains="ACTIVE", frame_start=1, frame_end=5) == {"FINISHED"}
+    assert {path.split('"')[1] for path, _index in curves(ob)} == {f"spine{i}" for i in range(1, 5)}
 
 
 def test_operator_needs_an_armature() -> None:

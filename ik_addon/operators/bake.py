@@ -10,8 +10,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
 from .. import bake
+from ..rig.chain import tips
 from ..rig.keys import KeysError
-from .active import ArmatureOperator, has_chain
+from .active import ArmatureOperator, active_chain, armature
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -28,7 +29,7 @@ PATIENCE = 0.05
 """Seconds of baking between two looks at the keyboard."""
 
 
-class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
+class IK_ADDON_OT_bake(ArmatureOperator):
     """Bake chains of the active armature; with an error nothing is changed."""
 
     bl_idname = "ik_addon.bake"
@@ -52,9 +53,9 @@ class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
     _in_window = False
 
     @classmethod
-    def missing(cls, ob: bpy.types.Object) -> str:
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if has_chain(ob) else f"'{ob.name}' has no IK chain; add one first"
+        return "" if tips(ob) else f"'{ob.name}' has no IK chain; add one first"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask for the options; the bake then runs step by step and can be cancelled."""
@@ -126,8 +127,8 @@ class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
             self._todo.close()
 
     def _steps(self, context: bpy.types.Context) -> Generator[float, None, bake.BakeReport]:
-        ob = context.active_object
-        tips = bake.chosen_tips(ob, self.chains)
+        ob = armature(context)
+        chosen = bake.chosen_tips(ob, self.chains, active_chain(context))
         # A script that names a frame but no range means these frames.
         names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
         if self.frame_range == "CUSTOM" or (names_frames and not self.properties.is_property_set("frame_range")):
@@ -135,7 +136,7 @@ class IK_ADDON_OT_bake(ArmatureOperator, bpy.types.Operator):
         else:
             first, last = bake.frame_range(context.scene, ob, self.frame_range)
         frames = bake.frames_between(first, last, self.step)
-        return bake.steps(context, ob, tips, frames, new_action=self.new_action)
+        return bake.steps(context, ob, chosen, frames, new_action=self.new_action)
 
     def _start(self, context: bpy.types.Context) -> set[str]:
         next(self._todo)  # what stands in the way is told here and now
