@@ -92,6 +92,7 @@ def tentacle() -> None:
 def new_file(frames: int) -> None:
     """An empty file with the extension enabled."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.preferences.filepaths.save_version = 0  # no backup beside the file
     blender.enable()
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, frames
 
@@ -144,7 +145,10 @@ def save(rig: bpy.types.Object, name: str) -> None:
     """Switch Live on and save the file."""
     rig.ik_addon.live = True
     bpy.context.scene.frame_set(SHOWN)
-    # Solved where somebody opens it, the pose that is stored now is the pose that is seen without the add-on.
+    # The file browser remembers the folder of whoever runs this.
+    for space in (space for screen in bpy.data.screens for area in screen.areas for space in area.spaces):
+        if isinstance(space, bpy.types.SpaceFileBrowser) and space.params is not None:
+            space.params.directory = b"//"
     bpy.ops.wm.save_as_mainfile(filepath=str(FOLDER / f"{name}.blend"), compress=True)
 
 

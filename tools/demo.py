@@ -7,6 +7,7 @@ The exit code is not zero where a target was missed or the bake differs from wha
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import statistics
@@ -360,7 +361,11 @@ def quiet() -> Iterator[None]:
 
 def main() -> int:
     """Run the demo."""
+    parser = argparse.ArgumentParser(prog="make demo", description="Run the demo.")
+    parser.add_argument("--samples", type=int, default=24, help="how often each pixel is sampled; more is smoother")
+    options = parser.parse_args()
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.preferences.filepaths.save_version = 0  # no backup beside the file
     blender.enable()
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
@@ -379,7 +384,8 @@ def main() -> int:
     baked = play(rig)
 
     dress(rig)
-    scenery.stage((2.3, -4.3, 1.5), (0.13, 0.0, 1.08), lens=41)
+    scenery.stage((2.3, -4.3, 1.5), (0.13, 0.0, 1.08), lens=39.5)
+    scene.cycles.samples = options.samples
     scene.frame_set(FRAMES[0])
     bpy.ops.wm.save_as_mainfile(filepath=str(BUILD / "demo.blend"), compress=True)
     render()
