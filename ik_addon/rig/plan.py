@@ -25,6 +25,8 @@ class ChainPlan:
     """Name of the tip bone."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, root first."""
+    modes: tuple[str, ...]
+    """Their rotation modes."""
     solver: Solver
     out_of_reach: OutOfReach
     iterations: int
@@ -106,6 +108,7 @@ class Plan:
                 ChainPlan(
                     tip=tip.name,
                     bones=tuple(index[bone.name] for bone in bones),
+                    modes=tuple(bone.rotation_mode for bone in bones),
                     solver=Solver(settings.solver),
                     out_of_reach=_policy(settings.out_of_reach, bones[0]),
                     iterations=settings.iterations,

@@ -9,14 +9,14 @@ from types import MappingProxyType
 import bpy
 import numpy as np
 
-from ..solve import Goal, OutOfReach, Problem, Solution, Status, solve
+from ..solve import Goal, Problem, Solution, solve
 from ..solve.problem import Floats
-from . import channels
 from .carrier import Carrier
-from .channels import FIELDS, Row
-from .plan import ChainPlan, Plan
+from .channels import Row
+from .limb import Limb
+from .plan import Plan
 from .read import GoalSample, Sample
-from .skeleton import inverse, orthonormal
+from .skeleton import inverse
 
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
@@ -77,11 +77,12 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
             target=follow(goal.target, chain.target_carrier),
             pole=None if goal.pole is None else follow(goal.pole, chain.pole_carrier),
         )
-        fk = _ChainPose(rows[:, own], basis[:, own], np.stack([current(bone) for bone in chain.bones], axis=1))
-        solution, posed = _pose_chain(ob, plan, chain, goal, current.parent(chain.bones[0]), fk)
-        rows[:, own] = posed.rows
+        poses = np.stack([current(bone) for bone in chain.bones], axis=1)
+        fk = Limb(ob, plan, chain, current.parent(chain.bones[0]), rows[:, own], basis[:, own], poses)
+        solution, limb = _pose_limb(fk, goal)
+        rows[:, own] = limb.rows
         for i, bone in enumerate(chain.bones):
-            current.put(bone, posed.poses[:, i])
+            current.put(bone, limb.poses[:, i])
         solutions.append(solution)
     poses = np.stack([current(int(bone)) for bone in plan.live], axis=1) if len(plan.live) else basis
     for bone in plan.followed:
@@ -131,57 +132,23 @@ class _Poses:
         return skeleton.to_pose(self._ob, bone, local, self.parent(bone))
 
 
-@dataclass
-class _ChainPose:
-    """The bones of one chain on F frames, n bones."""
-
-    rows: Row
-    """(F, n, 17)"""
-    basis: Floats
-    """(F, n, 4, 4)"""
-    poses: Floats
-    """(F, n, 4, 4) in armature space."""
-
-
-def _pose_chain(
-    ob: bpy.types.Object, plan: Plan, chain: ChainPlan, goal: GoalSample, root: Floats | None, fk: _ChainPose
-) -> tuple[Solution, _ChainPose]:
-    """Solve one chain whose root's parent has the pose `root` (F, 4, 4)."""
-    solution, posed = _solve_once(ob, plan, chain, goal, root, fk)
-    first = solution
+def _pose_limb(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:
+    """Solve a chain and put the solution into its channels."""
+    first, limb = _solve_once(limb, goal)
+    solution = first
     for _ in range(REFINEMENTS):
-        if _miss(plan, chain, solution, posed) <= WRITTEN_TOLERANCE:
+        if limb.miss(solution) <= WRITTEN_TOLERANCE:
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        solution, posed = _solve_once(ob, plan, chain, goal, root, posed)
-    return replace(solution, iterations=first.iterations), posed
+        solution, limb = _solve_once(limb, goal)
+    return replace(solution, iterations=first.iterations), limb
 
 
-def _joints(plan: Plan, chain: ChainPlan, poses: Floats) -> Floats:
-    """Joint positions (F, n+1, 3) of a posed chain: the heads, and the tail of the tip."""
-    length = plan.skeleton.lengths[chain.bones[-1]]
-    tail = poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * length
-    return np.concatenate([poses[:, :, :3, 3], tail[:, None]], axis=1)
-
-
-def _miss(plan: Plan, chain: ChainPlan, solution: Solution, posed: _ChainPose) -> float:
-    """Largest distance between solved and posed tip, in chain lengths."""
-    joints = _joints(plan, chain, posed.poses)
-    length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
-    valid = (solution.status != Status.INVALID) & (length > 0.0)
-    if not valid.any():
-        return 0.0
-    miss = np.linalg.norm(joints[valid, -1] - solution.joints[valid, -1], axis=1) / length[valid]
-    return float(miss.max())
-
-
-def _solve_once(
-    ob: bpy.types.Object, plan: Plan, chain: ChainPlan, goal: GoalSample, root: Floats | None, fk: _ChainPose
-) -> tuple[Solution, _ChainPose]:
-    frames = _frames(ob, plan, chain, root, fk)
+def _solve_once(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:
+    chain, frames = limb.chain, limb.frames()
     solution = solve(
         Problem(
-            joints=_joints(plan, chain, fk.poses),
+            joints=limb.joints(),
             frames=frames,
             goal=Goal(target=goal.target, pole=goal.pole, pole_angle=goal.pole_angle),
             inherits=chain.inherits,
@@ -194,67 +161,4 @@ def _solve_once(
             iterations=chain.iterations,
         )
     )
-    return solution, _apply(ob, plan, chain, root, fk, solution.rotations @ frames, solution)
-
-
-def _frames(ob: bpy.types.Object, plan: Plan, chain: ChainPlan, root: Floats | None, fk: _ChainPose) -> Floats:
-    """Orthonormal FK frames (F, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
-    turns = channels.basis_rotation(fk.basis, fk.rows)
-    frames = np.empty_like(turns)
-    for i, bone in enumerate(chain.bones):
-        unscaled = fk.basis[:, i].copy()
-        unscaled[:, :3, :3] = turns[:, i]
-        parent = root if i == 0 else fk.poses[:, i - 1]
-        frames[:, i] = orthonormal(plan.skeleton.to_pose(ob, bone, unscaled, parent)[:, :3, :3])
-    return frames
-
-
-def _apply(
-    ob: bpy.types.Object,
-    plan: Plan,
-    chain: ChainPlan,
-    root: Floats | None,
-    fk: _ChainPose,
-    frames: Floats,
-    solution: Solution,
-) -> _ChainPose:
-    """Bring a solution, as frames (F, n, 3, 3) and joints, into the channels, and see which pose comes of it."""
-    skeleton = plan.skeleton
-    basis, poses = fk.basis.copy(), fk.poses.copy()
-    rotations = np.empty_like(frames)
-    scale = np.ones((len(basis), len(chain.bones)))
-    parent = root
-    for i, bone in enumerate(chain.bones):
-        wanted = np.zeros_like(poses[:, i])
-        wanted[:, :3, :3] = frames[:, i]
-        wanted[:, :3, 3] = solution.joints[:, i]
-        wanted[:, 3, 3] = 1.0
-        local = skeleton.to_basis(ob, bone, wanted, parent)
-        turn = orthonormal(local[:, :3, :3])
-        usable = np.asarray(np.isfinite(turn).all(axis=(1, 2)))
-        rotations[:, i] = np.where(usable[:, None, None], turn, np.eye(3))
-        scale[:, i] = solution.stretch[:, i]
-        if i and skeleton.inherits_scale[bone]:
-            scale[:, i] /= solution.stretch[:, i - 1]
-        size = fk.rows[:, i, FIELDS["scale"]] * scale[:, i, None]
-        basis[:, i, :3, :3] = rotations[:, i] * size[:, None, :]
-        if i == 0 and chain.out_of_reach is OutOfReach.PUSH_ROOT:
-            basis[:, 0, :3, 3] = local[:, :3, 3]
-        poses[:, i] = skeleton.to_pose(ob, bone, basis[:, i], parent)
-        parent = poses[:, i]
-    rows = _rows(plan, chain, fk.rows, rotations, scale, basis)
-    finite = np.isfinite(poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2))
-    keep = np.asarray(~finite | (solution.status == Status.INVALID))
-    rows[keep], basis[keep], poses[keep] = fk.rows[keep], fk.basis[keep], fk.poses[keep]
-    return _ChainPose(rows, basis, poses)
-
-
-def _rows(plan: Plan, chain: ChainPlan, fk: Row, rotations: Floats, scale: Floats, basis: Floats) -> Row:
-    """FK channels (F, n, 17) with what the solution changed: rotations always, location and scale where used."""
-    modes = [plan.modes[plan.rows[bone]] for bone in chain.bones]
-    rows = channels.with_rotation(fk, rotations, modes)
-    if chain.out_of_reach is OutOfReach.STRETCH:
-        rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
-    if chain.out_of_reach is OutOfReach.PUSH_ROOT:
-        rows[:, 0, FIELDS["location"]] = basis[:, 0, :3, 3]
-    return rows
+    return solution, limb.solved(solution.rotations @ frames, solution)
