@@ -349,3 +349,25 @@ def test_works_on_the_very_first_frame_of_a_new_scene(addon: Addon) -> None:
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(5)
     assert report(addon, ob).reached
+
+
+def test_a_frame_and_an_update_on_it_give_the_same_pose_to_the_bit() -> None:
+    ob, target = animated_arm()
+    bpy.context.scene.frame_set(23)
+    pose = rigs.pose(ob)
+    target.update_tag()
+    bpy.context.view_layer.update()
+    assert np.array_equal(rigs.pose(ob), pose)
+
+
+def test_a_rig_shown_in_its_rest_position_is_left_alone(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    before = rigs.channels(ob)
+    ob.ik_addon.live = True
+    ob.data.pose_position = "REST"
+    bpy.context.view_layer.update()
+    assert "rest position" in report(addon, ob).message
+    assert np.array_equal(rigs.channels(ob), before)
+    ob.data.pose_position = "POSE"
+    bpy.context.view_layer.update()
+    assert report(addon, ob).reached

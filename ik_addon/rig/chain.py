@@ -41,6 +41,8 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
     """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored."""
     if not ob.is_editable:
         raise ChainError(f"'{ob.name}' is linked from another file and can't be posed; make a library override of it")
+    if ob.data.pose_position == "REST":
+        raise ChainError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
     chain = chain_of(tip)
     bones = chain_bones(tip)
     _check_goal(ob, bones, chain.target, chain.target_bone, "target", view_layer)

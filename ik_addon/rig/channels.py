@@ -47,18 +47,14 @@ def read(ob: bpy.types.Object, bones: Ints) -> Row:
 
 def write(ob: bpy.types.Object, bones: Ints, rows: Row) -> bool:
     """Set the channels of these bones where they differ; returns whether any did."""
-    present = read(ob, bones)
+    different = read(ob, bones) != rows
+    if not different.any():
+        return False
     pose_bones = ob.pose.bones
-    changed = False
-    for bone, old, new in zip(bones.tolist(), present, rows, strict=True):
-        if np.array_equal(old, new):
-            continue
-        changed = True
-        pose_bone = pose_bones[bone]
-        for name, columns in FIELDS.items():
-            if not np.array_equal(old[columns], new[columns]):
-                setattr(pose_bone, name, new[columns].tolist())
-    return changed
+    for name, columns in FIELDS.items():
+        for k in np.flatnonzero(different[:, columns].any(axis=1)).tolist():
+            setattr(pose_bones[int(bones[k])], name, rows[k, columns].tolist())
+    return True
 
 
 def read_basis(ob: bpy.types.Object, bones: Ints) -> Floats:

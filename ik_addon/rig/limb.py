@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from ..solve import OutOfReach, Solution, Status
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from . import channels
 from .channels import FIELDS, Row
 from .plan import ChainPlan, Plan
@@ -54,13 +54,21 @@ class Limb:
             frames[:, i] = orthonormal(self.plan.skeleton.to_pose(self.ob, bone, unscaled, parent)[:, :3, :3])
         return frames
 
-    def miss(self, solution: Solution) -> float:
-        """Largest distance between the tip and where a solution has it, in chain lengths."""
+    def misses(self, solution: Solution, tolerance: float) -> Bools:
+        """Frames (F,) on which the tip is not where a solution has it, by more than `tolerance` chain lengths."""
         joints = self.joints()
         length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
-        valid = (solution.status != Status.INVALID) & (length > 0.0)
-        gap = np.linalg.norm(joints[valid, -1] - solution.joints[valid, -1], axis=1) / length[valid]
-        return float(gap.max(initial=0.0))
+        gap = np.linalg.norm(joints[:, -1] - solution.joints[:, -1], axis=1)
+        return np.asarray((gap > tolerance * length) & (solution.status != Status.INVALID))
+
+    def frames_of(self, chosen: Bools) -> Limb:
+        """The limb on the chosen frames (F,) alone."""
+        root = None if self.root is None else self.root[chosen]
+        return replace(self, root=root, rows=self.rows[chosen], basis=self.basis[chosen], poses=self.poses[chosen])
+
+    def put(self, chosen: Bools, other: Limb) -> None:
+        """Replace the chosen frames (F,) by those of another limb."""
+        self.rows[chosen], self.basis[chosen], self.poses[chosen] = other.rows, other.basis, other.poses
 
     def is_rigid(self) -> bool:
         """Whether each bone turns its children rigidly: no inheritance flags, no scale but uniform ones."""
@@ -114,7 +122,7 @@ class Limb:
         return rotations, basis, poses
 
     def _place_bone_by_bone(self, frames: Floats, solution: Solution, scale: Floats) -> tuple[Floats, Floats, Floats]:
-        """From the root on: what the flags and the scale of a parent make of its children is known only when it stands."""
+        """From the root on: what flags and scale of a parent make of its children is known only when it stands."""
         rotations = np.empty_like(frames)
         basis, poses = self.basis.copy(), self.poses.copy()
         parent = self.root
@@ -140,5 +148,5 @@ class Limb:
 
 def _finite_or_none(rotations: Floats) -> Floats:
     """Rotations (..., 3, 3), with none in place of those that are not finite: such frames are put back afterwards."""
-    usable = np.isfinite(rotations).all(axis=(-2, -1))
+    usable = np.asarray(np.isfinite(rotations).all(axis=(-2, -1)))
     return rotations if usable.all() else np.where(usable[..., None, None], rotations, np.eye(3))

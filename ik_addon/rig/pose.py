@@ -134,14 +134,17 @@ class _Poses:
 
 def _pose_limb(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:
     """Solve a chain and put the solution into its channels."""
-    first, limb = _solve_once(limb, goal)
-    solution = first
+    solution, posed = _solve_once(limb, goal)
     for _ in range(REFINEMENTS):
-        if limb.miss(solution) <= WRITTEN_TOLERANCE:
+        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+        if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        solution, limb = _solve_once(limb, goal)
-    return replace(solution, iterations=first.iterations), limb
+        better, again = _solve_once(posed.frames_of(missed), goal.frames_of(missed))
+        posed.put(missed, again)
+        for name in ("joints", "error", "status"):
+            getattr(solution, name)[missed] = getattr(better, name)
+    return solution, posed
 
 
 def _solve_once(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..settings import chain_of
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
@@ -33,6 +33,10 @@ class GoalSample:
     """(F,) fraction of chain length, as the two below."""
     push_limit: Floats
     tolerance: Floats
+
+    def frames_of(self, chosen: Bools) -> GoalSample:
+        """The goal on the chosen frames (F,) alone."""
+        return GoalSample(**{name: None if value is None else value[chosen] for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def stack(samples: Sequence[Sample]) -> Sample:
         goals=tuple(
             GoalSample(
                 target=np.concatenate([s.goals[c].target for s in samples]),
-                pole=_joined([s.goals[c].pole for s in samples]),
+                pole=_stacked([s.goals[c].pole for s in samples]),
                 pole_angle=np.concatenate([s.goals[c].pole_angle for s in samples]),
                 softness=np.concatenate([s.goals[c].softness for s in samples]),
                 push_limit=np.concatenate([s.goals[c].push_limit for s in samples]),
@@ -98,9 +102,9 @@ def stack(samples: Sequence[Sample]) -> Sample:
     )
 
 
-def _joined(poles: list[Floats | None]) -> Floats | None:
-    present = [pole for pole in poles if pole is not None]
-    return np.concatenate(present) if present else None
+def _stacked(arrays: list[Floats | None]) -> Floats | None:
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if len(present) == len(arrays) else None
 
 
 def _goal(
