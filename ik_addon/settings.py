@@ -69,7 +69,13 @@ class IKAddonChain(bpy.types.PropertyGroup):
         update=_changed,
     )
     solver: EnumProperty(
-        name="Solver", items=SOLVERS, default="AUTO", options=set(), override=OVERRIDABLE, update=_changed
+        name="Solver",
+        description="How the chain is solved",
+        items=SOLVERS,
+        default="AUTO",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
     )
     chain_length: IntProperty(
         name="Chain Length",

@@ -37,8 +37,8 @@ class IK_ADDON_OT_bake(ArmatureOperator):
     bl_description = "Write the solved pose into keyframes and switch the chains off; it then plays without the add-on"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
-    chains: EnumProperty(name="Chains", items=CHAINS, default="ALL")
-    frame_range: EnumProperty(name="Frames", items=FRAME_RANGES, default="SCENE")
+    chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
+    frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
     step: IntProperty(

@@ -83,10 +83,8 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
 def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, active: bool) -> None:
     """Draw the name of a chain, which selects it, and what became of it."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
-    failed = report is not None and report.failed
     icon, text = state_of(tip, report)
     row = layout.row()
-    row.alert = failed
     name = row.row()
     name.alignment = "LEFT"
     select = name.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=active, depress=active)
@@ -97,7 +95,7 @@ def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
         state.active = report is not None
         state.label(text=text)
     else:
-        draw_message(layout, context, text, icon="BLANK1", alert=failed)
+        draw_message(layout, context, text, icon="BLANK1", alert=report.failed)
 
 
 def state_of(tip: bpy.types.PoseBone, report: reports.Report | None) -> tuple[Icon, str]:
@@ -171,6 +169,9 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except chains.ChainError as error:
+        report = reports.get(tip.id_data, tip.name)
+        if report is not None and report.message == str(error):
+            return  # the list says so already
         draw_message(layout.box(), context, str(error), icon="ERROR", alert=True)
         return
     for remark in remarks:

@@ -10,8 +10,8 @@ import bpy
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
-MARGIN = 56.0
-"""Pixels at 100 % that a line of a box in the sidebar loses to margins, scroll bar, tabs and an icon."""
+MARGIN = 92.0
+"""Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:

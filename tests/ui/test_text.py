@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("", 10, []),
+        ("short", 10, ["short"]),
+        ("exactly 10", 10, ["exactly 10"]),
+        ("exactly 10 and", 10, ["exactly 10", "and"]),
+        ("a word-that-is-longer than a line", 10, ["a", "word-that-is-longer", "than a", "line"]),
+        ("anything", 0, ["anything"]),
+    ],
+)
+def test_wraps_between_words(addon: Addon, text: str, width: int, lines: list[str]) -> None:
+    assert addon.module("ui.text").wrapped(text, width, len) == lines
