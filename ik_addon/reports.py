@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import bpy
@@ -36,10 +37,11 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     return _reports.get((ob.session_uid, tip))
 
 
-def clear(ob: bpy.types.Object | None = None) -> None:
-    """Forget the reports of one armature, or of all."""
-    for key in [key for key in _reports if ob is None or key[0] == ob.session_uid]:
-        del _reports[key]
+def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
+    """Forget the reports of one armature, or of all; with `tips`, those of these chains alone."""
+    for uid, tip in list(_reports):
+        if (ob is None or uid == ob.session_uid) and (tips is None or tip in tips):
+            del _reports[uid, tip]
 
 
 def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:

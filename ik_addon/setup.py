@@ -92,10 +92,10 @@ def add_chain(
     _reset(chain)
     chain.chain_length = min(length, len(bones))
     size = (world @ tip.tail - world @ tip.head).length
-    chain.target = _empty(f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
+    chain.target = _empty(context, f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
     chain.target.matrix_basis = Matrix.LocRotScale(target_place, (world @ tip.matrix).to_quaternion(), None)
     if pole_place is not None:
-        chain.pole = _empty(f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
+        chain.pole = _empty(context, f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
         chain.pole.location = pole_place
         chain.pole_angle = angle
     chain.is_chain = True
@@ -124,7 +124,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     solved = base.stored_bones(ob)
     chain.is_chain = False
     _reset(chain)
-    reports.clear(ob)
+    reports.clear(ob, [tip.name])
     # Live releases the bones now, so that all of it is one step of undo.
     context.view_layer.update()
     evaluate_animation(ob, set(solved).difference(base.stored_bones(ob)), context.view_layer)
@@ -155,7 +155,7 @@ def restore_pose(
             names = {bone.name for tip in only for bone in chains.chain_bones(tip)}
             bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
         base.release(ob, bones)
-        reports.clear(ob)
+        reports.clear(ob, None if only is None else [tip.name for tip in only])
     evaluate_animation(ob, bones, view_layer)
     return len(bones)
 
@@ -316,7 +316,11 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
 
 
 def _empty(
-    name: str, collection: bpy.types.Collection, display: Literal["CUBE", "SPHERE"], size: float
+    context: bpy.types.Context,
+    name: str,
+    collection: bpy.types.Collection,
+    display: Literal["CUBE", "SPHERE"],
+    size: float,
 ) -> bpy.types.Object:
     empty = bpy.data.objects.new(name, None)
     empty[MADE] = collection[MADE]
@@ -324,6 +328,9 @@ def _empty(
     empty.empty_display_size = size
     empty.show_in_front = True
     collection.objects.link(empty)
+    space = context.space_data
+    if isinstance(space, bpy.types.SpaceView3D) and space.local_view is not None:
+        empty.local_view_set(space, True)
     return empty
 
 
