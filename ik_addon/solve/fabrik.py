@@ -48,7 +48,7 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     tip = tip_of(directions, lengths)
     chord = norm(tip) / total[-1]
     wanted = distance / total[-1]
-    turn = np.maximum(_arc_of(wanted) - _arc_of(chord), 0.0)
+    turn = np.maximum(arc_of(wanted) - arc_of(chord), 0.0)
     stiff = _give(directions, lengths, unit(tip)) < _FLAT
     turn = np.where(stiff & (np.abs(wanted - chord) > _ROUNDING), np.maximum(turn, _KICK), turn)
     along = (total - lengths / 2.0) / total[-1] - 0.5
@@ -67,7 +67,7 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     return guess
 
 
-def _arc_of(chord: Floats) -> Floats:
+def arc_of(chord: Floats) -> Floats:
     """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
     # Of a straight chain rounding would show as its square root.
     missing = np.clip(1.0 - _ROUNDING - chord, 0.0, 1.0)

@@ -46,6 +46,8 @@ class Status(enum.IntEnum):
     """The target could have been reached, but the cap on the passes ended the search."""
     INVALID = 4
     """The input was not finite or the chain has no length: the FK pose is returned unchanged."""
+    LIMITED = 5
+    """No pose within the limits, or none that suits all goals of a tree, was found that reaches the target."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,41 @@ class Goal:
     """(B, 3) point towards which the chain bends; None, or a point on the line to the target: natural roll."""
     pole_angle: Floats | None = None
     """(B,) radians that turn the bend plane about the line from root to target, right-handed; None: 0."""
+    rotation: Floats | None = None
+    """(B, 3, 3) orientation that the goal's bone should have; None: any."""
+    segment: int | None = None
+    """Index of the bone that the end effector belongs to; None: the last one."""
+    weight: float = 1.0
+    """What the distance counts, squared, where goals of a tree pull against each other."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far the joints of n bones may turn from rest.
+
+    The rotation of a joint is a twist about the bone's Y axis and then a swing, the smallest rotation that takes Y to
+    where it goes. The allowed swings about X and Z are an ellipse in each quadrant, see `cones`. A joint that is locked
+    on all three axes keeps its FK rotation.
+    """
+
+    rest: Floats
+    """(n, 3, 3) rest orientation of each bone, seen from its parent's; in space for bones that do not inherit it."""
+    root: Floats
+    """(B, 3, 3) orientation of what the root bones hang on, in the pose."""
+    cones: Floats
+    """(n, 4) least and greatest rotation about X, then about Z, in radians: -pi to 0 and 0 to pi, both 0: locked, both
+    infinite: not limited."""
+    twist: Floats
+    """(n, 2) least and greatest twist in the same way."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A batch of B chains of n segments, with their FK pose, in one Cartesian space."""
+    """A batch of B chains of n segments, or trees of n bones and E goals, with their FK pose, in one space."""
 
     joints: Floats
-    """(B, n+1, 3) FK positions, root first, the end of the tip last; any unit."""
+    """(B, n+1, 3) FK positions, root first, the end of the tip last; any unit. For a tree (B, n+E, 3): the head of each
+    bone, then the end effector of each goal."""
     frames: Floats
     """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes."""
     goal: Goal
@@ -83,6 +112,19 @@ class Problem:
     """(B,) or scalar: the error that counts as reached, in chain lengths."""
     iterations: int = 100
     """Cap on the passes of an iterative solver."""
+    limits: Limits | None = None
+    """None: joints turn freely."""
+    stiffness: Floats | None = None
+    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0."""
+    parents: Ints | None = None
+    """(n,) for a tree: the bone that each bone hangs on, an earlier one, or -1; None: a chain."""
+    others: tuple[Goal, ...] = ()
+    """The goals of a tree after `goal`."""
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """All goals, in the order of their end effectors."""
+        return (self.goal, *self.others)
 
 
 @dataclass(frozen=True)
@@ -90,7 +132,7 @@ class Solution:
     """A solved batch of B chains, in the space of the problem."""
 
     joints: Floats
-    """(B, n+1, 3) solved positions; `joints[:, 0]` moved only with PUSH_ROOT."""
+    """Solved positions in the shape of the problem's; `joints[:, 0]` moved only with PUSH_ROOT."""
     rotations: Floats
     """(B, n, 3, 3) rotation of each bone's FK frame: the solved frame is `rotations @ frames`."""
     stretch: Floats

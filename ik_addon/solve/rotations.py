@@ -114,3 +114,21 @@ def hinge(frames: Floats, direction: Floats) -> Floats:
     """
     across = reject(frames[:, 0], direction)
     return unit(np.where(norm(across) > 1e-4, across, cross(direction, frames[:, 2])))
+
+
+def quaternions(m: Floats) -> Floats:
+    """Return the unit quaternions (4, ...) of rotation matrices (3, 3, ...)."""
+    trace = m[0, 0] + m[1, 1] + m[2, 2]
+    # Four times each component times all others; the row of the largest one is the most precise.
+    products = np.stack(
+        [
+            np.stack([1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]),
+            np.stack([m[2, 1] - m[1, 2], 1 + 2 * m[0, 0] - trace, m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]]),
+            np.stack([m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], 1 + 2 * m[1, 1] - trace, m[1, 2] + m[2, 1]]),
+            np.stack([m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 + 2 * m[2, 2] - trace]),
+        ]
+    )
+    diagonal = np.stack([products[0, 0], products[1, 1], products[2, 2], products[3, 3]])
+    best = np.argmax(diagonal, axis=0)
+    q = np.take_along_axis(products, best[None, None], axis=0)[0]
+    return np.asarray(q / np.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2))

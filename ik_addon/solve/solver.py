@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .bodies import check_ranges, solve_bodies, valid_members, wants_body
 from .fabrik import first_guess, solve_directions
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import Reach, reachable
@@ -33,19 +34,24 @@ def solve(problem: Problem) -> Solution:
             asked of chains that do not have two segments with length.
     """
     bones, members = _checked_shape(problem)
-    chains = _Chains.of(problem)
-    valid = chains.valid()
-    carried = chains.lengths <= _NO_LENGTH
-    solver = _chosen_solver(problem.solver, np.count_nonzero(~carried, axis=0)[valid])
     solution = Solution(
         joints=np.array(problem.joints, dtype=np.float64),
         rotations=np.tile(np.eye(3), (members, bones, 1, 1)),
         stretch=np.ones((members, bones)),
-        error=np.full(members, np.nan),
+        error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
         status=np.full(members, Status.INVALID, dtype=np.int8),
         iterations=np.zeros(members, dtype=np.int64),
         at_limit=np.zeros((members, bones), dtype=bool),
     )
+    if wants_body(problem):
+        index = np.flatnonzero(valid_members(problem))
+        if len(index):
+            solve_bodies(problem, solution, index)
+        return solution
+    chains = _Chains.of(problem)
+    valid = chains.valid()
+    carried = chains.lengths <= _NO_LENGTH
+    solver = _chosen_solver(problem.solver, np.count_nonzero(~carried, axis=0)[valid])
     if valid.any():
         everything = bool(valid.all())
         _solve_valid(problem, solver, chains if everything else chains.members(valid), solution, np.flatnonzero(valid))
@@ -152,21 +158,47 @@ def _per_member(value: Floats | float, members: int) -> Floats:
 def _checked_shape(problem: Problem) -> tuple[int, int]:
     """Return the number of bones and of members, or raise ValueError saying what does not fit."""
     shape = np.shape(problem.joints)
-    if len(shape) != 3 or shape[2] != 3 or shape[1] < 2:
-        raise ValueError(f"joints must have the shape (B, n+1, 3) with n of at least 1, not {shape}")
-    members, bones = shape[0], shape[1] - 1
+    goals = problem.goals
+    if len(shape) != 3 or shape[2] != 3 or shape[1] < 1 + len(goals):
+        ends = f"{len(goals)}" if len(goals) > 1 else "1"
+        raise ValueError(f"joints must have the shape (B, n+{ends}, 3) with n of at least 1, not {shape}")
+    members, bones = shape[0], shape[1] - len(goals)
     wanted = [
         ("frames", problem.frames, (members, bones, 3, 3)),
-        ("goal.target", problem.goal.target, (members, 3)),
-        ("goal.pole", problem.goal.pole, (members, 3)),
         ("inherits", problem.inherits, (bones,)),
         ("stretch_weights", problem.stretch_weights, (bones,)),
+        ("parents", problem.parents, (bones,)),
+        ("stiffness", problem.stiffness, (bones, 3)),
     ]
+    for e, goal in enumerate(goals):
+        name = f"others[{e - 1}]" if e else "goal"
+        wanted.append((f"{name}.target", goal.target, (members, 3)))
+        wanted.append((f"{name}.pole", goal.pole, (members, 3)))
+        wanted.append((f"{name}.rotation", goal.rotation, (members, 3, 3)))
+        if goal.segment is not None and not 0 <= goal.segment < bones:
+            raise ValueError(f"{name}.segment must be the index of one of the {bones} bones, not {goal.segment}")
+        if not (np.isfinite(goal.weight) and goal.weight > 0.0):
+            raise ValueError(f"{name}.weight must be greater than 0, not {goal.weight}")
+    limits = problem.limits
+    if limits is not None:
+        wanted += [
+            ("limits.rest", limits.rest, (bones, 3, 3)),
+            ("limits.root", limits.root, (members, 3, 3)),
+            ("limits.cones", limits.cones, (bones, 4)),
+            ("limits.twist", limits.twist, (bones, 2)),
+        ]
     for name, array, expected in wanted:
         if array is not None and np.shape(array) != expected:
             raise ValueError(f"{name} must have the shape {expected} to go with the joints, not {np.shape(array)}")
+    if limits is not None:
+        check_ranges(limits)
+    if problem.parents is not None and (np.asarray(problem.parents) >= np.arange(bones)).any():
+        raise ValueError("parents must name an earlier bone for each bone, or -1")
+    stiffness = problem.stiffness
+    if stiffness is not None and not ((np.asarray(stiffness) >= 0.0) & (np.asarray(stiffness) < 1.0)).all():
+        raise ValueError("stiffness must be at least 0 and less than 1")
     per_member = [
-        ("goal.pole_angle", problem.goal.pole_angle),
+        *(("goal.pole_angle", goal.pole_angle) for goal in goals),
         ("softness", problem.softness),
         ("push_limit", problem.push_limit),
         ("tolerance", problem.tolerance),

@@ -1,0 +1,123 @@
+"""Bodies of joints with limits: where their bones are for given joint angles, and how they move with them.
+
+Joint angles are (B, n, 3): the two coordinates of the swing and the twist, see `cones`. Points and frames of the bones
+come bone by bone, (n, B, ...), because each bone follows from the one before it. Effectors are points on bones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .cones import Cone, joint_rotation, nearest_direction, nearest_swing, nearest_twist, swing_twist
+from .problem import Bools, Floats, Ints
+from .rotations import matrices
+
+_STEEPEST = 1e-3
+"""Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
+_RIM = 1.0 - 1e-7
+"""Swings stay this much off half a turn, where there is no telling swing from twist."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """B bodies of n bones and E effectors: what of them stays the same whatever the joints do."""
+
+    parents: Ints
+    """(n,) the bone that a bone hangs on, before it in order; -1: none."""
+    free: Bools
+    """(n,) bones whose orientation no other bone has a part in: roots, and those that do not inherit rotation."""
+    segments: Ints
+    """(E,) the bone that an effector belongs to."""
+    rest: Floats
+    """(B, n, 3, 3) orientation at rest seen from the parent bone, or in space for free bones."""
+    heads: Floats
+    """(B, n, 3) head seen from the parent bone, or in space for roots."""
+    ends: Floats
+    """(B, E, 3) effector seen from its bone."""
+    cone: Cone
+    """Limits of the joints: swings (2, 1, n), twists (1, n)."""
+    ease: Floats
+    """(n, 3) how readily a joint turns, from 0 to 1: swing about X and Z, twist; 0: locked."""
+
+    def members(self, chosen: Bools | Ints) -> Body:
+        """Return the chosen members alone, or each as often as it is named."""
+        return replace(self, rest=self.rest[chosen], heads=self.heads[chosen], ends=self.ends[chosen])
+
+    def path(self, effector: int) -> list[int]:
+        """Return the bones from the root to the bone of an effector."""
+        bones, bone = [], int(self.segments[effector])
+        while bone >= 0:
+            bones.append(bone)
+            bone = int(self.parents[bone])
+        return bones[::-1]
+
+
+class Pose(NamedTuple):
+    """Bodies with their joints at certain angles."""
+
+    zeros: Floats
+    """(n, B, 3, 3) orientation that each bone has when its joint is at rest."""
+    frames: Floats
+    """(n, B, 3, 3) orientation of each bone."""
+    points: Floats
+    """(n + E, B, 3) heads of the bones, then the effectors."""
+
+
+def pose_of(body: Body, angles: Floats) -> Pose:
+    """Return where joint angles (B, n, 3) put the bones."""
+    bones, members = len(body.parents), len(angles)
+    turns = np.ascontiguousarray(matrices(joint_rotation(*split(angles))).transpose(3, 2, 0, 1))
+    zeros, frames = np.empty((bones, members, 3, 3)), np.empty((bones, members, 3, 3))
+    points = np.empty((bones + len(body.segments), members, 3))
+    for i, parent in enumerate(body.parents):
+        rest, head = body.rest[:, i], body.heads[:, i]
+        zeros[i] = rest if body.free[i] else frames[parent] @ rest
+        frames[i] = zeros[i] @ turns[i]
+        points[i] = head if parent < 0 else points[parent] + (frames[parent] @ head[..., None])[..., 0]
+    for e, segment in enumerate(body.segments):
+        points[bones + e] = points[segment] + (frames[segment] @ body.ends[:, e, :, None])[..., 0]
+    return Pose(zeros, frames, points)
+
+
+def split(angles: Floats) -> tuple[Floats, Floats]:
+    """Return the swings (2, B, n) and the twists (B, n) of joint angles (B, n, 3)."""
+    return np.moveaxis(angles[..., :2], -1, 0), angles[..., 2]
+
+
+def joined(swing: Floats, twist: Floats) -> Floats:
+    """Return the joint angles (B, n, 3) of swings (2, B, n) and twists (B, n)."""
+    return np.stack([swing[0], swing[1], twist], axis=-1)
+
+
+def angles_of(body: Body, turns: Floats) -> Floats:
+    """Return the joint angles (B, n, 3) within the limits that are nearest to joint rotations (4, B, n)."""
+    swing, twist = swing_twist(turns)
+    angles = joined(nearest_direction(swing, body.cone), nearest_twist(twist, body.cone))
+    return allowed_angles(body, angles)
+
+
+def allowed_angles(body: Body, angles: Floats) -> Floats:
+    """Return the joint angles (B, n, 3) within the limits that are nearest to the given ones, angle by angle."""
+    swing, twist = split(angles)
+    swing = nearest_swing(swing, body.cone)
+    swing = swing * np.minimum(1.0, _RIM / np.maximum(np.hypot(swing[0], swing[1]), 1e-30))
+    return joined(swing, np.clip(twist, body.cone.twist_low, body.cone.twist_high))
+
+
+def axes_of(pose: Pose, angles: Floats) -> Floats:
+    """Return the axes (n, B, 3, 3), one a row, about which bones turn with their joint angles.
+
+    The unit of a swing's coordinate is taken as half a radian: then a small change turns a bone by as many radians.
+    """
+    x, z = angles[..., 0].T, angles[..., 1].T
+    rest = np.sqrt(np.maximum(1.0 - x * x - z * z, _STEEPEST**2))
+    local = np.empty((*x.shape, 3, 2))
+    local[..., 0, 0], local[..., 1, 0], local[..., 2, 0] = x * x / rest + rest, z, x * z / rest
+    local[..., 0, 1], local[..., 1, 1], local[..., 2, 1] = x * z / rest, -x, z * z / rest + rest
+    axes = np.empty_like(pose.frames)
+    axes[..., :2, :] = np.swapaxes(pose.zeros @ local, -1, -2)
+    axes[..., 2, :] = pose.frames[..., :, 1]
+    return axes

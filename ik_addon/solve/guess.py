@@ -1,0 +1,117 @@
+"""Poses for a descent to start from: one near the FK pose that changes smoothly with the target, and a fixed table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .articulated import Body, angles_of, joined, pose_of
+from .fabrik import arc_of
+from .problem import Floats
+from .rotations import about, between, cross, dot, multiply, norm, quaternions, unit
+from .twist import STRAIGHT, Axes, centroid, chain_axes
+
+_BEND = 0.5
+"""How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
+_AIM = 0.6
+"""How much of its turn towards the target a chain begins with."""
+_NEAR = 0.5
+"""Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
+_WIDEST = np.pi / 2.0
+"""Radians to which the poses of the table bend joints without limits."""
+
+
+def bent_towards(body: Body, angles: Floats, target: Floats, side: float = 1.0) -> Floats:
+    """Return joint angles (B, n, 3) of chains that are bent and turned a part of the way to their targets.
+
+    At the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of the target: a descent
+    from the FK pose itself would bend a straight chain away from the target, this way or that way about its line.
+
+    Args:
+        body: B chains with one effector each, as long as 1.
+        angles: (B, n, 3) FK pose within the limits.
+        target: (B, 3) where the effector is to be.
+        side: -1 to bend to the other side.
+    """
+    pose = pose_of(body, angles)
+    path = body.path(0)
+    joints = pose.points[[*path, len(body.parents)]].transpose(2, 0, 1)
+    root = joints[:, 0]
+    segments = joints[:, 1:] - joints[:, :-1]
+    lengths, directions = norm(segments), unit(segments)
+    total = np.cumsum(lengths, axis=0)
+    sizes = lengths / np.maximum(total[-1], 1e-200)
+    axes = chain_axes(directions, sizes, pose.frames[path[0]].transpose(1, 2, 0))
+    straight = norm(centroid(directions, sizes) - dot(centroid(directions, sizes), axes.line) * axes.line) < STRAIGHT
+    normal = np.where(straight, _roomiest(body, pose.zeros[path], path, axes), axes.normal)
+    offset = target.T - root
+    distance = norm(offset)
+    chord = norm(joints[:, -1] - root)
+    reach = np.maximum(total[-1], 1e-200)
+    turn = np.maximum(arc_of(np.minimum(distance / reach, 1.0)) - arc_of(np.minimum(chord / reach, 1.0)), 0.0)
+    along = (total - lengths / 2.0) / reach - 0.5
+    bend = about(normal[:, None], side * _BEND * turn * along)
+    line = np.where(distance > 1e-12, unit(offset), axes.line)
+    full = between(axes.line, line, normal)
+    # A part of a rotation: by a part of its angle about the same axis.
+    angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * _AIM * np.minimum(1.0, distance / reach / _NEAR)
+    aim = about(unit(full[1:]), angle)
+    turned = multiply(aim[:, None], bend)
+    return angles_of(body, _joint_turns(body, pose.frames, turned, path))
+
+
+def _joint_turns(body: Body, frames: Floats, turned: Floats, path: list[int]) -> Floats:
+    """Return the joint rotations (4, B, n) of bodies whose bones on the path are turned by (4, k, B) in space."""
+    bones, members = len(body.parents), frames.shape[1]
+    world = np.empty((4, bones, members))
+    world[:] = quaternions(frames.transpose(2, 3, 0, 1))
+    world[:, path] = multiply(turned, world[:, path])
+    rest = quaternions(body.rest.transpose(2, 3, 1, 0))
+    turns = np.empty((4, members, bones))
+    for i, parent in enumerate(body.parents):
+        zero = rest[:, i] if body.free[i] else multiply(world[:, parent], rest[:, i])
+        turns[:, :, i] = multiply(zero * np.array([1.0, -1.0, -1.0, -1.0])[:, None], world[:, i])
+    return turns
+
+
+def _roomiest(body: Body, zeros: Floats, path: list[int], axes: Axes) -> Floats:
+    """Return the axes (3, B) about which the joints of straight chains have the most room to bend.
+
+    Tried are the axis a straight chain bends about without limits, and the others in steps of a quarter turn about its
+    line; the first of equals is taken.
+    """
+    low, high = np.minimum(body.cone.low[:, 0], 1.0), np.minimum(body.cone.high[:, 0], 1.0)
+    best, room = axes.normal, np.full(axes.normal.shape[1], -1.0)
+    for axis in (axes.normal, -axes.normal, cross(axes.line, axes.normal), cross(axes.normal, axes.line)):
+        local = (zeros.swapaxes(-1, -2) @ axis.T[None, :, :, None])[..., ::2, 0]
+        sides = np.where(local < 0.0, low.T[path][:, None], high.T[path][:, None])
+        found = np.cumsum((np.abs(local) * sides)[1:].sum(axis=-1), axis=0)[-1] if len(path) > 1 else room + 1.0
+        more = found > room + 1e-6
+        best, room = np.where(more, axis, best), np.where(more, found, room)
+    return best
+
+
+def table(body: Body, first: int, count: int) -> Floats:
+    """Return `count` poses (count, n, 3) within the limits from a fixed list, beginning with number `first`.
+
+    Their joint angles are the points of a Kronecker sequence, evenly spread over what the limits allow.
+    """
+    bones = len(body.parents)
+    steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3)
+    points = (np.arange(first + 1, first + count + 1)[:, None, None] * steps) % 1.0
+    angle, radius = 2.0 * np.pi * points[..., 0], np.sqrt(points[..., 1])
+    swing = np.stack([np.cos(angle) * radius, np.sin(angle) * radius])
+    axes = np.where(swing < 0.0, body.cone.low, body.cone.high)
+    swing = swing * np.minimum(axes, np.sin(_WIDEST / 2.0))
+    low, high = np.maximum(body.cone.twist_low, -_WIDEST), np.minimum(body.cone.twist_high, _WIDEST)
+    return joined(swing, low + (high - low) * points[..., 2])
+
+
+def _primes(count: int) -> Floats:
+    """Return the first primes (count,)."""
+    primes: list[int] = []
+    number = 2
+    while len(primes) < count:
+        if all(number % prime for prime in primes):
+            primes.append(number)
+        number += 1
+    return np.array(primes, dtype=np.float64)
