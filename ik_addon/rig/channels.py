@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import Any
 
 import bpy
 import numpy as np
@@ -90,26 +90,27 @@ def basis_rotation(basis: Floats, rows: Row) -> Floats:
     return rotation
 
 
-def with_rotation(rows: Row, rotations: Floats, modes: Sequence[str]) -> Row:
-    """Rows (F, k, 17) with the rotation channel of each bone's mode set to rotations (F, k, 3, 3).
+def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
+    """Rows (..., 17) with the rotation channel of each bone's mode (...) set to rotations (..., 3, 3).
 
-    Every frame by itself: signs and turns are chosen nearest to the values that the row had before.
+    Every row by itself: signs and turns are chosen nearest to the values that it had before.
     """
     out = rows.copy()
-    quaternions = quaternions_of(rotations)
-    for k, mode in enumerate(modes):
+    for mode in np.unique(modes).tolist():
+        chosen = modes == mode
         columns = FIELDS[rotation_field(mode)]
-        old = rows[:, k, columns]
-        if mode == "QUATERNION":
-            q = quaternions[:, k]
-            out[:, k, columns] = np.where((q * old).sum(axis=1, keepdims=True) < 0.0, -q, q)
-        elif mode == "AXIS_ANGLE":
-            out[:, k, columns] = [_axis_angle(q, o) for q, o in zip(quaternions[:, k], old, strict=True)]
+        old = rows[chosen][:, columns]
+        if mode in {"QUATERNION", "AXIS_ANGLE"}:
+            q = quaternions_of(rotations[chosen])
+            new: Any = np.where((q * old).sum(axis=1, keepdims=True) < 0.0, -q, q)
+            if mode == "AXIS_ANGLE":
+                new = [_axis_angle(*pair) for pair in zip(q, old, strict=True)]
         else:
-            out[:, k, columns] = [
-                Matrix(r.tolist()).to_euler(mode, Euler(o.tolist(), mode))[:]
-                for r, o in zip(rotations[:, k], old, strict=True)
-            ]
+            matrices = map(Matrix, rotations[chosen].tolist())
+            new = [m.to_euler(mode, Euler(o, mode))[:] for m, o in zip(matrices, old.tolist(), strict=True)]
+        values = out[chosen]
+        values[:, columns] = new
+        out[chosen] = values
     return out
 
 
@@ -186,5 +187,4 @@ def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
         matrix = Quaternion(old[1:], old[0]).to_matrix()
     else:
         matrix = Euler(old, old_mode).to_matrix()
-    rotation = np.array(matrix, dtype=np.float64)[None, None]
-    return with_rotation(row[None, None], rotation, [new_mode])[0, 0]
+    return with_rotation(row[None], np.array(matrix, dtype=np.float64)[None], np.array([new_mode]))[0]

@@ -4,17 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
-from ..settings import chain_of
+from ..settings import IKAddonChain, chain_of
 from ..solve import OutOfReach, Solver
-from ..solve.problem import Bools, Floats, Ints
+from ..solve.problem import Ints
 from . import chain as chains
 from .carrier import Carrier, carrier_of, in_order
 from .chain import ChainError
 from .skeleton import Skeleton
+
+
+class Shape(NamedTuple):
+    """What chains must have in common to be solved as one batch; see `Problem`."""
+
+    solver: Solver
+    out_of_reach: OutOfReach
+    iterations: int
+    inherits: tuple[bool, ...]
+    stretch_weights: tuple[float, ...]
+    """The bones' IK stretch."""
+    has_pole: bool
+    plain: bool
+    """The bones have no special inheritance flags, see `Skeleton.plain`."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """G chains of one shape that do not hang on each other, n bones each."""
+
+    shape: Shape
+    chains: tuple[int, ...]
+    """Indices into `Plan.chains`."""
+    bones: Ints
+    """(G, n) indices in `pose.bones`, root first."""
+    rows: Ints
+    """(G, n) positions in `Plan.live`."""
+    modes: NDArray[np.str_]
+    """(G, n) rotation modes."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +56,7 @@ class ChainPlan:
     """Name of the tip bone."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, root first."""
-    modes: tuple[str, ...]
-    """Their rotation modes."""
-    solver: Solver
-    out_of_reach: OutOfReach
-    iterations: int
-    inherits: Bools
-    """(n,) see `Problem.inherits`."""
-    stretch_weights: Floats
-    """(n,) the bones' IK stretch."""
+    shape: Shape
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
     target_carrier: Carrier | None
@@ -47,6 +70,8 @@ class Plan:
 
     skeleton: Skeleton
     chains: tuple[ChainPlan, ...]
+    waves: tuple[Wave, ...]
+    """All chains, in the order in which they are solved."""
     faults: dict[str, str]
     """Tip bone of each chain that cannot be solved: why, and what to do."""
     live: Ints
@@ -108,23 +133,21 @@ class Plan:
                 ChainPlan(
                     tip=tip.name,
                     bones=tuple(index[bone.name] for bone in bones),
-                    modes=tuple(bone.rotation_mode for bone in bones),
-                    solver=Solver(settings.solver),
-                    out_of_reach=_policy(settings.out_of_reach, bones[0]),
-                    iterations=settings.iterations,
-                    inherits=np.array([bone.bone.use_inherit_rotation for bone in bones], dtype=bool),
-                    stretch_weights=np.array([bone.ik_stretch for bone in bones], dtype=np.float64),
+                    shape=_shape(settings, skeleton, bones, [index[bone.name] for bone in bones]),
                     remarks=tuple(remarks),
                     target_carrier=carrier_of(settings.target, settings.target_bone),
                     pole_carrier=carrier_of(settings.pole, settings.pole_bone),
                 )
             )
-        planned, mutual = _in_order(ob, skeleton, index, planned, owner)
+        needs = _needs(ob, skeleton, index, planned, owner)
+        planned, mutual = _in_order(planned, needs)
         for chain in mutual:
             others = " and ".join(f"'{other.tip}'" for other in mutual if other is not chain)
             faults[chain.tip] = f"This chain and {others} follow each other in a circle; give one another target"
             owner = {bone: tip for bone, tip in owner.items() if tip != chain.tip}
         live = np.array(sorted(owner), dtype=np.int64)
+        rows = {int(bone): row for row, bone in enumerate(live)}
+        modes = tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live)
         carriers = frozenset(
             c for chain in planned for c in (chain.target_carrier, chain.pole_carrier) if c is not None
         )
@@ -133,10 +156,11 @@ class Plan:
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
+            waves=_waves(planned, needs, rows, modes),
             faults=faults,
             live=live,
-            rows={int(bone): row for row, bone in enumerate(live)},
-            modes=tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live),
+            rows=rows,
+            modes=modes,
             sampled=_sampled(skeleton, planned, owner, wanted_poses),
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             carriers=carriers,
@@ -144,20 +168,32 @@ class Plan:
         )
 
 
-def _policy(name: str, root: bpy.types.PoseBone) -> OutOfReach:
-    pushed = name == OutOfReach.PUSH_ROOT.value
-    return OutOfReach.EXTEND if pushed and root.parent and root.bone.use_connect else OutOfReach(name)
+def _shape(settings: IKAddonChain, skeleton: Skeleton, bones: list[bpy.types.PoseBone], indices: list[int]) -> Shape:
+    root = bones[0]
+    policy = OutOfReach(settings.out_of_reach)
+    if policy is OutOfReach.PUSH_ROOT and root.parent is not None and root.bone.use_connect:
+        policy = OutOfReach.EXTEND
+    # A chain for the two-bone solver was checked; on a frame on which a bone is scaled to nothing another one must do.
+    solver = Solver.FABRIK if settings.solver == Solver.FABRIK.value else Solver.AUTO
+    return Shape(
+        solver=solver,
+        out_of_reach=policy,
+        iterations=settings.iterations,
+        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
+        stretch_weights=tuple(bone.ik_stretch for bone in bones),
+        has_pole=settings.pole is not None,
+        plain=bool(skeleton.plain[indices].all()),
+    )
 
 
-def _in_order(
+def _needs(
     ob: bpy.types.Object,
     skeleton: Skeleton,
     index: dict[str, int],
     planned: list[ChainPlan],
     owner: dict[int, str],
-) -> tuple[list[ChainPlan], list[ChainPlan]]:
-    """Chains with those that move their root or carry their goals before them; and those that form a circle."""
-    by_tip = {chain.tip: chain for chain in planned}
+) -> dict[str, set[str]]:
+    """Tips of the chains that move a chain's root or carry its goals, for the tip of each chain."""
     needs: dict[str, set[str]] = {}
     for chain in planned:
         above = skeleton.ancestors(chain.bones[0])
@@ -166,8 +202,30 @@ def _in_order(
                 bone = index[carrier.bone]
                 above += [bone, *skeleton.ancestors(bone)]
         needs[chain.tip] = {owner[bone] for bone in above if bone in owner}
+    return needs
+
+
+def _in_order(planned: list[ChainPlan], needs: dict[str, set[str]]) -> tuple[list[ChainPlan], list[ChainPlan]]:
+    """Chains with those that they need before them; and those that form a circle."""
+    by_tip = {chain.tip: chain for chain in planned}
     ordered, mutual = in_order(by_tip, needs)
     return [by_tip[tip] for tip in ordered], [by_tip[tip] for tip in mutual]
+
+
+def _waves(
+    ordered: list[ChainPlan], needs: dict[str, set[str]], rows: dict[int, int], modes: tuple[str, ...]
+) -> tuple[Wave, ...]:
+    level: dict[str, int] = {}
+    groups: dict[tuple[int, Shape], list[int]] = {}
+    for i, chain in enumerate(ordered):
+        level[chain.tip] = 1 + max((level[tip] for tip in needs[chain.tip] if tip in level), default=-1)
+        groups.setdefault((level[chain.tip], chain.shape), []).append(i)
+    waves = []
+    for (_, shape), chosen in sorted(groups.items(), key=lambda group: group[0][0]):
+        own = np.array([[rows[bone] for bone in ordered[i].bones] for i in chosen], dtype=np.int64)
+        bones = np.array([ordered[i].bones for i in chosen], dtype=np.int64)
+        waves.append(Wave(shape, tuple(chosen), bones, own, np.array(modes)[own]))
+    return tuple(waves)
 
 
 def _sampled(skeleton: Skeleton, planned: list[ChainPlan], live: Collection[int], followed: list[int]) -> Ints:

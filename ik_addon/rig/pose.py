@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import bpy
 import numpy as np
@@ -13,8 +14,8 @@ from ..solve import Goal, Problem, Solution, solve
 from ..solve.problem import Floats
 from .carrier import Carrier
 from .channels import Row
-from .limb import Limb
-from .plan import Plan
+from .limb import Limbs
+from .plan import Plan, Wave
 from .read import GoalSample, Sample
 from .skeleton import inverse
 
@@ -51,8 +52,6 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         sample: the frames.
         moves: of other armatures' bones that were solved before.
     """
-    rows = sample.channels.copy()
-    basis = sample.basis
     current = _Poses(ob, plan, sample)
     to_object = inverse(sample.world)
     known = dict(moves)
@@ -69,99 +68,122 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
             return point
         return np.asarray((moved[:, :3, :3] @ point[:, :, None])[..., 0] + moved[:, :3, 3])
 
-    solutions = []
-    for chain, goal in zip(plan.chains, sample.goals, strict=True):
-        own = [plan.rows[bone] for bone in chain.bones]
-        goal = replace(
-            goal,
-            target=follow(goal.target, chain.target_carrier),
-            pole=None if goal.pole is None else follow(goal.pole, chain.pole_carrier),
-        )
-        poses = np.stack([current(bone) for bone in chain.bones], axis=1)
-        fk = Limb(ob, plan, chain, current.parent(chain.bones[0]), rows[:, own], basis[:, own], poses)
-        solution, limb = _pose_limb(fk, goal)
-        rows[:, own] = limb.rows
-        for i, bone in enumerate(chain.bones):
-            current.put(bone, limb.poses[:, i])
-        solutions.append(solution)
-    poses = np.stack([current(int(bone)) for bone in plan.live], axis=1) if len(plan.live) else basis
+    solutions: dict[int, Solution] = {}
+    for wave in plan.waves:
+        goals = []
+        for i in wave.chains:
+            chain, goal = plan.chains[i], sample.goals[i]
+            pole = None if goal.pole is None else follow(goal.pole, chain.pole_carrier)
+            goals.append(replace(goal, target=follow(goal.target, chain.target_carrier), pole=pole))
+        solution, limbs = _pose_limbs(current.limbs(wave), GoalSample.joined(goals))
+        current.put(limbs)
+        solutions.update(zip(wave.chains, _split(solution, len(wave.chains)), strict=True))
     for bone in plan.followed:
         moved = sample.world @ current.displacement(bone) @ to_object
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
-    return Posed(channels=rows, poses=poses, solutions=tuple(solutions), moves=known)
+    ordered = tuple(solutions[i] for i in range(len(plan.chains)))
+    return Posed(channels=current.rows, poses=current.poses, solutions=ordered, moves=known)
 
 
 class _Poses:
-    """Pose matrices (F, 4, 4) of bones, with the chains that are already solved."""
+    """The pose of an armature on F frames while its chains are solved one wave after the other."""
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, sample: Sample) -> None:
+        self.rows = sample.channels.copy()
+        """(F, k, 17) channels of `Plan.live`."""
+        self.poses = np.empty_like(sample.basis)
+        """(F, k, 4, 4) their pose matrices, as far as they are solved."""
         self._ob = ob
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
         self._known: dict[int, Floats] = {}
 
-    def put(self, bone: int, matrices: Floats) -> None:
-        """Set the pose of a solved bone."""
-        self._known[bone] = matrices
+    def limbs(self, wave: Wave) -> Limbs:
+        """The FK pose of a wave's chains; what they hang on is solved already."""
+        frames = len(self.rows)
+        parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
+        root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
+        chain = np.repeat(np.arange(len(root)), frames)
+        rows, basis = (_as_members(array, wave) for array in (self.rows, self._basis))
+        return Limbs.fk(self._ob, self._plan, wave, chain, np.concatenate(root), rows, basis)
 
-    def parent(self, bone: int) -> Floats | None:
-        """Pose of the parent of a bone, None at the armature's root."""
-        parent = int(self._plan.skeleton.parents[bone])
-        return None if parent < 0 else self(parent)
+    def put(self, limbs: Limbs) -> None:
+        """Set the pose of a wave's chains."""
+        self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
+        self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
 
     def displacement(self, bone: int) -> Floats:
         """What became of a bone of `Plan.followed` since it was sampled, in armature space."""
         return np.asarray(self(bone) @ inverse(self._sampled[bone]))
 
     def __call__(self, bone: int) -> Floats:
-        """Pose of a bone."""
+        """Pose (F, 4, 4) of a bone that is solved, or sampled."""
+        row = self._plan.rows.get(bone)
+        if row is not None:
+            return self.poses[:, row]
         if bone not in self._known:
             self._known[bone] = self._follow(bone)
         return self._known[bone]
 
     def _follow(self, bone: int) -> Floats:
-        skeleton, live = self._plan.skeleton, self._plan.rows
-        if bone in live:
-            return skeleton.to_pose(self._ob, bone, self._basis[:, live[bone]], self.parent(bone))
+        skeleton = self._plan.skeleton
         seen = self._sampled[bone]
-        if live.keys().isdisjoint(skeleton.ancestors(bone)):
+        if self._plan.rows.keys().isdisjoint(skeleton.ancestors(bone)):
             return seen
         # Between two chains: it stands to its parent as it was sampled, and the parent may have been moved.
-        local = skeleton.to_basis(self._ob, bone, seen, self._sampled[int(skeleton.parents[bone])])
-        return skeleton.to_pose(self._ob, bone, local, self.parent(bone))
+        parent = int(skeleton.parents[bone])
+        local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
+        return skeleton.to_pose(self._ob, bone, local, self(parent))
 
 
-def _pose_limb(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:
-    """Solve a chain and put the solution into its channels."""
-    solution, posed = _solve_once(limb, goal)
+def _as_members(array: Any, wave: Wave) -> Any:
+    """Rows (F, k, ...) of the live bones as those of the members (G F, n, ...) of a wave, chain by chain."""
+    own = array[:, wave.rows].swapaxes(0, 1)
+    return np.ascontiguousarray(own).reshape(-1, *own.shape[2:])
+
+
+def _as_frames(members: Any, wave: Wave) -> Any:
+    """The inverse of `_as_members`: (F, G, n, ...)."""
+    return members.reshape(len(wave.rows), -1, *members.shape[1:]).swapaxes(0, 1)
+
+
+def _split(solution: Solution, count: int) -> list[Solution]:
+    """The solutions of the chains of a wave, which stand one after the other on the batch axis."""
+    parts = {name: np.split(value, count) for name, value in vars(solution).items()}
+    return [Solution(**{name: part[i] for name, part in parts.items()}) for i in range(count)]
+
+
+def _pose_limbs(limbs: Limbs, goal: GoalSample) -> tuple[Solution, Limbs]:
+    """Solve chains and put the solution into their channels."""
+    solution, posed = _solve_once(limbs, goal)
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, WRITTEN_TOLERANCE)
         if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        better, again = _solve_once(posed.frames_of(missed), goal.frames_of(missed))
+        better, again = _solve_once(posed.members(missed), goal.members(missed))
         posed.put(missed, again)
         for name in ("joints", "error", "status"):
             getattr(solution, name)[missed] = getattr(better, name)
     return solution, posed
 
 
-def _solve_once(limb: Limb, goal: GoalSample) -> tuple[Solution, Limb]:
-    chain, frames = limb.chain, limb.frames()
+def _solve_once(limbs: Limbs, goal: GoalSample) -> tuple[Solution, Limbs]:
+    shape, frames = limbs.wave.shape, limbs.frames()
     solution = solve(
         Problem(
-            joints=limb.joints(),
+            joints=limbs.joints(),
             frames=frames,
             goal=Goal(target=goal.target, pole=goal.pole, pole_angle=goal.pole_angle),
-            inherits=chain.inherits,
-            solver=chain.solver,
-            out_of_reach=chain.out_of_reach,
+            inherits=np.array(shape.inherits),
+            solver=shape.solver,
+            out_of_reach=shape.out_of_reach,
             softness=goal.softness,
             push_limit=goal.push_limit,
-            stretch_weights=chain.stretch_weights,
+            stretch_weights=np.array(shape.stretch_weights),
             tolerance=goal.tolerance,
-            iterations=chain.iterations,
+            iterations=shape.iterations,
         )
     )
-    return solution, limb.solved(solution.rotations @ frames, solution)
+    return solution, limbs.solved(solution.rotations @ frames, solution)

@@ -34,7 +34,14 @@ class GoalSample:
     push_limit: Floats
     tolerance: Floats
 
-    def frames_of(self, chosen: Bools) -> GoalSample:
+    @classmethod
+    def joined(cls, parts: Sequence[GoalSample]) -> GoalSample:
+        """Goals on the frames of all parts, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(**{name: _stacked([getattr(part, name) for part in parts]) for name in vars(parts[0])})
+
+    def members(self, chosen: Bools) -> GoalSample:
         """The goal on the chosen frames (F,) alone."""
         return GoalSample(**{name: None if value is None else value[chosen] for name, value in vars(self).items()})
 
@@ -88,17 +95,7 @@ def stack(samples: Sequence[Sample]) -> Sample:
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),
         poses=np.concatenate([s.poses for s in samples]),
-        goals=tuple(
-            GoalSample(
-                target=np.concatenate([s.goals[c].target for s in samples]),
-                pole=_stacked([s.goals[c].pole for s in samples]),
-                pole_angle=np.concatenate([s.goals[c].pole_angle for s in samples]),
-                softness=np.concatenate([s.goals[c].softness for s in samples]),
-                push_limit=np.concatenate([s.goals[c].push_limit for s in samples]),
-                tolerance=np.concatenate([s.goals[c].tolerance for s in samples]),
-            )
-            for c in range(len(first.goals))
-        ),
+        goals=tuple(GoalSample.joined([s.goals[c] for s in samples]) for c in range(len(first.goals))),
     )
 
 
