@@ -63,7 +63,7 @@ def swing_twist(q: Floats) -> tuple[Floats, Floats]:
     size = np.hypot(w, y)
     safe = np.maximum(size, 1e-200)
     cosine, sine = np.where(size > 0.0, w / safe, 1.0), y / safe
-    return np.stack([x * cosine - z * sine, z * cosine + x * sine]), 2.0 * np.arctan2(sine, cosine)
+    return np.stack([x * cosine + z * sine, z * cosine - x * sine]), 2.0 * np.arctan2(sine, cosine)
 
 
 def joint_rotation(swing: Floats, twist: Floats) -> Floats:
