@@ -16,6 +16,7 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from tests import rigs
+from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -134,10 +135,10 @@ def test_walks_live_as_it_was_recorded(walk: Walk) -> None:
     walk.check()
 
 
-def test_walks_baked_as_it_was_recorded(walk: Walk) -> None:
+def test_walks_baked_without_the_addon_as_it_was_recorded(walk: Walk) -> None:
     bpy.context.view_layer.objects.active = walk.ob
     assert bpy.ops.ik_addon.bake() == {"FINISHED"}
-    walk.ob.ik_addon.live = False
+    blender.disable()
     walk.check()
 
 
@@ -233,7 +234,7 @@ def test_metarig_gets_its_fk_pose_back(metarig: Metarig) -> None:
         assert (rigs.channels(ob).tobytes(), rigs.pose(ob).tobytes()) == before[frame], f"frame {frame}"
 
 
-def test_metarig_plays_its_bake(metarig: Metarig) -> None:
+def test_metarig_plays_its_bake_without_the_addon(metarig: Metarig) -> None:
     ob = metarig.ob
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
@@ -244,7 +245,7 @@ def test_metarig_plays_its_bake(metarig: Metarig) -> None:
         live[frame] = rigs.pose(ob)
     bpy.context.view_layer.objects.active = ob
     assert bpy.ops.ik_addon.bake() == {"FINISHED"}
-    ob.ik_addon.live = False
+    blender.disable()
     for frame in FRAMES:
         scene.frame_set(frame)
         assert np.abs(rigs.pose(ob) - live[frame]).max() < 1e-5, f"frame {frame}"

@@ -399,7 +399,7 @@ def main() -> int:
     print(f"Errors are in chain lengths; the milliseconds come on top of the {idle:.2f} that a frame takes without IK.")
     difference = np.abs(live.joints - baked.joints).max()
     print(
-        f"Baked: largest error {max(baked.errors.values()):.1e}, joints within {difference:.0e} m of where they were."
+        f"Baked: largest error {max(baked.errors.values()):.1e}, joints within {difference:.1g} m of where they were."
     )
     print("Look at build/demo.blend, build/demo.png and", ", ".join(f"build/demo_{frame:03}.png" for frame in STILLS))
     wrong = list(complaints(live, baked))
