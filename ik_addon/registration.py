@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from . import live, settings
+from . import live, overrides, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import solve as solve_operators
@@ -32,6 +32,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     live.register()
+    overrides.register()
     _registered = True
 
 
@@ -40,6 +41,7 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
+    overrides.unregister()
     live.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):

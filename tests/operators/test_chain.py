@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -13,6 +13,9 @@ from mathutils import Euler, Matrix
 
 from tests import rigs
 from tests.operators.states import activate, joints, refused, said, settings, snapshot, turns
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
 
 IDENTITY = Matrix.Identity(4)
 TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), None)
@@ -467,3 +470,77 @@ def test_select_refuses_a_bone_that_is_gone() -> None:
     limb(rigs.straight(2))
     with refused("'Rig' has no bone 'gone'"):
         bpy.ops.ik_addon.chain_select(tip="gone")
+
+
+# ---- library overrides
+
+
+def overridden(library: Path) -> bpy.types.Object:
+    """An override of the armature in the present file, in a file of its own, active."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    with libraries.load(str(library), link=True) as (_source, wanted):
+        wanted.objects = ["Rig"]
+    linked = bpy.data.objects["Rig"]
+    bpy.context.scene.collection.objects.link(linked)
+    linked.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    ob = override_in_file()
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = ob.data.bones["b"]
+    return ob
+
+
+def override_in_file() -> bpy.types.Object:
+    return next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is None)
+
+
+def reopened(path: Path) -> bpy.types.Object:
+    """The override after saving and opening the file."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    return override_in_file()
+
+
+def test_an_override_keeps_its_chain(tmp_path: Path) -> None:
+    limb(rigs.bent(2))
+    ob = overridden(tmp_path / "library.blend")
+    bend_bones(ob)
+    before = rigs.channels(ob)
+    bpy.ops.ik_addon.chain_add()
+    ob.pose.bones["b"].ik_addon.target.location = (0.2, 0.3, 1.2)
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    solved = rigs.channels(ob)
+    for save in range(3):
+        ob = reopened(tmp_path / f"file{save}.blend")
+        chain = ob.pose.bones["b"].ik_addon
+        assert (chain.is_chain, chain.target.name, chain.pole.name) == (True, "IK Target b", "IK Pole b")
+        assert rigs.channels(ob).tobytes() == solved.tobytes()
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ik_addon.restore_pose()
+    assert rigs.channels(ob).tobytes() == before.tobytes()
+
+
+def test_an_override_of_a_chain_keeps_its_changes(tmp_path: Path) -> None:
+    limb(rigs.bent(2))
+    bpy.ops.ik_addon.chain_add(with_pole=False)
+    ob = overridden(tmp_path / "library.blend")
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target, chain.softness = rigs.empty("Own"), 0.25
+    for save in range(2):
+        chain = reopened(tmp_path / f"file{save}.blend").pose.bones["b"].ik_addon
+        assert (chain.is_chain, chain.target.name, chain.softness) == (True, "Own", 0.25)
+
+
+def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
+    ob = limb(rigs.bent(4))
+    for tip in ("d", "b"):
+        activate(ob, tip)
+        bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.solve()
+    bpy.ops.ik_addon.chain_remove()
+    reports = addon.module("reports")
+    assert reports.get(ob, "b") is None
+    assert reports.get(ob, "d").reached

@@ -1,0 +1,31 @@
+"""Keep chains on overrides of linked armatures when a file is saved."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.app.handlers import persistent
+
+from .settings import chain_of
+
+
+@persistent
+def _save_pre(_file: object, _unused: object = None) -> None:
+    """Give the linked bones the settings that their overrides have, at their defaults.
+
+    Blender 5 stores an overridden setting by its difference to the linked one. Where the library has none at all, it
+    stores something that it cannot read again. Looking at the settings of a bone makes Blender create them.
+    """
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE" and ob.override_library is not None and ob.override_library.reference is not None:
+            for bone in ob.override_library.reference.pose.bones:
+                _ = chain_of(bone).base.stored
+
+
+def register() -> None:
+    """Add the handler."""
+    bpy.app.handlers.save_pre.append(_save_pre)
+
+
+def unregister() -> None:
+    """Remove it."""
+    bpy.app.handlers.save_pre.remove(_save_pre)
