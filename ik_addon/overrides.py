@@ -16,8 +16,9 @@ def _save_pre(_file: object, _unused: object = None) -> None:
     stores something that it cannot read again. Looking at the settings of a bone makes Blender create them.
     """
     for ob in bpy.data.objects:
-        if ob.type == "ARMATURE" and ob.override_library is not None and ob.override_library.reference is not None:
-            for bone in ob.override_library.reference.pose.bones:
+        linked = None if ob.override_library is None else ob.override_library.reference
+        if isinstance(linked, bpy.types.Object) and linked.type == "ARMATURE":
+            for bone in linked.pose.bones:
                 _ = chain_of(bone).base.stored
 
 
