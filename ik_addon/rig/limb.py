@@ -43,10 +43,7 @@ class Limbs:
         """Limbs in the pose that their channels make."""
         limbs = cls(ob, plan, wave, chain, root, rows, basis, np.empty_like(basis))
         if wave.shape.plain:
-            local = plan.skeleton.offsets[wave.bones][chain] @ basis
-            parent = root
-            for i in range(basis.shape[1]):
-                parent = np.matmul(parent, local[:, i], out=limbs.poses[:, i])
+            limbs._pose_plain(plan.skeleton.offsets[wave.bones][chain])
         else:
             for members, bones in limbs._by_chain():
                 limbs._put_below(members, bones, basis)
@@ -137,18 +134,18 @@ class Limbs:
 
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
         """All bones at once: the frames of the parents are those of the solution."""
-        above = np.concatenate([orthonormal(self.root[:, :3, :3])[:, None], frames[:, :-1]], axis=1)
         offsets = self.plan.skeleton.offsets[self.wave.bones][self.chain]
-        rotations[:] = _finite_or_none((above @ offsets[:, :, :3, :3]).swapaxes(2, 3) @ frames)
-        size = self.rows[:, :, FIELDS["scale"]] * scale[:, :, None]
-        posed.basis[:, :, :3, :3] = rotations * size[:, :, None, :]
-        world_size = np.linalg.norm(self.poses[:, :, :3, 0], axis=2) * solution.stretch
-        posed.poses[:, :, :3, :3] = frames * world_size[:, :, None, None]
-        posed.poses[:, :, :3, 3] = solution.joints[:, :-1]
+        size = np.linalg.norm(self.root[:, :3, 1], axis=1)
+        above = np.concatenate([(self.root[:, :3, :3] / size[:, None, None])[:, None], frames[:, :-1]], axis=1)
+        # Rest matrices come in single precision, so that their transpose is not quite their inverse.
+        local = np.linalg.inv(above @ offsets[:, :, :3, :3]) @ frames
+        rotations[:] = _finite_or_none(orthonormal(local))
+        posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_chain():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
                 posed.basis[members, 0, :3, 3] = local[:, :3, 3]
+        posed._pose_plain(offsets)
 
     def _place_bone_by_bone(
         self,
@@ -170,6 +167,13 @@ class Limbs:
             if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
                 posed.basis[members, 0, :3, 3] = local[:, :3, 3]
             posed.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, posed.basis[members, i], parent)
+
+    def _pose_plain(self, offsets: Floats) -> None:
+        """Pose all members from their basis; `offsets` (B, n, 4, 4) are their bones' rest matrices in the parent's."""
+        local = offsets @ self.basis
+        parent = self.root
+        for i in range(local.shape[1]):
+            parent = np.matmul(parent, local[:, i], out=self.poses[:, i])
 
     def _put_below(self, members: Ints, bones: list[int], basis: Floats) -> None:
         for i, bone in enumerate(bones):

@@ -21,7 +21,7 @@ from .skeleton import inverse
 
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
-WRITTEN_TOLERANCE = 1e-7
+WRITTEN_TOLERANCE = 1e-6
 """The miss, in chain lengths, from which that is worth while."""
 
 
