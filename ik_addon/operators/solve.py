@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import bpy
+import numpy as np
 from bpy.props import EnumProperty
 
 from .. import live, reports, setup
+from ..rig import channels
 from ..rig.chain import tips
 from ..settings import chain_of, object_of
 from .active import ArmatureOperator, active_chain, armature
@@ -61,10 +63,14 @@ class IK_ADDON_OT_solve(ChainsOperator):
             none_enabled = f"No chain of '{ob.name}' is enabled; enable one in the panel"
             self.report({"ERROR"}, NONE_ACTIVE if chosen == [] else none_enabled)
             return {"CANCELLED"}
+        bones = np.arange(len(ob.pose.bones))
+        before = channels.read(ob, bones)
         live.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
         level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
-        return {"CANCELLED"} if level == "ERROR" else {"FINISHED"}
+        # A chain that was solved before and can't be solved now is in its FK pose again: undo must know of that.
+        changed = (channels.read(ob, bones) != before).any()
+        return {"FINISHED"} if level != "ERROR" or changed else {"CANCELLED"}
 
 
 def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
