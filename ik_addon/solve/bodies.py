@@ -18,6 +18,7 @@ from .articulated import Body, angles_of, pose_of, split
 from .cones import Cone, at_limit, cone_of
 from .descent import PULL, descend
 from .guess import bent_towards, table
+from .polish import polish
 from .problem import Bools, Floats, Ints, Limits, OutOfReach, Problem, Solution, Status
 from .reach import reachable
 from .rotations import norm, quaternions, unit
@@ -255,10 +256,10 @@ def _reach(
     reach = reachable(lengths, distance, softness, push_limit, weights[path[:-1]], problem.out_of_reach)
     stretch = np.ones((members, bones))
     stretch[:, path[:-1]] = reach.stretch.T
-    wanted = unit(target[:, 0].T) * reach.distance
-    # What the root is pushed by is only known when the limits have had their say.
-    off = (np.abs(reach.distance - distance) > 0.0)[:, None, None]
-    return stretch, reach.missing, np.where(off, wanted.T[:, None], target)
+    # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the
+    # root is pushed is only known when the limits have had their say.
+    eased = unit(target[:, 0].T) * reach.distance
+    return stretch, reach.missing, np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
 
 
 def _wishes(
@@ -312,8 +313,8 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         stuck = stuck[cost[stuck] > _ARRIVED]
     short = np.flatnonzero(cost > _ARRIVED)
     if len(short):
-        angles[short], cost[short], used = descend(
-            body.members(short), angles[short], aims.members(short).places(), _POLISH, gain=1e-12
+        angles[short], cost[short], used = polish(
+            body.members(short), angles[short], aims.members(short).places(), _POLISH
         )
         steps[short] += used
     return angles, steps
