@@ -22,7 +22,7 @@ from .rig.pose import Posed
 from .rig.read import stack
 from .rig.rig import Rig
 from .settings import chain_of, object_of
-from .solve import Solution, Status
+from .solve import Status
 from .solve.problem import Bools, Floats
 
 USED = 1e-6
@@ -209,13 +209,13 @@ def steps(
         before.restore_frame()
         before.restore_bones([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
     chosen = [i for i, chain_plan in enumerate(plan.chains) if chain_plan.tip in tips]
-    solutions = [[posed.solutions[i] for i in chosen] for _fk, posed in parts]
+    outcomes = [[posed.outcomes[i] for i in chosen] for _fk, posed in parts]
     return BakeReport(
         chains=tuple(chain_plan.tip for chain_plan in baked),
         frames=len(frames),
         action=ob.animation_data.action.name,
-        missed=sum(int(np.any([~solution.reached for solution in part], axis=0).sum()) for part in solutions),
-        error=max(_largest_error(solution) for part in solutions for solution in part),
+        missed=sum(int(np.any([o.status != Status.REACHED for o in part], axis=0).sum()) for part in outcomes),
+        error=max(float(np.nanmax(o.error, initial=0.0)) for part in outcomes for o in part),
         position=comparison.position,
         angle=comparison.angle,
     )
@@ -363,13 +363,6 @@ def _directions(matrices: Floats) -> Floats:
     """The axes (..., 3, 3) of matrices (..., 4, 4), without their scale."""
     axes = matrices[..., :3, :3]
     return axes / np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-30)
-
-
-def _largest_error(solution: Solution) -> float:
-    """Largest distance from tip to target in chain lengths, over the frames that could be solved."""
-    solved = solution.status != Status.INVALID
-    lengths = np.linalg.norm(np.diff(solution.joints, axis=1), axis=2).sum(axis=1)
-    return float((solution.error[solved] / lengths[solved]).max(initial=0.0))
 
 
 def continuous(rows: Row, modes: Sequence[str]) -> Row:

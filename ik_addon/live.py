@@ -208,7 +208,7 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     for _ in range(2):  # the first plan of one tells which bones of another its targets hang on
         for ob in armatures.values():
             _guarded(_rig, ob, view_layer)
-    needs = {uid: {carrier.armature for carrier in rig.plan.carriers} for uid, rig in _state.rigs.items()}
+    needs = {uid: {c.armature for c in rig.plan.carriers} - {uid} for uid, rig in _state.rigs.items()}
     ordered, circle = in_order(armatures, needs)
     moves: Moves = {}
 

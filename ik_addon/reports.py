@@ -60,24 +60,24 @@ def update(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed) -> Non
 
 def of_chain(ob: bpy.types.Object, chain: ChainPlan, frame: Sample, posed: Posed, index: int) -> Report:
     """The verdict on the chain with this index in the plan, on the first frame of a solve."""
-    solution = posed.solutions[index]
-    status = Status(int(solution.status[0]))
+    outcome = posed.outcomes[index]
+    status = Status(int(outcome.status[0]))
     if status is Status.INVALID:
         return Report(reached=False, failed=True, message=_why_invalid(ob, frame, index), remarks=chain.remarks)
-    length = float(np.linalg.norm(np.diff(solution.joints[0], axis=0), axis=1).sum())
-    error = float(solution.error[0]) / length
+    error = float(outcome.error[0])
     words = {
         Status.REACHED: "Reached",
         Status.TOO_FAR: f"Too far by {_percent(error)} of its length",
         Status.TOO_NEAR: f"Too near by {_percent(error)} of its length",
         Status.NOT_CONVERGED: f"Missed by {_percent(error)} of its length; allow more iterations",
+        Status.LIMITED: f"Held back by {_percent(error)} of its length, by limits or other targets",
     }
     return Report(
         reached=status is Status.REACHED,
         failed=False,
         message=words[status],
         error=error,
-        iterations=int(solution.iterations[0]),
+        iterations=int(outcome.iterations[0]),
         remarks=chain.remarks,
     )
 

@@ -168,6 +168,40 @@ class IKAddonChain(bpy.types.PropertyGroup):
         soft_max=1.0,
         override=OVERRIDABLE,
     )
+    use_limits: BoolProperty(
+        name="Limits",
+        description="Keep the bones within their IK limits, locks and stiffness (Bone properties, Inverse Kinematics)",
+        default=True,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    use_rotation: BoolProperty(
+        name="Rotation",
+        description="The tip takes over the target's orientation",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    weight: FloatProperty(
+        name="Weight",
+        description="How much this chain counts where it shares bones with others that pull elsewhere",
+        default=1.0,
+        min=0.001,
+        soft_max=10.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    influence: FloatProperty(
+        name="Influence",
+        description="Blends between the FK pose (0) and the solved pose (1)",
+        subtype="FACTOR",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        override=OVERRIDABLE,
+    )
     base: PointerProperty(type=IKAddonBase, override=OVERRIDABLE)
 
 

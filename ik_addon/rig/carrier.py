@@ -46,12 +46,24 @@ def carrier_of(goal: bpy.types.Object | None, goal_bone: str) -> Carrier | None:
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
     """Nodes with those that they need before them, otherwise in the order given; and those that need each other."""
     waiting = list(nodes)
+    mutual = [node for node in waiting if node in _all_needs(node, needs)]
+    waiting = [node for node in waiting if node not in mutual]
     done: list[Node] = []
-    while True:
+    while waiting:
         open_ = set(waiting)
-        ready = next((node for node in waiting if open_.isdisjoint(set(needs.get(node, ())) - {node})), None)
-        if ready is None:
-            break
+        ready = next(node for node in waiting if open_.isdisjoint(needs.get(node, ())))
         waiting.remove(ready)
         done.append(ready)
-    return done, waiting
+    return done, mutual
+
+
+def _all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
+    """What a node needs, directly or through others."""
+    found: set[Node] = set()
+    ahead = list(needs.get(node, ()))
+    while ahead:
+        other = ahead.pop()
+        if other not in found:
+            found.add(other)
+            ahead.extend(needs.get(other, ()))
+    return found

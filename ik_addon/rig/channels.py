@@ -178,6 +178,29 @@ def quaternions_of(rotations: Floats) -> Floats:
     return np.asarray(np.where(q[..., :1] < 0.0, -q, q))
 
 
+def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
+    """Rotations (..., 3, 3) between two others, on the shorter way, by a share (...) from 0 to 1."""
+    a, b = quaternions_of(start), quaternions_of(end)
+    cosine = (a * b).sum(axis=-1, keepdims=True)
+    b, cosine = np.where(cosine < 0.0, -b, b), np.abs(cosine)
+    angle = np.arccos(np.minimum(cosine, 1.0))
+    near = angle < 1e-6  # there the straight way between them is as good
+    sine = np.where(near, 1.0, np.sin(angle))
+    share = share[..., None]
+    w, x, y, z = np.moveaxis(
+        a * np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
+        + b * np.where(near, share, np.sin(share * angle) / sine),
+        -1,
+        0,
+    )
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
 def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
     """A row whose rotation was stored in one mode, with the same rotation in the channel of another mode."""
     old = row[FIELDS[rotation_field(old_mode)]].tolist()

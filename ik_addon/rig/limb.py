@@ -1,4 +1,4 @@
-"""Posed chains of one shape: forward kinematics to the solver's arrays, and a solution back into channels."""
+"""Posed chains and trees of one shape: forward kinematics to the solver's arrays, and a solution back into channels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
-from ..solve import OutOfReach, Solution, Status
+from ..solve import Limits, OutOfReach, Solution, Status
 from ..solve.problem import Bools, Floats, Ints
 from . import channels
 from .channels import FIELDS, Row
-from .plan import Plan, Wave
+from .grouping import Wave, paths
+from .plan import Plan
 from .skeleton import orthonormal
 
 UNIFORM = 1e-6
@@ -20,13 +21,13 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True)
 class Limbs:
-    """B posed chains of n bones: each member is one chain of a wave on one frame."""
+    """B posed groups of n bones and E chains: each member is one group of a wave on one frame."""
 
     ob: bpy.types.Object
     plan: Plan
     wave: Wave
-    chain: Ints
-    """(B,) the chain that a member is, as index into the wave."""
+    group: Ints
+    """(B,) the group that a member is, as index into the wave."""
     root: Floats
     """(B, 4, 4) pose of the root's parent in armature space, the identity at the armature's root."""
     rows: Row
@@ -38,22 +39,44 @@ class Limbs:
 
     @classmethod
     def fk(
-        cls, ob: bpy.types.Object, plan: Plan, wave: Wave, chain: Ints, root: Floats, rows: Row, basis: Floats
+        cls, ob: bpy.types.Object, plan: Plan, wave: Wave, group: Ints, root: Floats, rows: Row, basis: Floats
     ) -> Limbs:
         """Limbs in the pose that their channels make."""
-        limbs = cls(ob, plan, wave, chain, root, rows, basis, np.empty_like(basis))
+        limbs = cls(ob, plan, wave, group, root, rows, basis, np.empty_like(basis))
         if wave.shape.plain:
-            limbs._pose_plain(plan.skeleton.offsets[wave.bones][chain])
+            limbs._pose_plain(plan.skeleton.offsets[wave.bones][group])
         else:
-            for members, bones in limbs._by_chain():
+            for members, bones in limbs._by_group():
                 limbs._put_below(members, bones, basis)
         return limbs
 
     def joints(self) -> Floats:
-        """Joint positions (B, n+1, 3): the heads, and the tail of the tip."""
-        length = self.plan.skeleton.lengths[self.wave.bones[:, -1]][self.chain]
-        tail = self.poses[:, -1, :3, 3] + self.poses[:, -1, :3, 1] * length[:, None]
-        return np.concatenate([self.poses[:, :, :3, 3], tail[:, None]], axis=1)
+        """Joint positions (B, n+E, 3): the heads, then the tails of the tips."""
+        tips = list(self.wave.shape.segments)
+        lengths = self.plan.skeleton.lengths[self.wave.bones[:, tips]][self.group]
+        ends = self.poses[:, tips]
+        tails = ends[..., :3, 3] + ends[..., :3, 1] * lengths[:, :, None]
+        return np.concatenate([self.poses[:, :, :3, 3], tails], axis=1)
+
+    def lengths(self, joints: Floats) -> Floats:
+        """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
+        found = [
+            np.linalg.norm(np.diff(joints[:, path], axis=1), axis=2).sum(axis=1)
+            for path in paths(self.wave.shape.parents, self.wave.shape.segments)
+        ]
+        return np.stack(found, axis=1)
+
+    def limits(self) -> Limits | None:
+        """The limits of the joints."""
+        ranges = self.wave.shape.limits
+        if ranges is None:
+            return None
+        skeleton, bones = self.plan.skeleton, self.wave.bones[0]
+        rest = np.where(
+            skeleton.inherits_rotation[bones, None, None], skeleton.offsets[bones, :3, :3], skeleton.rest[bones, :3, :3]
+        )
+        angles = np.array(ranges)
+        return Limits(orthonormal(rest), orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
@@ -63,7 +86,7 @@ class Limbs:
         unscaled = self.basis.copy()
         unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
         frames = np.empty_like(unscaled[:, :, :3, :3])
-        for members, bones in self._by_chain():
+        for members, bones in self._by_group():
             for i, bone in enumerate(bones):
                 parent = self._parent(members, bones, i)
                 pose = self.plan.skeleton.to_pose(self.ob, bone, unscaled[members, i], parent)
@@ -71,17 +94,16 @@ class Limbs:
         return frames
 
     def misses(self, solution: Solution, tolerance: float) -> Bools:
-        """Members (B,) whose tip is not where a solution has it, by more than `tolerance` chain lengths."""
-        joints = self.joints()
-        length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
-        gap = np.linalg.norm(joints[:, -1] - solution.joints[:, -1], axis=1)
-        return np.asarray((gap > tolerance * length) & (solution.status != Status.INVALID))
+        """Members (B,) with a tip that is not where a solution has it, by more than `tolerance` chain lengths."""
+        joints, bones = self.joints(), self.wave.bones.shape[1]
+        gaps = np.linalg.norm(joints[:, bones:] - solution.joints[:, bones:], axis=2)
+        return np.asarray((gaps > tolerance * self.lengths(joints)).any(axis=1) & (solution.status != Status.INVALID))
 
     def members(self, chosen: Bools) -> Limbs:
         """The chosen members (B,) alone."""
         return replace(
             self,
-            chain=self.chain[chosen],
+            group=self.group[chosen],
             root=self.root[chosen],
             rows=self.rows[chosen],
             basis=self.basis[chosen],
@@ -92,13 +114,28 @@ class Limbs:
         """Replace the chosen members (B,) by those of other limbs."""
         self.rows[chosen], self.basis[chosen], self.poses[chosen] = other.rows, other.basis, other.poses
 
+    def blended(self, fk: Limbs, influence: Floats) -> Limbs:
+        """The limbs between their FK pose (0) and this one (1), by the influence (B, n) on each bone."""
+        start, end = (channels.basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
+        rotations = channels.slerp(start, end, influence)
+        share = influence[:, :, None].astype(np.float32)
+        rows = fk.rows.copy()
+        for name in ("location", "scale"):
+            columns = FIELDS[name]
+            rows[:, :, columns] += share * (self.rows[:, :, columns] - fk.rows[:, :, columns])
+        basis = fk.basis.copy()
+        basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
+        basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
+        rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis)
+
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
         """The limbs with a solution, given as orthonormal frames (B, n, 3, 3) and joints, in their channels.
 
         Members without a solution stay as they are.
         """
-        above = np.concatenate([np.ones_like(solution.stretch[:, :1]), solution.stretch[:, :-1]], axis=1)
-        inherits = self.plan.skeleton.inherits_scale[self.wave.bones][self.chain]
+        above = self._of_parents(np.ones_like(solution.stretch[:, 0]), solution.stretch)
+        inherits = self.plan.skeleton.inherits_scale[self.wave.bones][self.group]
         scale = solution.stretch / np.where(inherits, above, 1.0)
         rotations = np.empty_like(frames)
         posed = replace(self, basis=self.basis.copy(), poses=self.poses.copy())
@@ -106,9 +143,9 @@ class Limbs:
         if rigid.all():
             self._place_rigid(frames, solution, scale, rotations, posed)
         else:
-            for members, bones in self._by_chain():
+            for members, bones in self._by_group():
                 self._place_bone_by_bone(members, bones, frames, solution, scale, rotations, posed)
-        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.chain])
+        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -123,7 +160,7 @@ class Limbs:
     def _rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:
-            return np.zeros(len(self.chain), dtype=bool)
+            return np.zeros(len(self.group), dtype=bool)
         scale = self.rows[:, :, FIELDS["scale"]]
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
@@ -134,15 +171,15 @@ class Limbs:
 
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
         """All bones at once: the frames of the parents are those of the solution."""
-        offsets = self.plan.skeleton.offsets[self.wave.bones][self.chain]
+        offsets = self.plan.skeleton.offsets[self.wave.bones][self.group]
         size = np.linalg.norm(self.root[:, :3, 1], axis=1)
-        above = np.concatenate([(self.root[:, :3, :3] / size[:, None, None])[:, None], frames[:, :-1]], axis=1)
+        above = self._of_parents(self.root[:, :3, :3] / size[:, None, None], frames)
         # Rest matrices come in single precision, so that their transpose is not quite their inverse.
         local = np.linalg.inv(above @ offsets[:, :, :3, :3]) @ frames
         rotations[:] = _finite_or_none(orthonormal(local))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
-            for members, bones in self._by_chain():
+            for members, bones in self._by_group():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
                 posed.basis[members, 0, :3, 3] = local[:, :3, 3]
         posed._pose_plain(offsets)
@@ -171,24 +208,28 @@ class Limbs:
     def _pose_plain(self, offsets: Floats) -> None:
         """Pose all members from their basis; `offsets` (B, n, 4, 4) are their bones' rest matrices in the parent's."""
         local = offsets @ self.basis
-        parent = self.root
-        for i in range(local.shape[1]):
-            parent = np.matmul(parent, local[:, i], out=self.poses[:, i])
+        for i, parent in enumerate(self.wave.shape.parents):
+            np.matmul(self.root if parent < 0 else self.poses[:, parent], local[:, i], out=self.poses[:, i])
 
     def _put_below(self, members: Ints, bones: list[int], basis: Floats) -> None:
         for i, bone in enumerate(bones):
             parent = self._parent(members, bones, i)
             self.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
 
-    def _by_chain(self) -> list[tuple[Ints, list[int]]]:
-        """Members and bones of each chain."""
-        found = ((np.flatnonzero(self.chain == c), bones) for c, bones in enumerate(self.wave.bones.tolist()))
+    def _of_parents(self, root: Floats, values: Floats) -> Floats:
+        """Values (B, n, ...) of the bones' parents, `root` (B, ...) being that of the root's parent."""
+        return np.concatenate([root[:, None], values], axis=1)[:, np.array(self.wave.shape.parents) + 1]
+
+    def _by_group(self) -> list[tuple[Ints, list[int]]]:
+        """Members and bones of each group."""
+        found = ((np.flatnonzero(self.group == c), bones) for c, bones in enumerate(self.wave.bones.tolist()))
         return [(members, bones) for members, bones in found if len(members)]
 
     def _parent(self, members: Ints, bones: list[int], i: int) -> Floats | None:
         """Pose of the parent of the i-th bone; None at the armature's root."""
-        if i:
-            return self.poses[members, i - 1]
+        parent = self.wave.shape.parents[i]
+        if parent >= 0:
+            return self.poses[members, parent]
         return self.root[members] if self.plan.skeleton.parents[bones[0]] >= 0 else None
 
     def _basis_of(self, bone: int, frame: Floats, head: Floats, parent: Floats | None) -> Floats:

@@ -4,48 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
-from ..settings import IKAddonChain, chain_of
+from ..settings import chain_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Ints
 from . import chain as chains
 from .carrier import Carrier, carrier_of, in_order
 from .chain import ChainError
+from .grouping import Group, Shape, Wave, groups_of, in_waves
+from .limits import FREE, ranges_of, stiffness_of
 from .skeleton import Skeleton
-
-
-class Shape(NamedTuple):
-    """What chains must have in common to be solved as one batch; see `Problem`."""
-
-    solver: Solver
-    out_of_reach: OutOfReach
-    iterations: int
-    inherits: tuple[bool, ...]
-    stretch_weights: tuple[float, ...]
-    """The bones' IK stretch."""
-    has_pole: bool
-    plain: bool
-    """The bones have no special inheritance flags, see `Skeleton.plain`."""
-
-
-@dataclass(frozen=True)
-class Wave:
-    """G chains of one shape that do not hang on each other, n bones each."""
-
-    shape: Shape
-    chains: tuple[int, ...]
-    """Indices into `Plan.chains`."""
-    bones: Ints
-    """(G, n) indices in `pose.bones`, root first."""
-    rows: Ints
-    """(G, n) positions in `Plan.live`."""
-    modes: NDArray[np.str_]
-    """(G, n) rotation modes."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +27,6 @@ class ChainPlan:
     """Name of the tip bone."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, root first."""
-    shape: Shape
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
     target_carrier: Carrier | None
@@ -66,7 +36,7 @@ class ChainPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The chains of one armature, those that move a parent before those that hang on it."""
+    """The chains of one armature."""
 
     skeleton: Skeleton
     chains: tuple[ChainPlan, ...]
@@ -84,7 +54,6 @@ class Plan:
     """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
     inputs: frozenset[int]
     """`session_uid` of everything whose change asks for a new solve."""
-
     carriers: frozenset[Carrier]
     """Bones that goals hang on, of this armature and others."""
     followed: tuple[int, ...]
@@ -108,130 +77,129 @@ class Plan:
         """
         skeleton = Skeleton.of(ob)
         index = {name: i for i, name in enumerate(skeleton.names)}
-        planned: list[ChainPlan] = []
         faults: dict[str, str] = {}
-        owner: dict[int, str] = {}
         inputs = {ob.session_uid, ob.data.session_uid}
-        wanted = [tip for tip in chains.tips(ob) if (chain_of(tip).enabled if only is None else tip.name in only)]
-        for tip in wanted:
+        planned: list[ChainPlan] = []
+        for tip in chains.tips(ob):
             settings = chain_of(tip)
+            if not (settings.enabled if only is None else tip.name in only):
+                continue
             inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
-            bones = chains.chain_bones(tip)
             try:
-                remarks = chains.check(ob, tip, view_layer)
-                shared = next((bone.name for bone in bones if index[bone.name] in owner), None)
-                if shared is not None:
-                    raise ChainError(
-                        f"Bone '{shared}' already belongs to the chain on '{owner[index[shared]]}'; "
-                        "shorten one of the two chains"
-                    )
+                planned.append(_checked(ob, tip, view_layer, index))
             except ChainError as error:
                 faults[tip.name] = str(error)
-                continue
-            owner.update((index[bone.name], tip.name) for bone in bones)
-            planned.append(
-                ChainPlan(
-                    tip=tip.name,
-                    bones=tuple(index[bone.name] for bone in bones),
-                    shape=_shape(settings, skeleton, bones, [index[bone.name] for bone in bones]),
-                    remarks=tuple(remarks),
-                    target_carrier=carrier_of(settings.target, settings.target_bone),
-                    pole_carrier=carrier_of(settings.pole, settings.pole_bone),
-                )
-            )
-        needs = _needs(ob, skeleton, index, planned, owner)
-        planned, mutual = _in_order(planned, needs)
-        for chain in mutual:
-            others = " and ".join(f"'{other.tip}'" for other in mutual if other is not chain)
-            faults[chain.tip] = f"This chain and {others} follow each other in a circle; give one another target"
-            owner = {bone: tip for bone, tip in owner.items() if tip != chain.tip}
-        live = np.array(sorted(owner), dtype=np.int64)
+        groups, needs = _without_circles(ob, skeleton, index, planned, faults)
+        live = np.array(sorted(bone for group in groups for bone in group.bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
         modes = tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live)
+        shapes = [_shape(ob, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
         carriers = frozenset(
             c for chain in planned for c in (chain.target_carrier, chain.pole_carrier) if c is not None
         )
         own = {carrier.bone for carrier in carriers if carrier.armature == ob.session_uid}
-        wanted_poses = sorted({index[name] for name in own.union(followed) if name in index})
+        wanted = sorted({index[name] for name in own.union(followed) if name in index})
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
-            waves=_waves(planned, needs, rows, modes),
+            waves=in_waves(groups, shapes, needs, rows, modes),
             faults=faults,
             live=live,
             rows=rows,
             modes=modes,
-            sampled=_sampled(skeleton, planned, owner, wanted_poses),
+            sampled=_sampled(skeleton, groups, rows.keys(), wanted),
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             carriers=carriers,
-            followed=tuple(wanted_poses),
+            followed=tuple(wanted),
         )
 
 
-def _shape(settings: IKAddonChain, skeleton: Skeleton, bones: list[bpy.types.PoseBone], indices: list[int]) -> Shape:
-    root = bones[0]
-    policy = OutOfReach(settings.out_of_reach)
-    if policy is OutOfReach.PUSH_ROOT and root.parent is not None and root.bone.use_connect:
-        policy = OutOfReach.EXTEND
-    # A chain for the two-bone solver was checked; on a frame on which a bone is scaled to nothing another one must do.
-    solver = Solver.FABRIK if settings.solver == Solver.FABRIK.value else Solver.AUTO
-    return Shape(
-        solver=solver,
-        out_of_reach=policy,
-        iterations=settings.iterations,
-        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
-        stretch_weights=tuple(bone.ik_stretch for bone in bones),
-        has_pole=settings.pole is not None,
-        plain=bool(skeleton.plain[indices].all()),
+def _checked(
+    ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer, index: dict[str, int]
+) -> ChainPlan:
+    """Plan one chain; raise `ChainError` where it cannot be solved."""
+    settings = chain_of(tip)
+    bones = chains.chain_bones(tip)
+    remarks = chains.check(ob, tip, view_layer)
+    if settings.use_limits:
+        for bone in bones:
+            ranges_of(bone)
+    return ChainPlan(
+        tip=tip.name,
+        bones=tuple(index[bone.name] for bone in bones),
+        remarks=tuple(remarks),
+        target_carrier=carrier_of(settings.target, settings.target_bone),
+        pole_carrier=carrier_of(settings.pole, settings.pole_bone),
     )
 
 
-def _needs(
+def _without_circles(
     ob: bpy.types.Object,
     skeleton: Skeleton,
     index: dict[str, int],
     planned: list[ChainPlan],
-    owner: dict[int, str],
-) -> dict[str, set[str]]:
-    """Tips of the chains that move a chain's root or carry its goals, for the tip of each chain."""
-    needs: dict[str, set[str]] = {}
-    for chain in planned:
-        above = skeleton.ancestors(chain.bones[0])
-        for carrier in (chain.target_carrier, chain.pole_carrier):
-            if carrier is not None and carrier.armature == ob.session_uid and carrier.bone in index:
-                bone = index[carrier.bone]
-                above += [bone, *skeleton.ancestors(bone)]
-        needs[chain.tip] = {owner[bone] for bone in above if bone in owner}
-    return needs
+    faults: dict[str, str],
+) -> tuple[list[Group], dict[int, set[int]]]:
+    """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
+    while True:
+        groups = groups_of([chain.bones for chain in planned], skeleton)
+        owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
+        needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
+        for g, group in enumerate(groups):
+            needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
+            for i in group.chains:
+                followed = _moving(ob, skeleton, index, planned[i])
+                needs[g].update(owner[bone] for bone in followed if bone in owner)
+        _, circle = in_order(range(len(groups)), needs)
+        mutual = {i for g in circle for i in groups[g].chains}
+        if not mutual:
+            return groups, needs
+        for i in mutual:
+            others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
+            faults[planned[i].tip] = f"This chain and {others} follow each other in a circle; give one another target"
+        planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 
-def _in_order(planned: list[ChainPlan], needs: dict[str, set[str]]) -> tuple[list[ChainPlan], list[ChainPlan]]:
-    """Chains with those that they need before them; and those that form a circle."""
-    by_tip = {chain.tip: chain for chain in planned}
-    ordered, mutual = in_order(by_tip, needs)
-    return [by_tip[tip] for tip in ordered], [by_tip[tip] for tip in mutual]
+def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
+    """The bones of this armature that take the goals of a chain along."""
+    found = []
+    for carrier in (chain.target_carrier, chain.pole_carrier):
+        if carrier is not None and carrier.armature == ob.session_uid and carrier.bone in index:
+            bone = index[carrier.bone]
+            found += [bone, *skeleton.ancestors(bone)]
+    return found
 
 
-def _waves(
-    ordered: list[ChainPlan], needs: dict[str, set[str]], rows: dict[int, int], modes: tuple[str, ...]
-) -> tuple[Wave, ...]:
-    level: dict[str, int] = {}
-    groups: dict[tuple[int, Shape], list[int]] = {}
-    for i, chain in enumerate(ordered):
-        level[chain.tip] = 1 + max((level[tip] for tip in needs[chain.tip] if tip in level), default=-1)
-        groups.setdefault((level[chain.tip], chain.shape), []).append(i)
-    waves = []
-    for (_, shape), chosen in sorted(groups.items(), key=lambda group: group[0][0]):
-        own = np.array([[rows[bone] for bone in ordered[i].bones] for i in chosen], dtype=np.int64)
-        bones = np.array([ordered[i].bones for i in chosen], dtype=np.int64)
-        waves.append(Wave(shape, tuple(chosen), bones, own, np.array(modes)[own]))
-    return tuple(waves)
+def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]) -> Shape:
+    bones = [ob.pose.bones[bone] for bone in group.bones]
+    place = {bone: i for i, bone in enumerate(group.bones)}
+    settings = [chain_of(ob.pose.bones[chain.tip]) for chain in own]
+    limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.bones}
+    ranges = [ranges_of(bone) if i in limited else (FREE,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
+    stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
+    policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
+    if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
+        policy = OutOfReach.EXTEND
+    return Shape(
+        # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
+        solver=Solver.FABRIK if settings[0].solver == Solver.FABRIK.value else Solver.AUTO,
+        out_of_reach=policy,
+        iterations=max(s.iterations for s in settings),
+        parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
+        segments=tuple(place[chain.bones[-1]] for chain in own),
+        weights=tuple(s.weight for s in settings) if len(own) > 1 else (1.0,),
+        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
+        stretch_weights=tuple(bone.ik_stretch for bone in bones),
+        limits=tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None,
+        stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
+        plain=bool(skeleton.plain[list(group.bones)].all()),
+    )
 
 
-def _sampled(skeleton: Skeleton, planned: list[ChainPlan], live: Collection[int], followed: list[int]) -> Ints:
+def _sampled(skeleton: Skeleton, groups: list[Group], live: Collection[int], followed: list[int]) -> Ints:
     sampled = set(followed)
     for path in (
-        *(skeleton.ancestors(chain.bones[0]) for chain in planned),
+        *(skeleton.ancestors(group.bones[0]) for group in groups),
         *([bone, *skeleton.ancestors(bone)] for bone in followed),
     ):
         first_live = next((i for i, bone in enumerate(path) if bone in live), None)

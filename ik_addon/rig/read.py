@@ -13,7 +13,7 @@ from ..solve.problem import Bools, Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
-from .skeleton import inverse, matrix_array
+from .skeleton import inverse, matrix_array, orthonormal
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
@@ -25,6 +25,8 @@ class GoalSample:
 
     target: Floats
     """(F, 3) in the armature's object space; not finite where there is none."""
+    rotation: Floats | None
+    """(F, 3, 3) orientation for the tip in the armature's object space; None: any."""
     pole: Floats | None
     """(F, 3) in the armature's object space."""
     pole_angle: Floats
@@ -33,6 +35,8 @@ class GoalSample:
     """(F,) fraction of chain length, as the two below."""
     push_limit: Floats
     tolerance: Floats
+    influence: Floats
+    """(F,) from 0, the FK pose, to 1."""
 
     @classmethod
     def joined(cls, parts: Sequence[GoalSample]) -> GoalSample:
@@ -114,28 +118,36 @@ def _goal(
     # Pointers from the original, numbers from the evaluated copy: those may be animated.
     pointers = chain_of(ob.pose.bones[chain.tip])
     numbers = chain_of(evaluated.pose.bones[chain.tip])
-    target = _position(pointers.target, pointers.target_bone, depsgraph)
-    pole = None if pointers.pole is None else _position(pointers.pole, pointers.pole_bone, depsgraph)
+    target = _world(pointers.target, pointers.target_bone, depsgraph)
+    pole = None if pointers.pole is None else _world(pointers.pole, pointers.pole_bone, depsgraph)
     return GoalSample(
-        target=_transformed(to_object, target),
-        pole=None if pole is None else _transformed(to_object, pole),
+        target=_transformed(to_object, target[:3, 3]),
+        rotation=_rotation(to_object @ target) if pointers.use_rotation else None,
+        pole=None if pole is None else _transformed(to_object, pole[:3, 3]),
         pole_angle=np.array([numbers.pole_angle], dtype=np.float64),
         softness=np.array([numbers.softness], dtype=np.float64),
         push_limit=np.array([numbers.push_limit], dtype=np.float64),
         tolerance=np.array([numbers.tolerance], dtype=np.float64),
+        influence=np.array([numbers.influence], dtype=np.float64),
     )
 
 
-def _position(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """World position (3,) of an object, or of the head of one of its bones."""
+def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """World matrix (4, 4) of an object, or of one of its bones, at the head."""
     if goal is None:
-        return np.full(3, np.nan)
+        return np.full((4, 4), np.nan)
     evaluated = goal.evaluated_get(depsgraph)
     world = matrix_array(evaluated.matrix_world)
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
-    if pose_bone is None:
-        return np.asarray(world[:3, 3])
-    return _transformed(world, np.array(pose_bone.head, dtype=np.float64))[0]
+    return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
+
+
+def _rotation(matrix: Floats) -> Floats:
+    """Orientation (1, 3, 3) of a matrix (4, 4); of a mirrored one the X axis is turned round."""
+    frame = orthonormal(matrix[:3, :3])
+    if np.linalg.det(frame) < 0.0:
+        frame[:, 0] = -frame[:, 0]
+    return frame[None]
 
 
 def _transformed(matrix: Floats, point: Floats) -> Floats:

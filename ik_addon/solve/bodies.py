@@ -30,6 +30,10 @@ _RESTARTS = (8, 24)
 _PULL = 0.3
 _SAME = 2e-4
 """Of poses that miss by not more than this, in chain lengths, beyond the best, the one nearest to FK is taken."""
+_TIE = 1e-3
+"""Poses whose squared distances from FK differ by no more than this fraction are equally near to it."""
+_FINALISTS = 4
+"""How many of the best poses for an unreachable target are brought as near as they can come."""
 _POLISH = 60
 """Steps that may be spent on coming as near as possible to a target that cannot be reached."""
 
@@ -296,6 +300,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     start = bent_towards(body, fk, aims.target[:, 0]) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = np.flatnonzero((cost > _ARRIVED) & ~_as_near_as_can_be(task, cost))
+    tried, costs = angles[stuck, None], cost[stuck, None]
     for k, count in enumerate(_RESTARTS):
         if not len(stuck):
             break
@@ -303,20 +308,27 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         # Of each member one start after another: first all of the first member.
         some, start = np.repeat(stuck, count), np.tile(poses, (len(stuck), 1, 1))
         found, missing, used = _attempt(body.members(some), start, aims.members(some), iterations, _PULL)
-        shape = (len(stuck), count)
-        tried = np.concatenate([angles[stuck, None], found.reshape(*shape, *found.shape[1:])], axis=1)
-        costs = np.concatenate([cost[stuck, None], missing.reshape(shape)], axis=1)
+        tried = np.concatenate([tried, found.reshape(len(stuck), count, *found.shape[1:])], axis=1)
+        costs = np.concatenate([costs, missing.reshape(len(stuck), count)], axis=1)
+        steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
         best = _nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        steps[stuck] += used.reshape(shape).max(axis=1)
-        stuck = stuck[cost[stuck] > _ARRIVED]
-    short = np.flatnonzero(cost > _ARRIVED)
-    if len(short):
-        angles[short], cost[short], used = polish(
-            body.members(short), angles[short], aims.members(short).places(), _POLISH
+        left = cost[stuck] > _ARRIVED
+        stuck, tried, costs = stuck[left], tried[left], costs[left]
+    if len(stuck):
+        # Which is best shows when all have come as near as they can.
+        ahead = np.sort(np.argsort(costs, axis=1, kind="stable")[:, :_FINALISTS], axis=1)
+        tried = np.take_along_axis(tried, ahead[..., None, None], axis=1)
+        some = np.repeat(stuck, _FINALISTS)
+        found, missing, used = polish(
+            body.members(some), tried.reshape(len(some), *tried.shape[2:]), aims.members(some).places(), _POLISH
         )
-        steps[short] += used
+        tried, costs = found.reshape(tried.shape), missing.reshape(len(stuck), _FINALISTS)
+        best = _nearest_to_fk(tried, costs, fk[stuck])
+        rows = np.arange(len(stuck))
+        angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
+        steps[stuck] += used.reshape(len(stuck), _FINALISTS).max(axis=1)
     return angles, steps
 
 
@@ -339,8 +351,9 @@ def _as_near_as_can_be(task: _Task, cost: Floats) -> Bools:
 
 def _nearest_to_fk(tried: Floats, costs: Floats, fk: Floats) -> Ints:
     """Return which of the poses (B, k, n, 3) to take, (B,): the one nearest to FK (B, n, 3) of those that do best."""
-    good = costs <= np.maximum(costs.min(axis=1, keepdims=True) + _SAME, _ARRIVED)
-    good &= (costs <= _ARRIVED) | (costs.min(axis=1, keepdims=True) > _ARRIVED)
+    least = costs.min(axis=1, keepdims=True)
+    good = costs <= np.where(least <= _ARRIVED, _ARRIVED, least + _SAME)
     away = ((tried - fk[:, None]) * [2.0, 2.0, 1.0]) ** 2
-    away = np.cumsum(away.reshape(*costs.shape, -1), axis=-1)[..., -1]
-    return np.asarray(np.argmin(np.where(good, away, np.inf), axis=1))
+    away = np.where(good, np.cumsum(away.reshape(*costs.shape, -1), axis=-1)[..., -1], np.inf)
+    # Mirror images are equally near; rounding must not choose between them.
+    return np.asarray(np.argmax(away <= away.min(axis=1, keepdims=True) * (1.0 + _TIE), axis=1))

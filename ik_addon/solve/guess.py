@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .articulated import Body, angles_of, joined, pose_of
+from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .fabrik import arc_of
 from .problem import Floats
 from .rotations import about, between, cross, dot, multiply, norm, quaternions, unit
@@ -98,12 +98,15 @@ def table(body: Body, first: int, count: int) -> Floats:
     bones = len(body.parents)
     steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3)
     points = (np.arange(first + 1, first + count + 1)[:, None, None] * steps) % 1.0
-    angle, radius = 2.0 * np.pi * points[..., 0], np.sqrt(points[..., 1])
-    swing = np.stack([np.cos(angle) * radius, np.sin(angle) * radius])
-    axes = np.where(swing < 0.0, body.cone.low, body.cone.high)
-    swing = swing * np.minimum(axes, np.sin(_WIDEST / 2.0))
-    low, high = np.maximum(body.cone.twist_low, -_WIDEST), np.minimum(body.cone.twist_high, _WIDEST)
-    return joined(swing, low + (high - low) * points[..., 2])
+    cone = body.cone
+    widest = np.sin(_WIDEST / 2.0)
+    low, high = np.where(cone.low > 1.0, widest, cone.low), np.where(cone.high > 1.0, widest, cone.high)
+    swing = np.moveaxis(points[..., :2], -1, 0) * (high + low) - low
+    low, high = (
+        np.where(np.isinf(cone.twist_low), -_WIDEST, cone.twist_low),
+        np.where(np.isinf(cone.twist_high), _WIDEST, cone.twist_high),
+    )
+    return allowed_angles(body, joined(swing, low + (high - low) * points[..., 2]))
 
 
 def _primes(count: int) -> Floats:

@@ -1,0 +1,41 @@
+"""Joint limits and stiffness as Blender stores them, per bone, for its own IK."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+
+from .chain import ChainError
+
+Range = tuple[float, float]
+FREE: Range = (-math.inf, math.inf)
+
+
+def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
+    """Least and greatest angle of a bone about its X, Z and Y axis, in radians from rest; infinite: not limited.
+
+    Raises:
+        ChainError: a limit is not a range around the rest pose.
+    """
+    x, z, y = (_range(bone, axis) for axis in "xzy")
+    return x, z, y
+
+
+def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
+    if getattr(bone, f"lock_ik_{axis}"):
+        return 0.0, 0.0
+    if not getattr(bone, f"use_ik_limit_{axis}"):
+        return FREE
+    low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= 0.0 <= high):
+        raise ChainError(
+            f"The IK limit of bone '{bone.name}' about {axis.upper()} goes from {math.degrees(low):.4g}° to "
+            f"{math.degrees(high):.4g}°; set a minimum of at most 0° and a maximum of at least 0°"
+        )
+    return low, high
+
+
+def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
+    """How little a bone wants to turn about X, Y and Z, from 0 to 0.99."""
+    return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
