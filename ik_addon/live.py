@@ -101,10 +101,12 @@ def live_switched(ob: bpy.types.Object) -> None:
     """Live was switched on or off for this armature."""
     _state.live.clear()
     _state.failed.discard(ob.session_uid)
-    _state.rigs.pop(ob.session_uid, None)
+    rig = _state.rigs.pop(ob.session_uid, None)
     if object_of(ob).live:
         ob.update_tag()
     else:
+        if rig is not None and rig.plan.skeleton.matches(ob):
+            rig.release(ob, rig.plan.live.tolist())
         base.release(ob, base.stored_bones(ob))
         reports.clear(ob)
 

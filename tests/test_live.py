@@ -371,3 +371,33 @@ def test_a_rig_shown_in_its_rest_position_is_left_alone(addon: Addon) -> None:
     ob.data.pose_position = "POSE"
     bpy.context.view_layer.update()
     assert report(addon, ob).reached
+
+
+@pytest.mark.parametrize("switch", ["live", "enabled"])
+def test_a_keyed_bone_that_is_switched_off_has_the_fk_pose_of_its_frame(switch: str) -> None:
+    ob, _target = animated_arm()
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(10)
+    fk = rigs.channels(ob)
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(10)
+    setattr(ob.ik_addon if switch == "live" else ob.pose.bones["lower"].ik_addon, switch, False)
+    bpy.context.view_layer.update()
+    assert np.array_equal(rigs.channels(ob), fk)
+
+
+def test_a_target_in_a_disabled_collection_is_told(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    collection = bpy.data.collections.new("Controls")
+    bpy.context.scene.collection.children.link(collection)
+    bpy.context.scene.collection.objects.unlink(target)
+    collection.objects.link(target)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert report(addon, ob).reached
+    collection.hide_viewport = True
+    bpy.context.view_layer.update()
+    ob.update_tag()
+    bpy.context.view_layer.update()
+    assert "disabled in viewports" in report(addon, ob).message

@@ -103,9 +103,9 @@ def _check_goal(
         raise ChainError(
             f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
         )
-    if goal.hide_viewport:
+    if goal.hide_viewport or not _is_enabled(goal, view_layer.layer_collection):
         raise ChainError(
-            f"The {role} '{goal.name}' is disabled in viewports, so Blender does not move it; "
+            f"The {role} '{goal.name}' or its collection is disabled in viewports, so Blender does not move it; "
             "enable it there and hide it with the eye instead"
         )
     if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
@@ -121,6 +121,13 @@ def _check_goal(
             f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "
             f"choose a {role} outside of the chain"
         )
+
+
+def _is_enabled(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> bool:
+    """Whether an object is in a collection that is evaluated in viewports, from `layer` on."""
+    if layer.exclude or layer.collection.hide_viewport:
+        return False
+    return goal.name in layer.collection.objects or any(_is_enabled(goal, child) for child in layer.children)
 
 
 def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:

@@ -65,6 +65,9 @@ class Rig:
         """
         after = Rig(ob, view_layer, followed=followed)
         after._before_edit = self._before_edit
+        names = {after.plan.skeleton.names[bone] for bone in after.plan.live}
+        if self.plan.skeleton.matches(ob):
+            self.release(ob, [bone for bone in self.plan.rows if self.plan.skeleton.names[bone] not in names])
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
         row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
         kept = [
@@ -83,6 +86,13 @@ class Rig:
                 rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
                 after.fk = rows, matrices
         return after
+
+    def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
+        """Put live bones back into their FK pose of the present frame, and forget their base."""
+        if self.fk is not None and bones:
+            own = np.array(list(bones), dtype=np.int64)
+            channels.write(ob, own, self.fk[0][[self.plan.rows[bone] for bone in bones]])
+            base.forget(ob, bones)
 
     def absorb_edits(self, ob: bpy.types.Object) -> None:
         """Take channels that were changed by hand (or animated) since the last write as new base and FK pose."""
