@@ -179,13 +179,6 @@ def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer:
 def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> None:
     if chain_of(tip).is_chain:
         raise ChainError(f"Bone '{tip.name}' has a chain already; change its settings, or remove it first")
-    for other in chains.tips(ob):
-        shared = next((bone for bone in chains.chain_bones(other) if bone in bones), None)
-        if shared is not None and chain_of(other).enabled:
-            raise ChainError(
-                f"Bone '{shared.name}' already belongs to the chain on '{other.name}'; "
-                "choose another bone or a shorter Chain Length"
-            )
     chains.check_bones(ob, bones)
 
 

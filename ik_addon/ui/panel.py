@@ -152,16 +152,29 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
         column = layout.column()
         draw_goal(column, chain, "target")
+        column.prop(chain, "use_rotation")
         column = layout.column()
         draw_goal(column, chain, "pole")
         if chain.pole is not None:
             column.prop(chain, "pole_angle", text="Angle")
 
         column = layout.column()
+        column.prop(chain, "influence")
+        column.prop(chain, "use_limits")
+        if shares_bones(tip):
+            column.prop(chain, "weight")
+            return  # a tree has no reach of its own
         column.prop(chain, "out_of_reach")
         if chain.out_of_reach == "PUSH_ROOT":
             column.prop(chain, "push_limit")
         column.prop(chain, "softness")
+
+
+def shares_bones(tip: bpy.types.PoseBone) -> bool:
+    """Whether other enabled chains run through the bones of a chain."""
+    own = set(chains.chain_bones(tip))
+    others = (other for other in chains.tips(tip.id_data) if other != tip and chain_of(other).enabled)
+    return any(not own.isdisjoint(chains.chain_bones(other)) for other in others)
 
 
 def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:

@@ -1,0 +1,230 @@
+"""Blender's IK limits, locks and stiffness in the pose that is written, as the depsgraph evaluates it."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Quaternion, Vector
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+ALLOWED = math.radians(0.01)
+
+
+def limit(bone: bpy.types.PoseBone, **ranges: tuple[float, float]) -> None:
+    """Limit a bone about axes x, y, z to ranges in degrees; (0, 0) locks."""
+    for axis, (low, high) in ranges.items():
+        if low == high == 0.0:
+            setattr(bone, f"lock_ik_{axis}", True)
+        setattr(bone, f"use_ik_limit_{axis}", True)
+        setattr(bone, f"ik_min_{axis}", math.radians(low))
+        setattr(bone, f"ik_max_{axis}", math.radians(high))
+
+
+def joint_rotation(ob: bpy.types.Object, name: str) -> Quaternion:
+    """Rotation of an evaluated bone from its rest pose, seen from its parent."""
+    bone = rigs.evaluated(ob).pose.bones[name]
+    local = bone.bone.convert_local_to_pose(
+        bone.matrix,
+        bone.bone.matrix_local,
+        parent_matrix=bone.parent.matrix if bone.parent else bone.bone.matrix_local @ bone.bone.matrix_local.inverted(),
+        parent_matrix_local=bone.parent.bone.matrix_local if bone.parent else bone.matrix.Identity(4),
+        invert=True,
+    )
+    return local.to_quaternion()
+
+
+def beyond(ob: bpy.types.Object, name: str) -> float:
+    """By how many radians a bone stands outside of its limits; 0 inside."""
+    bone = ob.pose.bones[name]
+    q = joint_rotation(ob, name)
+    twist_angle = 2.0 * math.atan2(q.y, q.w)
+    twist_angle = (twist_angle + math.pi) % (2.0 * math.pi) - math.pi
+    twist = Quaternion((0, 1, 0), twist_angle)
+    swing = q @ twist.inverted()
+    if swing.w < 0.0:
+        swing.negate()
+    worst = max(bone.ik_min_y - twist_angle, twist_angle - bone.ik_max_y, 0.0) if bone.use_ik_limit_y else 0.0
+    at = {"x": swing.x, "z": swing.z}
+    share = 0.0
+    for axis, value in at.items():
+        if not getattr(bone, f"use_ik_limit_{axis}"):
+            continue
+        end = math.sin(abs(getattr(bone, f"ik_{'max' if value > 0.0 else 'min'}_{axis}")) / 2.0)
+        if end == 0.0:
+            worst = max(worst, 2.0 * abs(value))
+        else:
+            share += (value / end) ** 2
+    if share > 1.0:
+        size = math.hypot(swing.x, swing.z)
+        worst = max(worst, 2.0 * size * (1.0 - 1.0 / math.sqrt(share)))
+    return worst
+
+
+def limited_rig(rng: random.Random, bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A chain whose joints all have random limits, below a turned parent, and a target."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0.1, 0.2, 1.0)], ["body"])
+    points = [(0.1, 0.2, 1.0)]
+    points += [(0.1 + rng.uniform(-0.1, 0.1), 0.2 + rng.uniform(-0.1, 0.1), 2.0 + i) for i in range(bones)]
+    rigs.add_bones(ob, points, [f"b{i}" for i in range(bones)], parent="body")
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in ob.data.edit_bones:
+        bone.roll = rng.uniform(-3, 3)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.pose.bones["body"].rotation_quaternion = Euler([rng.uniform(-1, 1) for _ in range(3)]).to_quaternion()
+    for i in range(bones):
+        bone = ob.pose.bones[f"b{i}"]
+        bone.rotation_mode = rng.choice(["QUATERNION", "XYZ", "AXIS_ANGLE"])
+        limit(
+            bone,
+            x=(-rng.uniform(0, 60), rng.uniform(0, 90)),
+            z=rng.choice([(0.0, 0.0), (-rng.uniform(5, 60), rng.uniform(5, 60))]),
+            y=rng.choice([(0.0, 0.0), (-rng.uniform(0, 40), rng.uniform(0, 40))]),
+        )
+    target = rigs.empty("Target")
+    rigs.chain(ob, f"b{bones - 1}", target, bones)
+    return ob, target
+
+
+def reachable(ob: bpy.types.Object, rng: random.Random, bones: int) -> Vector:
+    """Where the tip is with all joints at random within their limits; the pose is left as it was."""
+    saved = [(bone, bone.matrix_basis.copy()) for bone in ob.pose.bones]
+    for i in range(bones):
+        bone = ob.pose.bones[f"b{i}"]
+        angle = rng.uniform(0, 2 * math.pi)
+        size = 0.9 * math.sqrt(rng.random())
+        x, z = size * math.cos(angle), size * math.sin(angle)
+        x *= math.sin((bone.ik_max_x if x > 0 else -bone.ik_min_x) / 2)
+        z *= 0.0 if bone.lock_ik_z else math.sin((bone.ik_max_z if z > 0 else -bone.ik_min_z) / 2)
+        swing = Quaternion((math.sqrt(1 - x * x - z * z), x, 0, z))
+        twist = Quaternion((0, 1, 0), 0.0 if bone.lock_ik_y else rng.uniform(bone.ik_min_y, bone.ik_max_y))
+        bone.matrix_basis = (swing @ twist).to_matrix().to_4x4()
+    bpy.context.view_layer.update()
+    tip = ob.pose.bones[f"b{bones - 1}"].tail.copy()
+    for bone, matrix in saved:
+        bone.matrix_basis = matrix
+    bpy.context.view_layer.update()
+    return tip
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("bones", [2, 3, 5])
+def test_limits_hold_and_the_tip_arrives(bones: int, seed: int) -> None:
+    rng = random.Random(1000 * bones + seed)
+    ob, target = limited_rig(rng, bones)
+    target.location = reachable(ob, rng, bones)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for i in range(bones):
+        assert beyond(ob, f"b{i}") < ALLOWED
+    assert np.linalg.norm(rigs.tail(ob, f"b{bones - 1}") - rigs.position(target)) < 1e-4 * bones
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_limits_hold_where_the_target_is_out_of_reach(seed: int) -> None:
+    rng = random.Random(seed)
+    ob, target = limited_rig(rng, 4)
+    ob.ik_addon.live = True
+    for _ in range(6):
+        target.location = [rng.uniform(-8, 8) for _ in range(3)]
+        bpy.context.view_layer.update()
+        for i in range(4):
+            assert beyond(ob, f"b{i}") < ALLOWED
+
+
+def test_limits_are_measured_from_rest_whatever_the_fk_pose_is() -> None:
+    ob, target = rigs.arm()
+    limit(ob.pose.bones["lower"], x=(-150, 120), z=(0, 0), y=(0, 0))
+    ob.pose.bones["lower"].rotation_quaternion = (0.7, 0.5, 0.3, -0.4)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert beyond(ob, "lower") < ALLOWED
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-4
+
+
+def test_limits_can_be_switched_off() -> None:
+    ob, target = rigs.arm()
+    for name in ("upper", "lower"):
+        limit(ob.pose.bones[name], x=(0, 0), y=(0, 0), z=(0, 0))
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) > 0.1
+    ob.pose.bones["lower"].ik_addon.use_limits = False
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
+
+
+def test_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    verdict: Any = addon.module("reports").get(ob, "lower")
+    assert not verdict.reached
+    assert not verdict.failed
+    assert "limit" in verdict.message
+
+
+def test_a_stiff_bone_turns_less() -> None:
+    turned = {}
+    for stiff in (0.0, 0.9):
+        ob = rigs.armature(f"Stiff {stiff}")
+        rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+        for bone in ob.pose.bones:
+            bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = 0.1
+        bone = ob.pose.bones["b"]
+        bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = stiff
+        rigs.chain(ob, "d", rigs.empty("Target", (0.5, 1.6, 1.9)), 4)
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+        assert np.linalg.norm(rigs.tail(ob, "d") - np.array((0.5, 1.6, 1.9))) < 1e-4
+        turned[stiff] = joint_rotation(ob, "b").angle
+    assert turned[0.9] < 0.75 * turned[0.0]
+
+
+@pytest.mark.parametrize("bones", [2, 4])
+def test_the_tip_takes_the_targets_orientation(bones: int) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(bones + 1), [f"b{i}" for i in range(bones + 1)])
+    target = rigs.empty("Target", (0.4, 0.9, 0.6 * bones))
+    target.rotation_euler = (0.7, -0.4, 0.9)
+    rigs.chain(ob, f"b{bones}", target, bones + 1, use_rotation=True)
+    ob.location, ob.rotation_euler, ob.scale = (0.1, 0, 0), (0.2, 0.1, 0), (0.9, 0.9, 0.9)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.linalg.norm(rigs.tail(ob, f"b{bones}") - rigs.position(target)) < 1e-4
+    done = rigs.evaluated(ob)
+    frame = (done.matrix_world @ done.pose.bones[f"b{bones}"].matrix).to_3x3().normalized()
+    apart = frame.to_quaternion().rotation_difference(target.matrix_world.to_quaternion()).angle
+    assert min(apart, 2 * math.pi - apart) < 1e-3
+
+
+def test_influence_blends_with_the_fk_pose_and_can_be_keyed() -> None:
+    ob, target = rigs.arm()
+    upper = ob.pose.bones["upper"]
+    upper.rotation_quaternion = (0.97, 0.1, 0.2, 0.0)
+    upper.rotation_quaternion.normalize()
+    fk = upper.rotation_quaternion.copy()
+    chain = ob.pose.bones["lower"].ik_addon
+    for frame, influence in ((1, 0.0), (11, 0.5), (21, 1.0)):
+        chain.influence = influence
+        ob.keyframe_insert('pose.bones["lower"].ik_addon.influence', frame=frame)
+    ob.ik_addon.live = True
+    turned = {}
+    for frame in (21, 11, 1):
+        bpy.context.scene.frame_set(frame)
+        turned[frame] = fk.rotation_difference(upper.rotation_quaternion).angle
+    assert turned[1] < 1e-4
+    assert turned[21] > 0.1
+    assert turned[11] == pytest.approx(turned[21] / 2, rel=0.02)
+    bpy.context.scene.frame_set(21)
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
