@@ -73,12 +73,15 @@ class Rig:
         joints, frames = self.pose(turns)
         root = np.broadcast_to(np.eye(3), (len(turns), 3, 3))
         limits = Limits(self.rest(), root, self.ranges[:, [0, 2]].reshape(-1, 4), self.ranges[:, 1])
-        goals = tuple(
-            Goal(targets[:, e], segment=int(np.arange(self.bones)[tip])) for e, tip in enumerate(self.tips)
-        )
+        goals = tuple(Goal(targets[:, e], segment=int(np.arange(self.bones)[tip])) for e, tip in enumerate(self.tips))
         parents = None if len(goals) == 1 else self.parents
         return Problem(
-            joints, frames, goals[0], others=goals[1:], parents=parents, limits=limits,
+            joints,
+            frames,
+            goals[0],
+            others=goals[1:],
+            parents=parents,
+            limits=limits,
             **settings,  # type: ignore[arg-type]
         )
 
@@ -92,7 +95,7 @@ class Rig:
         return self.turns(np.stack([np.cos(angle), np.sin(angle)]) * radius, inside * (low + (high - low) * twist))
 
     def turns(self, shares: Floats, twist: Floats) -> Floats:
-        """Return the joint rotations (B, n, 4) at shares (2, B, n) of the way to the limits about X and Z, and twists."""
+        """Return the joint rotations (B, n, 4) at shares (2, B, n) of the way to the limits, and twists (B, n)."""
         cone = cone_of(self.ranges[:, [0, 2]].reshape(-1, 4), self.ranges[:, 1])
         axes = np.where(shares < 0.0, cone.low[:, None], cone.high[:, None])
         return np.moveaxis(joint_rotation(shares * np.minimum(axes, 1.0), twist), 0, -1)

@@ -76,8 +76,8 @@ class Aims:
             for turn in self.turns
         ]
         for bend in self.bends:
-            normal, centroid = self._side(body, pose, bend)
-            parts.append(-_SIDE * dot(normal, centroid)[:, None])
+            _, off = self._side(body, pose, bend)
+            parts.append(-_SIDE * off[:, None])
         return np.concatenate(parts, axis=1)
 
     def jacobian(self, body: Body, pose: Pose, angles: Floats) -> Floats:
@@ -97,22 +97,22 @@ class Aims:
             rows[row : row + 3, :, path] = _TURN * axes[path].transpose(3, 1, 0, 2)
             row += 3
         for bend in self.bends:
-            normal, _ = self._side(body, pose, bend)
+            round_, _ = self._side(body, pose, bend)
             path = list(bend.bones)
             arms = np.zeros((len(path), members, 3))
             for j, point in enumerate([*path, bones + bend.effector]):
                 if j:
                     carried = _points_carried(body, path[:j], point, pose) - pose.points[path[:j]]
                     arms[:j] += carried * bend.masses[:, j, None]
-            moved = sum(_crossed(axes[path], arms[:, :, None], k) * normal[k][:, None] for k in range(3))
+            moved = sum(_crossed(axes[path], arms[:, :, None], k) * round_[k][:, None] for k in range(3))
             rows[row][:, path] = _SIDE * np.asarray(moved).swapaxes(0, 1)
             row += 1
         return np.ascontiguousarray(rows.transpose(1, 0, 2, 3)).reshape(members, -1, 3 * bones)
 
     def _side(self, body: Body, pose: Pose, bend: Bend) -> tuple[Floats, Floats]:
-        """Return the normal (3, B) of the plane in which the branch is to lie, and its centroid (3, B) from its base.
+        """Return the way (3, B) on which a branch's centroid goes round its line, and how far (B,) it is off its side.
 
-        The normal is 0 where the pole stands on the line and shows no side.
+        It is not off where the pole stands on the line and shows no side.
         """
         joints = pose.points[[*bend.bones, len(body.parents) + bend.effector]].transpose(2, 0, 1)
         base = joints[:, 0]
@@ -120,7 +120,11 @@ class Aims:
         across = reject(bend.pole.T - base, line)
         side = rotate(about(line, bend.angle), unit(np.where(norm(across) > 1e-9, across, 0.0)))
         centroid = np.cumsum((joints - base[:, None]) * bend.masses.T, axis=1)[:, -1]
-        return cross(line, side), centroid
+        lying = reject(centroid, line)
+        size = norm(lying)
+        clear = size > 1e-9
+        angle = np.arctan2(dot(line, cross(side, lying)), dot(side, lying))
+        return cross(line, np.where(clear, unit(lying), side)), np.where(clear, size * angle, 0.0)
 
 
 def masses_of(joints: Floats) -> Floats:

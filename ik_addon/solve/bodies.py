@@ -32,8 +32,9 @@ _SAME = 2e-4
 """Of poses that miss by not more than this, in chain lengths, beyond the best, the one nearest to FK is taken."""
 _TIE = 1e-3
 """Poses whose squared distances from FK differ by no more than this fraction are equally near to it."""
-_FINALISTS = 4
-"""How many of the best poses for an unreachable target are brought as near as they can come."""
+_FINALISTS = 120, 4, 32
+"""How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
+number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
 _POLISH = 60
 """Steps that may be spent on coming as near as possible to a target that cannot be reached."""
 
@@ -297,7 +298,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that suit the aims best, and the steps (B,) it took to find them."""
     body, aims = task.body, task.aims
     alone = len(body.segments) == 1
-    start = bent_towards(body, fk, aims.target[:, 0]) if alone else fk
+    start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = np.flatnonzero((cost > _ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]
@@ -318,17 +319,19 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         stuck, tried, costs = stuck[left], tried[left], costs[left]
     if len(stuck):
         # Which is best shows when all have come as near as they can.
-        ahead = np.sort(np.argsort(costs, axis=1, kind="stable")[:, :_FINALISTS], axis=1)
+        share, least, most = _FINALISTS
+        count = min(max(share // max(int(np.count_nonzero(body.ease)), 1), least), most)
+        ahead = np.sort(np.argsort(costs, axis=1, kind="stable")[:, :count], axis=1)
         tried = np.take_along_axis(tried, ahead[..., None, None], axis=1)
-        some = np.repeat(stuck, _FINALISTS)
+        some = np.repeat(stuck, count)
         found, missing, used = polish(
             body.members(some), tried.reshape(len(some), *tried.shape[2:]), aims.members(some).places(), _POLISH
         )
-        tried, costs = found.reshape(tried.shape), missing.reshape(len(stuck), _FINALISTS)
+        tried, costs = found.reshape(tried.shape), missing.reshape(len(stuck), count)
         best = _nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        steps[stuck] += used.reshape(len(stuck), _FINALISTS).max(axis=1)
+        steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
     return angles, steps
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .fabrik import arc_of
 from .problem import Floats
-from .rotations import about, between, cross, dot, multiply, norm, quaternions, unit
+from .rotations import about, between, cross, multiply, norm, quaternions, reject, unit
 from .twist import STRAIGHT, Axes, centroid, chain_axes
 
 _BEND = 0.5
@@ -20,7 +20,7 @@ _WIDEST = np.pi / 2.0
 """Radians to which the poses of the table bend joints without limits."""
 
 
-def bent_towards(body: Body, angles: Floats, target: Floats, side: float = 1.0) -> Floats:
+def bent_towards(body: Body, angles: Floats, target: Floats, pole: Floats | None = None) -> Floats:
     """Return joint angles (B, n, 3) of chains that are bent and turned a part of the way to their targets.
 
     At the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of the target: a descent
@@ -30,7 +30,7 @@ def bent_towards(body: Body, angles: Floats, target: Floats, side: float = 1.0) 
         body: B chains with one effector each, as long as 1.
         angles: (B, n, 3) FK pose within the limits.
         target: (B, 3) where the effector is to be.
-        side: -1 to bend to the other side.
+        pole: (B, 3) where straight chains bend to; None: to where they have most room.
     """
     pose = pose_of(body, angles)
     path = body.path(0)
@@ -41,22 +41,26 @@ def bent_towards(body: Body, angles: Floats, target: Floats, side: float = 1.0) 
     total = np.cumsum(lengths, axis=0)
     sizes = lengths / np.maximum(total[-1], 1e-200)
     axes = chain_axes(directions, sizes, pose.frames[path[0]].transpose(1, 2, 0))
-    straight = norm(centroid(directions, sizes) - dot(centroid(directions, sizes), axes.line) * axes.line) < STRAIGHT
+    straight = norm(reject(centroid(directions, sizes), axes.line)) < STRAIGHT
     normal = np.where(straight, _roomiest(body, pose.zeros[path], path, axes), axes.normal)
+    if pole is not None:
+        away = cross(unit(reject(pole.T - root, axes.line)), axes.line)
+        normal = np.where(straight & (norm(away) > 0.5), away, normal)
     offset = target.T - root
     distance = norm(offset)
     chord = norm(joints[:, -1] - root)
     reach = np.maximum(total[-1], 1e-200)
     turn = np.maximum(arc_of(np.minimum(distance / reach, 1.0)) - arc_of(np.minimum(chord / reach, 1.0)), 0.0)
     along = (total - lengths / 2.0) / reach - 0.5
-    bend = about(normal[:, None], side * _BEND * turn * along)
+    bend = about(normal[:, None], _BEND * turn * along)
     line = np.where(distance > 1e-12, unit(offset), axes.line)
     full = between(axes.line, line, normal)
     # A part of a rotation: by a part of its angle about the same axis.
     angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * _AIM * np.minimum(1.0, distance / reach / _NEAR)
     aim = about(unit(full[1:]), angle)
     turned = multiply(aim[:, None], bend)
-    return angles_of(body, _joint_turns(body, pose.frames, turned, path))
+    guess = angles_of(body, _joint_turns(body, pose.frames, turned, path))
+    return allowed_angles(body, angles + (guess - angles) * body.ease)
 
 
 def _joint_turns(body: Body, frames: Floats, turned: Floats, path: list[int]) -> Floats:
