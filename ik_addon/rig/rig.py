@@ -88,11 +88,11 @@ class Rig:
         return after
 
     def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
-        """Put live bones back into their FK pose of the present frame, and forget their base."""
-        if self.fk is not None and bones:
-            own = np.array(list(bones), dtype=np.int64)
-            channels.write(ob, own, self.fk[0][[self.plan.rows[bone] for bone in bones]])
-            base.forget(ob, bones)
+        """Put live bones back into their FK pose of the present frame and forget their base, where they have one."""
+        own = [bone for bone in base.stored_bones(ob) if bone in bones]
+        if self.fk is not None and own:
+            channels.write(ob, np.array(own, dtype=np.int64), self.fk[0][[self.plan.rows[bone] for bone in own]])
+            base.forget(ob, own)
 
     def absorb_edits(self, ob: bpy.types.Object) -> None:
         """Take channels that were changed by hand (or animated) since the last write as new base and FK pose."""
