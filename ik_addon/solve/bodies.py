@@ -27,7 +27,8 @@ _ARRIVED = 3e-7
 """What may be missing, in chain lengths, in a pose that counts as arrived."""
 _RESTARTS = (8, 24)
 """How many poses of the table are tried at a time."""
-_PULL = 0.3
+_PULL = 1.0
+"""What a restart goes after in a step: it is not to be near anything."""
 _SAME = 2e-4
 """Of poses that miss by not more than this, in chain lengths, beyond the best, the one nearest to FK is taken."""
 _TIE = 1e-3

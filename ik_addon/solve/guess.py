@@ -105,7 +105,12 @@ def table(body: Body, first: int, count: int) -> Floats:
     cone = body.cone
     widest = np.sin(_WIDEST / 2.0)
     low, high = np.where(cone.low > 1.0, widest, cone.low), np.where(cone.high > 1.0, widest, cone.high)
-    swing = np.moveaxis(points[..., :2], -1, 0) * (high + low) - low
+    across = np.moveaxis(points[..., :2], -1, 0) * (high + low) - low
+    # Between the limits lie what hinges need and coils; about rest, as many bends to one side as to the other.
+    angle, radius = 2.0 * np.pi * points[..., 0], np.sqrt(points[..., 1])
+    around = np.stack([np.cos(angle), np.sin(angle)]) * radius
+    around = around * np.where(around < 0.0, low, high)
+    swing = np.where(np.arange(first, first + count)[:, None] % 2, across, around)
     low, high = (
         np.where(np.isinf(cone.twist_low), -_WIDEST, cone.twist_low),
         np.where(np.isinf(cone.twist_high), _WIDEST, cone.twist_high),
