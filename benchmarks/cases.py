@@ -82,7 +82,7 @@ class Rig:
             others=goals[1:],
             parents=parents,
             limits=limits,
-            **settings,  # type: ignore[arg-type]
+            **settings,
         )
 
     def turns_inside(self, rng: Generator, count: int, inside: float = INSIDE) -> Floats:
