@@ -401,3 +401,12 @@ def test_a_target_in_a_disabled_collection_is_told(addon: Addon) -> None:
     ob.update_tag()
     bpy.context.view_layer.update()
     assert "disabled in viewports" in report(addon, ob).message
+
+
+def test_a_target_that_is_disabled_in_renders_is_remarked(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    target.hide_render = True
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert report(addon, ob).reached
+    assert "disabled in renders" in report(addon, ob).remarks[0]

@@ -59,7 +59,7 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
             f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
             "set Chain Length or use another solver"
         )
-    return _remarks(chain, bones)
+    return _remarks(chain, bones, view_layer)
 
 
 def check_bones(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> None:
@@ -72,8 +72,14 @@ def check_bones(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> None:
         raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
 
 
-def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
+def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], view_layer: bpy.types.ViewLayer) -> list[str]:
     remarks = []
+    for role, goal in (("target", chain.target), ("pole", chain.pole)):
+        if goal is not None and not _is_enabled(goal, view_layer.layer_collection, "hide_render"):
+            remarks.append(
+                f"The {role} '{goal.name}' or its collection is disabled in renders, so it stands still there; "
+                "enable it, an empty is never seen in a render"
+            )
     if chain.chain_length > len(bones):
         remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are there; these are used")
     root = bones[0]
@@ -103,7 +109,7 @@ def _check_goal(
         raise ChainError(
             f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
         )
-    if goal.hide_viewport or not _is_enabled(goal, view_layer.layer_collection):
+    if not _is_enabled(goal, view_layer.layer_collection, "hide_viewport"):
         raise ChainError(
             f"The {role} '{goal.name}' or its collection is disabled in viewports, so Blender does not move it; "
             "enable it there and hide it with the eye instead"
@@ -123,11 +129,11 @@ def _check_goal(
         )
 
 
-def _is_enabled(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> bool:
-    """Whether an object is in a collection that is evaluated in viewports, from `layer` on."""
-    if layer.exclude or layer.collection.hide_viewport:
+def _is_enabled(goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str) -> bool:
+    """Whether an object, and a collection from `layer` on that it is in, are evaluated; `switch` turns them off."""
+    if layer.exclude or getattr(layer.collection, switch) or getattr(goal, switch):
         return False
-    return goal.name in layer.collection.objects or any(_is_enabled(goal, child) for child in layer.children)
+    return goal.name in layer.collection.objects or any(_is_enabled(goal, child, switch) for child in layer.children)
 
 
 def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
