@@ -191,8 +191,9 @@ def table(rows: list[dict[str, object]]) -> Iterator[str]:
                 other.append(f"{100.0 * figures['below_10']:.2f} % below 10")
             if "iterations_p95" in figures:
                 other.append(f"{figures['iterations_p95']:.0f} passes (95 %)")
+            name = f"{row['case']} {row.get('limits', '')}".strip()
             yield (
-                f"| {row['case']} {row.get('limits', '')} | {row['bones']} | {row['solves']} | {solver} | {shares} | {figures['violations']} "
+                f"| {name} | {row['bones']} | {row['solves']} | {solver} | {shares} | {figures['violations']} "
                 f"| {figures['worst_error']:.1e} | {', '.join(other)} |"
             )
 

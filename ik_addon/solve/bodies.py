@@ -340,6 +340,11 @@ def _attempt(body: Body, start: Floats, aims: Aims, iterations: int, pull: float
     """Descend from joint angles (B, n, 3): first to places, orientations and poles together, then to places alone."""
     angles, cost, steps = descend(body, start, aims, iterations, pull)
     if aims.turns or aims.bends:
+        # A second run takes up what the first one, on its last short steps, gave up.
+        left = np.flatnonzero(cost > _ARRIVED)
+        if len(left):
+            angles[left], _, more = descend(body.members(left), angles[left], aims.members(left), iterations, pull)
+            steps[left] += more
         angles, cost, more = descend(body, angles, aims.places(), iterations, pull)
         steps = steps + more
     return angles, cost, steps
