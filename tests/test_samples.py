@@ -10,11 +10,24 @@ import numpy as np
 import pytest
 
 from tests import rigs
+from tests.rig.test_limits import ALLOWED
+from tests.rig.test_limits import beyond as beyond_limits
 from tools import blender
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
-ARM, TENTACLE = "two_bone_arm", "tentacle"
-BONES = {ARM: 2, TENTACLE: 24}
+ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
+BONES = {ARM: 2, TENTACLE: 24, TORSO: 11, FINGER: 4}
+CHAINS = {
+    "Arm": {"forearm": (2, "Target")},
+    "Tentacle": {"tentacle.24": (24, "Target")},
+    "Torso": {
+        "head": (5, "Target head"),
+        "forearm.L": (6, "Target forearm.L"),
+        "forearm.R": (6, "Target forearm.R"),
+    },
+    "Finger": {"finger.3": (3, "Target")},
+}
+"""By armature, for each tip bone: how many bones the chain has, and its target."""
 SOLVED = 1e-5
 """Of a chain's length."""
 
@@ -36,22 +49,19 @@ def frames() -> range:
     return range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
 
 
-def tip(rig: bpy.types.Object) -> str:
-    """Name of the bone at the end of the armature's one chain."""
-    (found,) = (bone.name for bone in rig.pose.bones if not bone.children)
-    return found
-
-
 def miss(rig: bpy.types.Object) -> float:
-    """Distance from the tip to the target, in chain lengths."""
-    distance = np.linalg.norm(rigs.tail(rig, tip(rig)) - rigs.position(bpy.data.objects["Target"]))
-    return float(distance) / rigs.length(rig, tip(rig), len(rig.pose.bones))
+    """Largest distance from a tip to its target, in chain lengths."""
+    found = []
+    for tip, (count, target) in CHAINS[rig.name].items():
+        distance = np.linalg.norm(rigs.tail(rig, tip) - rigs.position(bpy.data.objects[target]))
+        found.append(float(distance) / rigs.length(rig, tip, count))
+    return max(found)
 
 
 def reach(rig: bpy.types.Object) -> float:
-    """Distance from the chain's root to the target, in chain lengths."""
-    distance = np.linalg.norm(rigs.head(rig, rig.pose.bones[0].name) - rigs.position(bpy.data.objects["Target"]))
-    return float(distance) / rigs.length(rig, tip(rig), len(rig.pose.bones))
+    """Distance from the arm's root to the target, in chain lengths."""
+    distance = np.linalg.norm(rigs.head(rig, "upper_arm") - rigs.position(bpy.data.objects["Target"]))
+    return float(distance) / rigs.length(rig, "forearm", 2)
 
 
 @pytest.mark.parametrize("name", BONES)
@@ -65,8 +75,9 @@ def test_sample_is_small_and_shows_what_it_says(name: str) -> None:
     assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
 
 
-def test_tentacle_stays_on_its_target() -> None:
-    rig = open_sample(TENTACLE)
+@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER])
+def test_tips_stay_on_their_targets(name: str) -> None:
+    rig = open_sample(name)
     for frame in frames():
         bpy.context.scene.frame_set(frame)
         assert miss(rig) < SOLVED, f"frame {frame}"
@@ -74,7 +85,7 @@ def test_tentacle_stays_on_its_target() -> None:
 
 def test_arm_reaches_what_it_can_and_eases_towards_the_rest() -> None:
     rig = open_sample(ARM)
-    softness = rig.pose.bones[tip(rig)].ik_addon.softness
+    softness = rig.pose.bones["forearm"].ik_addon.softness
     assert softness > 0.0
     beyond, elbows = [], []
     for frame in frames():
@@ -92,6 +103,17 @@ def test_arm_reaches_what_it_can_and_eases_towards_the_rest() -> None:
     assert beyond
     assert any(frame not in beyond for frame in range(beyond[-1], frames()[-1])), "it comes back"
     assert np.linalg.norm(np.diff(elbows, axis=0), axis=1).max() < 0.1, "the elbow does not snap"
+
+
+@pytest.mark.parametrize("name", [TORSO, FINGER])
+def test_limits_hold_on_every_frame(name: str) -> None:
+    rig = open_sample(name)
+    limited = [bone.name for bone in rig.pose.bones if bone.use_ik_limit_x]
+    assert len(limited) == BONES[name] - (name == FINGER)
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        for bone in limited:
+            assert beyond_limits(rig, bone) < ALLOWED, f"'{bone}' on frame {frame}"
 
 
 def test_arm_bends_towards_its_pole() -> None:
@@ -152,9 +174,10 @@ def test_sample_that_is_saved_opens_without_the_addon_in_the_same_pose(name: str
 @pytest.mark.parametrize("name", BONES)
 def test_sample_follows_a_target_that_is_dragged(name: str) -> None:
     rig = open_sample(name)
-    target = bpy.data.objects["Target"]
+    (_count, target_name), *_ = CHAINS[rig.name].values()
+    target = bpy.data.objects[target_name]
     target.animation_data_clear()
-    target.location.z += 0.1
+    target.location.z -= 0.03
     bpy.context.view_layer.update()
     assert miss(rig) < SOLVED
 

@@ -41,7 +41,7 @@ def test_both_hands_arrive() -> None:
     rigs.key(left, "location", {1: (0.6, -0.3, 0.9), 20: (0.5, -0.5, 0.3)})
     rigs.key(right, "location", {1: (-0.6, -0.3, 0.9), 20: (-0.2, 0.5, 1.1)})
     ob.ik_addon.live = True
-    poses = {}
+    poses: dict[int, bytes] = {}
     for frame in (1, 7, 13, 20, 13, 1):
         bpy.context.scene.frame_set(frame)
         assert missed(ob, "L") < 1e-4
