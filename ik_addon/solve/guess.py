@@ -7,7 +7,7 @@ import numpy as np
 from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .fabrik import arc_of
 from .problem import Floats
-from .rotations import about, between, cross, multiply, norm, quaternions, reject, unit
+from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
 from .twist import STRAIGHT, Axes, centroid, chain_axes
 
 _BEND = 0.5
@@ -16,6 +16,14 @@ _AIM = 0.6
 """How much of its turn towards the target a chain begins with."""
 _NEAR = 0.5
 """Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
+_FLIP = 1.4
+"""Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
+_WIDTH = 1.35
+"""Over how many times the root's limit a chain changes from the one bend to the other."""
+_FENCED = 1.2
+"""Radians; a root that can turn farther does not force the bend to the other side."""
+_WAVE = 0.41
+"""How far an S swings, for it to shorten a chain as much as a bend does."""
 _WIDEST = np.pi / 2.0
 """Radians to which the poses of the table bend joints without limits."""
 
@@ -52,15 +60,52 @@ def bent_towards(body: Body, angles: Floats, target: Floats, pole: Floats | None
     reach = np.maximum(total[-1], 1e-200)
     turn = np.maximum(arc_of(np.minimum(distance / reach, 1.0)) - arc_of(np.minimum(chord / reach, 1.0)), 0.0)
     along = (total - lengths / 2.0) / reach - 0.5
-    bend = about(normal[:, None], _BEND * turn * along)
     line = np.where(distance > 1e-12, unit(offset), axes.line)
     full = between(axes.line, line, normal)
     # A part of a rotation: by a part of its angle about the same axis.
     angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * _AIM * np.minimum(1.0, distance / reach / _NEAR)
     aim = about(unit(full[1:]), angle)
+    bend = _bend(normal, axes.line, line, _root_room(body, pose.zeros[path[0]], normal), _BEND * turn, along)
     turned = multiply(aim[:, None], bend)
     guess = angles_of(body, _joint_turns(body, pose.frames, turned, path))
     return allowed_angles(body, angles + (guess - angles) * body.ease)
+
+
+def _bend(normal: Floats, along_line: Floats, line: Floats, room: Floats, turn: Floats, along: Floats) -> Floats:
+    """Return the rotations (4, n, B) that bend chains to their side, away from it where the root has no room.
+
+    A root at its limit cannot turn outwards to make room for a bend on that side: beyond its limit the bend must lie
+    inwards. On the way from the one to the other a chain takes the shape of an S, so that nothing flips over.
+
+    Args:
+        normal: (3, B) axis about which chains bend.
+        along_line: (3, B) from root to tip.
+        line: (3, B) from root to target.
+        room: (B,) radians that the root can turn to the side on which the bend lies.
+        turn: (B,) how much to bend.
+        along: (n, B) where the bones are, from -0.5 to 0.5.
+    """
+    side = cross(along_line, normal)
+    across = reject(line, along_line)
+    off = unit(across) * np.arctan2(norm(across), dot(line, along_line))
+    pole = _FLIP * room * side - off
+    share = np.where(room < _FENCED, pole / np.maximum(_WIDTH * room, 1e-3), side)
+    size = norm(share)
+    share = share / np.maximum(size, 1.0)
+    one = cross(share, along_line)
+    two = np.sqrt(np.maximum(1.0 - dot(share, share), 0.0)) * normal
+    wave = _WAVE * np.cos(2.0 * np.pi * (along + 0.5))
+    vector = turn * (one[:, None] * along + two[:, None] * wave)
+    return about(unit(vector), norm(vector))
+
+
+def _root_room(body: Body, zeros: Floats, normal: Floats) -> Floats:
+    """Return by how many radians (B,) roots can turn backwards about axes (3, B)."""
+    local = -(zeros.swapaxes(-1, -2) @ normal.T[..., None])[:, ::2, 0].T
+    root = int(np.argmax(body.parents < 0))
+    low, high = body.cone.low[:, :, root], body.cone.high[:, :, root]
+    sides = np.minimum(np.where(local < 0.0, low, high), 1.0)
+    return np.asarray(2.0 * np.arcsin(np.minimum(np.abs(local[0]) * sides[0] + np.abs(local[1]) * sides[1], 1.0)))
 
 
 def _joint_turns(body: Body, frames: Floats, turned: Floats, path: list[int]) -> Floats:
