@@ -3,11 +3,12 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test lint build demo samples environments
+.PHONY: test lint build demo bench-quality samples environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
 build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)
+bench-quality: ; @$(PYTHON) tools/dev.py bench-quality -- $(ARGS)
 samples: ; @$(PYTHON) tools/dev.py samples -- $(ARGS)
 environments: ; @$(PYTHON) tools/dev.py environments

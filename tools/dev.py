@@ -5,6 +5,7 @@ Tasks:
   lint          check style and types
   build         build the extension's zip in build/
   demo          install the extension into a fresh user folder and run tools/demo.py there
+  bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
   environments  only make the virtual environments that the tasks above make when they need them
 """
@@ -61,6 +62,15 @@ def environments() -> int:
     return 0
 
 
+def benchmark(name: str, arguments: Sequence[str]) -> int:
+    """Run a module of `benchmarks` on the newest Blender."""
+    python = ensure(NEWEST.environment)
+    code = run([str(python), "-m", f"benchmarks.{name}", *arguments])
+    if code is None:
+        raise ToolError(f"The benchmark was ended: it took more than {TIME_LIMIT // 60} minutes; use --solves.")
+    return code
+
+
 def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> int:
     """Run `script` in `blender` with a fresh user folder into which the extension is installed.
 
@@ -89,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=("test", "lint", "build", "demo", "samples", "environments"))
+    parser.add_argument("task", choices=("test", "lint", "build", "demo", "bench-quality", "samples", "environments"))
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
     try:
@@ -101,6 +111,8 @@ def main(arguments: Sequence[str]) -> int:
             return build()
         if chosen.task == "demo":
             return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
+        if chosen.task == "bench-quality":
+            return benchmark("quality", rest)
         if chosen.task == "environments":
             return environments()
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
