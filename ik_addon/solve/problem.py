@@ -116,6 +116,8 @@ class Problem:
     """None: joints turn freely."""
     stiffness: Floats | None = None
     """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0."""
+    plane: Floats | None = None
+    """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None
     """(n,) for a tree: the bone that each bone hangs on, an earlier one, or -1; None: a chain."""
     others: tuple[Goal, ...] = ()

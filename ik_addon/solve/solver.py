@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
 from .fabrik import first_guess, solve_directions
+from .planar import laid_flat
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import Reach, reachable
 from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
@@ -34,6 +35,10 @@ def solve(problem: Problem) -> Solution:
             asked of chains that do not have two segments with length.
     """
     bones, members = _checked_shape(problem)
+    if problem.plane is not None and not wants_body(problem):
+        flat, turns = laid_flat(problem)
+        solution = solve(flat)
+        return replace(solution, rotations=solution.rotations @ turns)
     solution = Solution(
         joints=np.array(problem.joints, dtype=np.float64),
         rotations=np.tile(np.eye(3), (members, bones, 1, 1)),
@@ -166,6 +171,7 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     wanted = [
         ("frames", problem.frames, (members, bones, 3, 3)),
         ("inherits", problem.inherits, (bones,)),
+        ("plane", problem.plane, (members, 3)),
         ("stretch_weights", problem.stretch_weights, (bones,)),
         ("parents", problem.parents, (bones,)),
         ("stiffness", problem.stiffness, (bones, 3)),

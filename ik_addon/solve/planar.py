@@ -1,0 +1,95 @@
+"""Chains that stay in a plane: for flat characters and mechanisms.
+
+A chain is laid flat first, each bone by the smallest rotation, and the target is projected onto the plane. What is then
+left is a chain like any other, whose joints all bend about the plane's normal: nothing takes it out of the plane again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .problem import Floats, Problem
+from .rotations import between, matrices
+
+_FLAT = 1e-9
+"""Of a bone that stands on the plane, to within this fraction of its length, no direction is left in it."""
+_STRAIGHT = 1e-6
+"""A chain that leaves its line by less than this fraction of its length does not show to which side it bends."""
+
+
+def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
+    """Return a problem in its plane, without plane and pole, and the rotations (B, n, 3, 3) that laid the bones flat.
+
+    A pole decides to which side the chain bends; a chain that lies on the other side is mirrored within the plane.
+
+    Args:
+        problem: chains with a `plane`; members that are not finite stay so and get no rotation.
+    """
+    with np.errstate(all="ignore"):
+        normal = np.asarray(problem.plane, dtype=np.float64)
+        normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        joints = np.asarray(problem.joints, dtype=np.float64)
+        root = joints[:, :1]
+        segments = np.diff(joints, axis=1)
+        lengths = np.linalg.norm(segments, axis=2, keepdims=True)
+        directions = _flat_directions(segments, lengths, normal)
+        line = (lengths * directions).sum(axis=1)
+        target = _projected(np.asarray(problem.goal.target, dtype=np.float64) - root[:, 0], normal)
+        hinge = normal
+        if problem.goal.pole is not None:
+            pole = _projected(np.asarray(problem.goal.pole, dtype=np.float64) - root[:, 0], normal)
+            side = np.sign(_sine(target, pole, normal))
+            middle = (np.cumsum(lengths * directions, axis=1) * lengths).sum(axis=1)
+            lean = _sine(line, middle, normal)
+            straight = np.abs(lean) <= _STRAIGHT * lengths.sum(axis=1)[:, 0] ** 3
+            mirrored = ~straight & (side * lean < 0.0)
+            along = line / np.linalg.norm(line, axis=1, keepdims=True)
+            image = 2.0 * (directions @ along[:, :, None]) * along[:, None] - directions
+            directions = np.where(mirrored[:, None, None], image, directions)
+            hinge = np.where(side[:, None] > 0.0, -normal, normal)
+        turns = _turns(segments, lengths, directions, normal)
+    across = np.broadcast_to(hinge[:, None], directions.shape)
+    flat = replace(
+        problem,
+        joints=np.concatenate([root, root + np.cumsum(lengths * directions, axis=1)], axis=1),
+        frames=np.stack([across, directions, np.cross(across, directions)], axis=-1),
+        goal=replace(problem.goal, target=root[:, 0] + target, pole=None, pole_angle=None),
+        plane=None,
+    )
+    return flat, turns
+
+
+def _projected(points: Floats, normal: Floats) -> Floats:
+    """Points (B, ..., 3) without their part along the normals (B, 3)."""
+    shape = (len(normal), *(1,) * (points.ndim - 2), 3)
+    across = normal.reshape(shape)
+    return np.asarray(points - (points * across).sum(axis=-1, keepdims=True) * across)
+
+
+def _sine(a: Floats, b: Floats, normal: Floats) -> Floats:
+    """The (B,) area that b spans to the left of a, as seen from the tips of the normals, all (B, 3)."""
+    return np.asarray((np.cross(a, b) * normal).sum(axis=1))
+
+
+def _flat_directions(segments: Floats, lengths: Floats, normal: Floats) -> Floats:
+    """Unit directions (B, n, 3) of the bones in the plane."""
+    flat = _projected(segments, normal)
+    sizes = np.linalg.norm(flat, axis=2, keepdims=True)
+    # Any direction in the plane will do for a bone that shows none.
+    some = np.cross(normal, np.eye(3)[np.argmin(np.abs(np.nan_to_num(normal)), axis=1)])
+    some = np.broadcast_to((some / np.linalg.norm(some, axis=1, keepdims=True))[:, None], flat.shape)
+    return np.where(sizes > _FLAT * lengths, flat / sizes, some)
+
+
+def _turns(segments: Floats, lengths: Floats, directions: Floats, normal: Floats) -> Floats:
+    """Smallest rotations (B, n, 3, 3) of the bones onto directions; bones without length follow the one before."""
+    start = np.where(lengths > 0.0, segments / lengths, directions)
+    axis = np.broadcast_to(normal[:, None], start.shape)
+    turns = matrices(between(*(np.moveaxis(v, -1, 0) for v in (start, directions, axis)))).transpose(2, 3, 0, 1)
+    turns = np.where(np.isfinite(turns).all(axis=(2, 3))[:, :, None, None], turns, np.eye(3))
+    for i in range(turns.shape[1]):
+        before = turns[:, i - 1] if i else np.eye(3)
+        turns[:, i] = np.where((lengths[:, i] > 0.0)[:, :, None], turns[:, i], before)
+    return np.asarray(turns)

@@ -1,0 +1,122 @@
+"""Chains that stay in a plane."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, OutOfReach, Problem, Status, solve
+from ik_addon.solve.problem import Floats
+
+MEMBERS = 300
+
+
+def random_problem(seed: int, bones: int, pole: bool = False, flat: bool = False) -> Problem:
+    """Chains in random poses, with random planes and targets whose projection they can reach."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=(MEMBERS, 3))
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    segments = rng.normal(size=(MEMBERS, bones, 3))
+    if flat:
+        segments -= (segments @ normal[:, :, None]) * normal[:, None]
+    segments *= rng.uniform(0.5, 1.5, size=(MEMBERS, bones, 1)) / np.linalg.norm(segments, axis=2, keepdims=True)
+    root = rng.normal(size=(MEMBERS, 1, 3))
+    joints = np.concatenate([root, root + np.cumsum(segments, axis=1)], axis=1)
+    across = rng.normal(size=(MEMBERS, bones, 3))
+    y = segments / np.linalg.norm(segments, axis=2, keepdims=True)
+    x = np.cross(y, across)
+    x /= np.linalg.norm(x, axis=2, keepdims=True)
+    frames = np.stack([x, y, np.cross(x, y)], axis=-1)
+    lengths = np.linalg.norm(segments, axis=2)
+    inner = np.maximum(0.0, 2.0 * lengths.max(axis=1) - lengths.sum(axis=1))
+    distance = inner + rng.uniform(0.05, 0.95, size=MEMBERS) * (lengths.sum(axis=1) - inner)
+    direction = np.cross(normal, rng.normal(size=(MEMBERS, 3)))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    target = root[:, 0] + distance[:, None] * direction + rng.normal(size=(MEMBERS, 1)) * normal
+    poles = root[:, 0] + 2.0 * rng.normal(size=(MEMBERS, 3)) if pole else None
+    return Problem(joints, frames, Goal(target, poles), plane=normal, tolerance=1e-9)
+
+
+def off_plane(problem: Problem, joints: Floats) -> Floats:
+    """Distance (B, n+1) of joints from the plane through the root."""
+    assert problem.plane is not None
+    return np.abs(((joints - problem.joints[:, :1]) * problem.plane[:, None]).sum(axis=2))
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("bones", [1, 2, 3, 7])
+def test_stays_in_the_plane_and_reaches_the_projected_target(bones: int, pole: bool) -> None:
+    problem = random_problem(bones, bones, pole)
+    if bones == 1:
+        problem = replace(problem, tolerance=10.0)
+    solution = solve(problem)
+    assert solution.reached.all()
+    assert off_plane(problem, solution.joints).max() < 1e-9
+    segments = np.diff(problem.joints, axis=1)
+    turned = (solution.rotations @ segments[..., None])[..., 0]
+    assert np.abs(turned - np.diff(solution.joints, axis=1)).max() < 1e-9
+    if bones > 1:
+        missed = problem.goal.target - solution.joints[:, -1]
+        assert np.abs(np.cross(missed, problem.plane)).max() < 1e-7
+
+
+@pytest.mark.parametrize("bones", [2, 5])
+def test_a_flat_chain_turns_about_the_normal_alone(bones: int) -> None:
+    problem = random_problem(20 + bones, bones, pole=True, flat=True)
+    assert problem.plane is not None
+    solution = solve(problem)
+    kept = (solution.rotations @ problem.plane[:, None, :, None])[..., 0]
+    assert np.abs(kept - problem.plane[:, None]).max() < 1e-9
+
+
+def test_a_pole_decides_the_side_of_straight_and_of_bent_chains() -> None:
+    for flat in (True, False):
+        problem = random_problem(31, 2, pole=True, flat=flat)
+        if flat:
+            line = problem.joints[:, 1:2] - problem.joints[:, :1]
+            joints = problem.joints[:, :1] + line * np.arange(3)[None, :, None]
+            problem = replace(problem, joints=joints, frames=problem.frames[:, [0, 0]])
+            reach = np.linalg.norm(line[:, 0], axis=1, keepdims=True)
+            aside = np.cross(problem.plane, line[:, 0])
+            problem = replace(problem, goal=replace(problem.goal, target=joints[:, 0] + line[:, 0] + 0.7 * aside / 1.0))
+            assert (np.linalg.norm(problem.goal.target - joints[:, 0], axis=1) < 2.0 * reach[:, 0]).all()
+        solution = solve(problem)
+        root, elbow = solution.joints[:, 0], solution.joints[:, 1]
+        line = solution.joints[:, 2] - root
+        assert problem.goal.pole is not None
+        sides = [(np.cross(line, point - root) * problem.plane).sum(axis=1) for point in (elbow, problem.goal.pole)]
+        assert solution.reached.all()
+        assert (np.sign(sides[0]) == np.sign(sides[1])).all()
+
+
+def test_the_fk_pose_stays_where_the_target_is_at_its_tip() -> None:
+    problem = random_problem(5, 4, flat=True)
+    problem = replace(problem, goal=Goal(problem.joints[:, -1]))
+    solution = solve(problem)
+    assert np.abs(solution.rotations - np.eye(3)).max() < 1e-9
+
+
+def test_out_of_reach_is_measured_in_the_plane() -> None:
+    problem = random_problem(9, 3)
+    assert problem.plane is not None
+    far = problem.joints[:, 0] + 100.0 * problem.plane
+    assert (solve(replace(problem, goal=Goal(far + 0.5 * (problem.goal.target - far)))).status != Status.INVALID).all()
+    beyond = problem.joints[:, 0] + 50.0 * (problem.goal.target - problem.joints[:, 0])
+    assert (solve(replace(problem, goal=Goal(beyond))).status == Status.TOO_FAR).all()
+    stretched = solve(replace(problem, goal=Goal(beyond), out_of_reach=OutOfReach.STRETCH))
+    assert stretched.reached.all()
+
+
+def test_bad_members_disturb_no_other() -> None:
+    problem = random_problem(11, 3)
+    expected = solve(problem)
+    joints, plane = problem.joints.copy(), np.array(problem.plane)
+    joints[3, 1] = np.nan
+    plane[7] = 0.0
+    solution = solve(replace(problem, joints=joints, plane=plane))
+    bad = np.isin(np.arange(MEMBERS), [3, 7])
+    assert (solution.status[bad] == Status.INVALID).all()
+    assert np.isfinite(solution.rotations).all()
+    assert np.array_equal(solution.joints[~bad], expected.joints[~bad])
