@@ -209,13 +209,14 @@ def steps(
         before.restore_frame()
         before.restore_bones([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
     chosen = [i for i, chain_plan in enumerate(plan.chains) if chain_plan.tip in tips]
-    outcomes = [[posed.outcomes[i] for i in chosen] for _fk, posed in parts]
+    status = np.concatenate([posed.outcomes.status for _fk, posed in parts])[:, chosen]
+    errors = np.concatenate([posed.outcomes.error for _fk, posed in parts])[:, chosen]
     return BakeReport(
         chains=tuple(chain_plan.tip for chain_plan in baked),
         frames=len(frames),
         action=ob.animation_data.action.name,
-        missed=sum(int(np.any([o.status != Status.REACHED for o in part], axis=0).sum()) for part in outcomes),
-        error=max(float(np.nanmax(o.error, initial=0.0)) for part in outcomes for o in part),
+        missed=int((status != Status.REACHED).any(axis=1).sum()),
+        error=float(np.nanmax(errors, initial=0.0)),
         position=comparison.position,
         angle=comparison.angle,
     )

@@ -208,6 +208,20 @@ def test_follows_when_the_body_is_moved() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
+def test_a_pole_bends_its_own_chain_alone() -> None:
+    ob = rigs.armature()
+    for x, name in ((0.0, "a"), (1.0, "b")):
+        rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"{name}0", f"{name}1"])
+        rigs.chain(ob, f"{name}1", rigs.empty(f"Target {name}", (x, 0, 1.5)), 2)
+    ob.pose.bones["a1"].ik_addon.pole = rigs.empty("Pole", (5, 0, 1))
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert rigs.tail(ob, "a0")[0] > 0.5
+    assert abs(rigs.tail(ob, "a0")[1]) < 1e-6
+    assert rigs.tail(ob, "b0")[0] == pytest.approx(1.0)
+    assert rigs.tail(ob, "b0")[1] < -0.5
+
+
 def test_undo_takes_back_a_move_of_the_target() -> None:
     ob, target = animated_arm()
     target.animation_data_clear()

@@ -35,25 +35,33 @@ def rotation_field(mode: str) -> str:
 def read(ob: bpy.types.Object, bones: Ints) -> Row:
     """Channels (len(bones), 17) of the pose bones with these indices."""
     pose_bones = ob.pose.bones
-    count = len(pose_bones)
+    count = len(pose_bones)  # Blender counts them every time
     rows = np.empty((len(bones), WIDTH), dtype=np.float32)
     for name, columns in FIELDS.items():
-        width = columns.stop - columns.start
-        values = np.empty(count * width, dtype=np.float32)
-        pose_bones.foreach_get(name, values)
-        rows[:, columns] = values.reshape(count, width)[bones]
+        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
+        pose_bones.foreach_get(name, values.ravel())
+        rows[:, columns] = values[bones]
     return rows
 
 
 def write(ob: bpy.types.Object, bones: Ints, rows: Row) -> bool:
     """Set the channels of these bones where they differ; returns whether any did."""
-    different = read(ob, bones) != rows
-    if not different.any():
-        return False
     pose_bones = ob.pose.bones
+    count = len(pose_bones)
+    last = None
     for name, columns in FIELDS.items():
-        for k in np.flatnonzero(different[:, columns].any(axis=1)).tolist():
-            setattr(pose_bones[int(bones[k])], name, rows[k, columns].tolist())
+        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
+        pose_bones.foreach_get(name, values.ravel())
+        different = np.flatnonzero((values[bones] != rows[:, columns]).any(axis=1))
+        if len(different):
+            values[bones[different]] = rows[different, columns]
+            pose_bones.foreach_set(name, values.ravel())
+            last = int(bones[different[-1]]), name
+    if last is None:
+        return False
+    # Bulk assignments tell nobody. One of them once more, as a user would, does what is to be done after an edit.
+    bone, name = pose_bones[last[0]], last[1]
+    setattr(bone, name, getattr(bone, name)[:])
     return True
 
 

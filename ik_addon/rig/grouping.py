@@ -28,6 +28,10 @@ class Shape(NamedTuple):
     """(E,) the bone of each effector."""
     weights: tuple[float, ...]
     """(E,)"""
+    poles: tuple[bool, ...]
+    """(E,) chains that bend towards a pole."""
+    turns: tuple[bool, ...]
+    """(E,) chains whose tip takes the target's rotation."""
     inherits: tuple[bool, ...]
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None

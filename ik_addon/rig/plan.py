@@ -32,6 +32,9 @@ class ChainPlan:
     target_carrier: Carrier | None
     """The bone that the target hangs on, of this armature or another."""
     pole_carrier: Carrier | None
+    has_pole: bool
+    turns: bool
+    """The tip takes the target's rotation."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,8 @@ def _checked(
         remarks=tuple(remarks),
         target_carrier=carrier_of(settings.target, settings.target_bone),
         pole_carrier=carrier_of(settings.pole, settings.pole_bone),
+        has_pole=settings.pole is not None,
+        turns=settings.use_rotation,
     )
 
 
@@ -188,6 +193,8 @@ def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[Cha
         parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
         segments=tuple(place[chain.bones[-1]] for chain in own),
         weights=tuple(s.weight for s in settings) if len(own) > 1 else (1.0,),
+        poles=tuple(chain.has_pole for chain in own),
+        turns=tuple(chain.turns for chain in own),
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
         limits=tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +18,7 @@ from .channels import Row
 from .grouping import Wave, paths
 from .limb import Limbs
 from .plan import Plan
-from .read import GoalSample, Sample
+from .read import Goals, Sample
 from .skeleton import inverse, orthonormal
 
 REFINEMENTS = 4
@@ -44,10 +44,38 @@ class Outcome:
     at_limit: Bools
     """(F, n) which of the chain's bones, root first, stand at a limit."""
 
-    def split(self, count: int) -> list[Outcome]:
-        """Outcomes of `count` chains, whose frames stand one chain after the other."""
-        parts = {name: np.split(value, count) for name, value in vars(self).items()}
-        return [Outcome(**{name: part[i] for name, part in parts.items()}) for i in range(count)]
+
+class Outcomes:
+    """How the solves of all chains of a plan ended, on F frames."""
+
+    def __init__(self, plan: Plan, frames: int) -> None:
+        """Nothing is solved yet."""
+        shape = frames, len(plan.chains)
+        self.status = np.full(shape, Status.INVALID, dtype=np.int8)
+        self.error = np.full(shape, np.nan)
+        self.iterations = np.zeros(shape, dtype=np.int64)
+        self._at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
+        self._plan = plan
+
+    def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
+        """Set the outcomes of a wave, whose goals are (B, E)."""
+        wave = limbs.wave
+        lengths = limbs.lengths(solution.joints)
+        distance = solution.error[:, None] if wave.shape.is_chain else solution.error
+        with np.errstate(all="ignore"):
+            error = distance / lengths
+            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
+        # A tree has one status: of its chains some may have arrived all the same.
+        status = np.where(reached, Status.REACHED, solution.status[:, None])
+        self.status[:, wave.chains] = _as_frames(status, wave)
+        self.error[:, wave.chains] = _as_frames(error, wave)
+        self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
+        self._at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
+
+    def __getitem__(self, chain: int) -> Outcome:
+        """The outcome of one chain, by its index in the plan."""
+        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
+        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self._at_limit[:, rows])
 
 
 @dataclass(frozen=True)
@@ -58,7 +86,7 @@ class Posed:
     """(F, k, 17) channels of `Plan.live` that make this pose."""
     poses: Floats
     """(F, k, 4, 4) pose matrices of `Plan.live` in armature space."""
-    outcomes: tuple[Outcome, ...]
+    outcomes: Outcomes
     """One for each of `Plan.chains`."""
     moves: Moves
     """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
@@ -85,34 +113,30 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
             return current.displacement(plan.skeleton.names.index(carrier.bone))
         return to_object @ known[carrier] @ sample.world if carrier in known else None
 
-    def follow(point: Floats, carrier: Carrier | None) -> Floats:
-        """A goal (F, 3) in object space, taken along with the bone that it hangs on."""
-        moved = displaced(carrier)
-        return point if moved is None else (moved[:, :3, :3] @ point[:, :, None])[..., 0] + moved[:, :3, 3]
-
-    outcomes: dict[int, Outcome] = {}
+    outcomes = Outcomes(plan, len(sample.world))
     for wave in plan.waves:
-        goals = []  # of each effector, those of all groups
-        for column in wave.chains.T.tolist():
-            parts = []
-            for i in column:
-                chain, goal = plan.chains[i], sample.goals[i]
-                target = follow(goal.target, chain.target_carrier)
-                rotation = goal.rotation
-                if rotation is not None and (moved := displaced(chain.target_carrier)) is not None:
-                    rotation = orthonormal(moved[:, :3, :3] @ rotation)
-                pole = None if goal.pole is None else follow(goal.pole, chain.pole_carrier)
-                parts.append(replace(goal, target=target, rotation=rotation, pole=pole))
-            goals.append(GoalSample.joined(parts))
-        limbs, found = _pose_limbs(current.limbs(wave), goals)
-        current.put(limbs)
-        for e, column in enumerate(wave.chains.T.tolist()):
-            outcomes.update(zip(column, found[e].split(len(column)), strict=True))
+        goals = sample.goals[wave.chains]
+        if plan.carriers:
+            for g, e in np.ndindex(wave.chains.shape):
+                chain = plan.chains[wave.chains[g, e]]
+                moved = displaced(chain.target_carrier)
+                if moved is not None:
+                    goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
+                    if chain.turns:
+                        goals.rotation[:, g, e] = orthonormal(moved[:, :3, :3] @ goals.rotation[:, g, e])
+                moved = displaced(chain.pole_carrier)
+                if moved is not None:
+                    goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
+        current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
     for bone in plan.followed:
         moved = sample.world @ current.displacement(bone) @ to_object
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
-    ordered = tuple(outcomes[i] for i in range(len(plan.chains)))
-    return Posed(channels=current.rows, poses=current.poses, outcomes=ordered, moves=known)
+    return Posed(channels=current.rows, poses=current.poses, outcomes=outcomes, moves=known)
+
+
+def _moved(matrices: Floats, points: Floats) -> Floats:
+    """Points (F, 3) moved by matrices (F, 4, 4)."""
+    return np.asarray((matrices[:, :3, :3] @ points[:, :, None])[..., 0] + matrices[:, :3, 3])
 
 
 class _Poses:
@@ -135,7 +159,7 @@ class _Poses:
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         group = np.repeat(np.arange(len(root)), frames)
-        rows, basis = (_as_members(array, wave) for array in (self.rows, self._basis))
+        rows, basis = (_as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis)
 
     def put(self, limbs: Limbs) -> None:
@@ -167,48 +191,52 @@ class _Poses:
         return skeleton.to_pose(self._ob, bone, local, self(parent))
 
 
-def _as_members(array: Any, wave: Wave) -> Any:
-    """Rows (F, k, ...) of the live bones as those of the members (G F, n, ...) of a wave, chain by chain."""
-    own = array[:, wave.rows].swapaxes(0, 1)
-    return np.ascontiguousarray(own).reshape(-1, *own.shape[2:])
+def _as_members(array: Any) -> Any:
+    """An array (F, G, ...) of the groups of a wave as that of its members (G F, ...), group by group."""
+    return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
 
 
 def _as_frames(members: Any, wave: Wave) -> Any:
-    """The inverse of `_as_members`: (F, G, n, ...)."""
+    """The inverse of `_as_members`: (F, G, ...)."""
     return members.reshape(len(wave.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 
-def _pose_limbs(limbs: Limbs, goals: Sequence[GoalSample]) -> tuple[Limbs, list[Outcome]]:
-    """Solve groups and put the solution into their channels; and what came of each of their E chains."""
+def _members(goals: Goals) -> Goals:
+    """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
+    return Goals(**{name: _as_members(value) for name, value in vars(goals).items()})
+
+
+def _pose_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
+    """Solve groups, whose goals are (B, E), put the solution into their channels and note what came of it."""
     solution, posed = _solve_once(limbs, goals)
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, WRITTEN_TOLERANCE)
         if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        better, again = _solve_once(posed.members(missed), [goal.members(missed) for goal in goals])
+        better, again = _solve_once(posed.members(missed), goals.members(missed))
         posed.put(missed, again)
         for name in ("joints", "error", "status", "at_limit"):
             getattr(solution, name)[missed] = getattr(better, name)
-    outcomes = [_outcome(limbs, solution, goal, e) for e, goal in enumerate(goals)]
-    if any((goal.influence < 1.0).any() for goal in goals):
+    outcomes.put(limbs, solution, goals)
+    if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
-    return posed, outcomes
+    return posed
 
 
-def _solve_once(limbs: Limbs, goals: Sequence[GoalSample]) -> tuple[Solution, Limbs]:
+def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
     shape, frames = limbs.wave.shape, limbs.frames()
     tree = not shape.is_chain
     wanted = [
         Goal(
-            target=goal.target,
-            pole=goal.pole,
-            pole_angle=goal.pole_angle,
-            rotation=goal.rotation,
+            target=goals.target[:, e],
+            pole=goals.pole[:, e] if shape.poles[e] else None,
+            pole_angle=goals.pole_angle[:, e],
+            rotation=goals.rotation[:, e] if shape.turns[e] else None,
             segment=shape.segments[e] if tree else None,
             weight=shape.weights[e],
         )
-        for e, goal in enumerate(goals)
+        for e in range(len(shape.segments))
     ]
     solution = solve(
         Problem(
@@ -220,10 +248,10 @@ def _solve_once(limbs: Limbs, goals: Sequence[GoalSample]) -> tuple[Solution, Li
             inherits=np.array(shape.inherits),
             solver=shape.solver,
             out_of_reach=shape.out_of_reach,
-            softness=0.0 if tree else goals[0].softness,
-            push_limit=goals[0].push_limit,
+            softness=0.0 if tree else goals.softness[:, 0],
+            push_limit=goals.push_limit[:, 0],
             stretch_weights=np.array(shape.stretch_weights),
-            tolerance=np.min([goal.tolerance for goal in goals], axis=0),
+            tolerance=goals.tolerance.min(axis=1),
             iterations=shape.iterations,
             limits=limbs.limits(),
             stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
@@ -232,23 +260,11 @@ def _solve_once(limbs: Limbs, goals: Sequence[GoalSample]) -> tuple[Solution, Li
     return solution, limbs.solved(solution.rotations @ frames, solution)
 
 
-def _outcome(limbs: Limbs, solution: Solution, goal: GoalSample, e: int) -> Outcome:
-    path = list(paths(limbs.wave.shape.parents, limbs.wave.shape.segments)[e][:-1])
-    lengths = limbs.lengths(solution.joints)[:, e]
-    distance = solution.error if limbs.wave.shape.is_chain else solution.error[:, e]
-    with np.errstate(all="ignore"):
-        error = distance / lengths
-    status = solution.status.copy()
-    # A tree has one status: of its chains some may have arrived all the same.
-    status[(status != Status.INVALID) & (error <= goal.tolerance)] = Status.REACHED
-    return Outcome(status, error, solution.iterations, solution.at_limit[:, path])
-
-
-def _influence(limbs: Limbs, goals: Sequence[GoalSample]) -> Floats:
+def _influence(limbs: Limbs, goals: Goals) -> Floats:
     """Influence (B, n) on each bone: that of its chain, the greatest where chains share it."""
     shape = limbs.wave.shape
     influence = np.zeros((len(limbs.group), len(shape.parents)))
-    for path, goal in zip(paths(shape.parents, shape.segments), goals, strict=True):
+    for e, path in enumerate(paths(shape.parents, shape.segments)):
         own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goal.influence[:, None])
+        influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
     return influence

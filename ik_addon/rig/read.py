@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 import numpy as np
 
 from ..settings import chain_of
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
@@ -20,34 +21,31 @@ FARTHEST = 1e30
 
 
 @dataclass(frozen=True)
-class GoalSample:
-    """What one chain follows on F frames."""
+class Goals:
+    """What C chains follow on F frames."""
 
     target: Floats
-    """(F, 3) in the armature's object space; not finite where there is none."""
-    rotation: Floats | None
-    """(F, 3, 3) orientation for the tip in the armature's object space; None: any."""
-    pole: Floats | None
-    """(F, 3) in the armature's object space."""
+    """(F, C, 3) in the armature's object space; not finite where there is none."""
+    rotation: Floats
+    """(F, C, 3, 3) orientation of the target in the armature's object space; the identity where none is wanted."""
+    pole: Floats
+    """(F, C, 3) in the armature's object space; zero where there is none."""
     pole_angle: Floats
-    """(F,) radians."""
+    """(F, C) radians."""
     softness: Floats
-    """(F,) fraction of chain length, as the two below."""
+    """(F, C) fraction of chain length, as the two below."""
     push_limit: Floats
     tolerance: Floats
     influence: Floats
-    """(F,) from 0, the FK pose, to 1."""
+    """(F, C) from 0, the FK pose, to 1."""
 
-    @classmethod
-    def joined(cls, parts: Sequence[GoalSample]) -> GoalSample:
-        """Goals on the frames of all parts, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(**{name: _stacked([getattr(part, name) for part in parts]) for name in vars(parts[0])})
+    def __getitem__(self, chosen: Any) -> Goals:
+        """The goals of the chosen chains, a number or an array of any shape (...): F x ... of them."""
+        return Goals(**{name: value[:, chosen] for name, value in vars(self).items()})
 
-    def members(self, chosen: Bools) -> GoalSample:
-        """The goal on the chosen frames (F,) alone."""
-        return GoalSample(**{name: None if value is None else value[chosen] for name, value in vars(self).items()})
+    def members(self, chosen: Any) -> Goals:
+        """The goals on the chosen frames alone, or of the chosen ones (B,) of a batch."""
+        return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Sample:
     """(F, k, 4, 4) basis matrices that these channels make."""
     poses: Floats
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
-    goals: tuple[GoalSample, ...]
-    """One for each of `Plan.chains`."""
+    goals: Goals
+    """(F, C) of `Plan.chains`."""
 
 
 def sample(
@@ -87,49 +85,57 @@ def sample(
         channels=fk[0][None],
         basis=fk[1][None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
-        goals=tuple(_goal(ob, evaluated, chain, depsgraph, to_object) for chain in plan.chains),
+        goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
     )
 
 
 def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
-    first = samples[0]
     return Sample(
         world=np.concatenate([s.world for s in samples]),
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),
         poses=np.concatenate([s.poses for s in samples]),
-        goals=tuple(GoalSample.joined([s.goals[c] for s in samples]) for c in range(len(first.goals))),
+        goals=Goals(
+            **{name: np.concatenate([vars(s.goals)[name] for s in samples]) for name in vars(samples[0].goals)}
+        ),
     )
 
 
-def _stacked(arrays: list[Floats | None]) -> Floats | None:
-    present = [array for array in arrays if array is not None]
-    return np.concatenate(present) if len(present) == len(arrays) else None
-
-
-def _goal(
+def _goals(
     ob: bpy.types.Object,
     evaluated: bpy.types.Object,
-    chain: ChainPlan,
+    chains: Sequence[ChainPlan],
     depsgraph: bpy.types.Depsgraph,
     to_object: Floats,
-) -> GoalSample:
-    # Pointers from the original, numbers from the evaluated copy: those may be animated.
-    pointers = chain_of(ob.pose.bones[chain.tip])
-    numbers = chain_of(evaluated.pose.bones[chain.tip])
-    target = _world(pointers.target, pointers.target_bone, depsgraph)
-    pole = None if pointers.pole is None else _world(pointers.pole, pointers.pole_bone, depsgraph)
-    return GoalSample(
-        target=_transformed(to_object, target[:3, 3]),
-        rotation=_rotation(to_object @ target) if pointers.use_rotation else None,
-        pole=None if pole is None else _transformed(to_object, pole[:3, 3]),
-        pole_angle=np.array([numbers.pole_angle], dtype=np.float64),
-        softness=np.array([numbers.softness], dtype=np.float64),
-        push_limit=np.array([numbers.push_limit], dtype=np.float64),
-        tolerance=np.array([numbers.tolerance], dtype=np.float64),
-        influence=np.array([numbers.influence], dtype=np.float64),
-    )
+) -> Goals:
+    """The goals (1, C) of chains on the frame at which the depsgraph is evaluated."""
+    originals, bones = ob.pose.bones, evaluated.pose.bones
+    targets: list[Floats] = []
+    numbers = []
+    poles: dict[int, Floats] = {}
+    rotations: dict[int, Floats] = {}
+    for c, chain in enumerate(chains):
+        # Pointers from the original, numbers from the evaluated copy: those may be animated.
+        pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
+        numbers.append((seen.pole_angle, seen.softness, seen.push_limit, seen.tolerance, seen.influence))
+        target = _world(pointers.target, pointers.target_bone, depsgraph)
+        targets.append(target[:3, 3])
+        if chain.turns:
+            rotations[c] = _rotation(to_object @ target)
+        if chain.has_pole:
+            # A pole that was deleted since the plan was made shows no direction, as one at the target does.
+            gone = pointers.pole is None
+            poles[c] = (target if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
+    pole = np.zeros((len(chains), 3))
+    rotation = np.tile(np.eye(3), (len(chains), 1, 1))
+    if poles:
+        pole[list(poles)] = _transformed(to_object, np.array(list(poles.values())))
+    if rotations:
+        rotation[list(rotations)] = list(rotations.values())
+    columns = np.array(numbers, dtype=np.float64).reshape(-1, 5).T[:, None]
+    target_points = _transformed(to_object, np.array(targets).reshape(-1, 3))
+    return Goals(target_points[None], rotation[None], pole[None], *columns)
 
 
 def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -143,15 +149,15 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
 
 
 def _rotation(matrix: Floats) -> Floats:
-    """Orientation (1, 3, 3) of a matrix (4, 4); of a mirrored one the X axis is turned round."""
+    """Orientation (3, 3) of a matrix (4, 4); of a mirrored one the X axis is turned round."""
     frame = orthonormal(matrix[:3, :3])
     if np.linalg.det(frame) < 0.0:
         frame[:, 0] = -frame[:, 0]
-    return frame[None]
+    return frame
 
 
-def _transformed(matrix: Floats, point: Floats) -> Floats:
-    """A point (3,) in another space, (1, 3); not a number where it is too far away for Blender's single precision."""
+def _transformed(matrix: Floats, points: Floats) -> Floats:
+    """Points (C, 3) in another space; not a number where they are too far away for Blender's single precision."""
     with np.errstate(all="ignore"):
-        moved = matrix[:3, :3] @ point + matrix[:3, 3]
-    return np.where(np.abs(moved) < FARTHEST, moved, np.nan)[None]
+        moved = (matrix[:3, :3] @ points[:, :, None])[..., 0] + matrix[:3, 3]
+        return np.where(np.abs(moved) < FARTHEST, moved, np.nan)

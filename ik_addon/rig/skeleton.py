@@ -84,8 +84,7 @@ class Skeleton:
 
     def matches(self, ob: bpy.types.Object) -> bool:
         """Whether the armature object still has these bones, in this order."""
-        bones = ob.pose.bones
-        return len(bones) == len(self.names) and all(b.name == n for b, n in zip(bones, self.names, strict=True))
+        return tuple(ob.pose.bones.keys()) == self.names
 
     def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
         """Pose matrices (F, 4, 4) in armature space of a bone, from its basis and its parent's pose matrices."""
