@@ -88,7 +88,8 @@ def _turns(segments: Floats, lengths: Floats, directions: Floats, normal: Floats
     start = np.where(lengths > 0.0, segments / lengths, directions)
     axis = np.broadcast_to(normal[:, None], start.shape)
     turns = matrices(between(*(np.moveaxis(v, -1, 0) for v in (start, directions, axis)))).transpose(2, 3, 0, 1)
-    turns = np.where(np.isfinite(turns).all(axis=(2, 3))[:, :, None, None], turns, np.eye(3))
+    usable = np.asarray(np.isfinite(turns).all(axis=(2, 3)))
+    turns = np.where(usable[:, :, None, None], turns, np.eye(3))
     for i in range(turns.shape[1]):
         before = turns[:, i - 1] if i else np.eye(3)
         turns[:, i] = np.where((lengths[:, i] > 0.0)[:, :, None], turns[:, i], before)

@@ -86,6 +86,7 @@ def test_a_pole_decides_the_side_of_straight_and_of_bent_chains() -> None:
         root, elbow = solution.joints[:, 0], solution.joints[:, 1]
         line = solution.joints[:, 2] - root
         assert problem.goal.pole is not None
+        assert problem.plane is not None
         sides = [(np.cross(line, point - root) * problem.plane).sum(axis=1) for point in (elbow, problem.goal.pole)]
         assert solution.reached.all()
         assert (np.sign(sides[0]) == np.sign(sides[1])).all()
