@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cones import Cone, joint_rotation, nearest_direction, nearest_swing, nearest_twist, swing_twist
+from .cones import Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from .problem import Bools, Floats, Ints
-from .rotations import matrices
 
 _STEEPEST = 1e-3
 """Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
@@ -69,7 +68,7 @@ class Pose(NamedTuple):
 def pose_of(body: Body, angles: Floats) -> Pose:
     """Return where joint angles (B, n, 3) put the bones."""
     bones, members = len(body.parents), len(angles)
-    turns = np.ascontiguousarray(matrices(joint_rotation(*split(angles))).transpose(3, 2, 0, 1))
+    turns = _turns(angles)
     zeros, frames = np.empty((bones, members, 3, 3)), np.empty((bones, members, 3, 3))
     points = np.empty((bones + len(body.segments), members, 3))
     for i, parent in enumerate(body.parents):
@@ -80,6 +79,23 @@ def pose_of(body: Body, angles: Floats) -> Pose:
     for e, segment in enumerate(body.segments):
         points[bones + e] = points[segment] + (frames[segment] @ body.ends[:, e, :, None])[..., 0]
     return Pose(zeros, frames, points)
+
+
+def _turns(angles: Floats) -> Floats:
+    """Return the matrices (n, B, 3, 3) of joint angles (B, n, 3): the swing's, times the twist's."""
+    x, z, twist = angles[..., 0].T, angles[..., 1].T, angles[..., 2].T
+    w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
+    cosine, sine = np.cos(twist), np.sin(twist)
+    xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z
+    turns = np.empty((*x.shape, 3, 3))
+    turns[..., 0, 0] = (1.0 - zz) * cosine - xz * sine
+    turns[..., 1, 0] = wz * cosine + wx * sine
+    turns[..., 2, 0] = xz * cosine - (1.0 - xx) * sine
+    turns[..., 0, 1], turns[..., 1, 1], turns[..., 2, 1] = -wz, 1.0 - xx - zz, wx
+    turns[..., 0, 2] = (1.0 - zz) * sine + xz * cosine
+    turns[..., 1, 2] = wz * sine - wx * cosine
+    turns[..., 2, 2] = xz * sine + (1.0 - xx) * cosine
+    return turns
 
 
 def split(angles: Floats) -> tuple[Floats, Floats]:
