@@ -9,15 +9,18 @@ import bpy
 from . import live, overrides, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
+from .operators import convert as convert_operators
 from .operators import solve as solve_operators
-from .ui import panel
+from .ui import panel, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
     *chain_operators.CLASSES,
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
+    *convert_operators.CLASSES,
     *panel.CLASSES,
+    *tools.CLASSES,
 )
 
 _registered = False

@@ -1,0 +1,63 @@
+"""Operators that turn Blender's IK constraints into chains, and back."""
+
+from __future__ import annotations
+
+import bpy
+
+from .. import convert
+from .active import ArmatureOperator, armature
+
+
+class IK_ADDON_OT_convert_constraints(ArmatureOperator):
+    """Turn constraints into chains."""
+
+    bl_idname = "ik_addon.convert_constraints"
+    bl_label = "Convert IK Constraints"
+    bl_description = (
+        "Make a chain of every enabled IK constraint of the armature, mute the constraint and switch Live on; "
+        "Restore Constraints goes back"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a constraint."""
+        return "" if any(convert.ik_constraints(ob)) else f"'{ob.name}' has no enabled IK constraint"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Convert them."""
+        try:
+            done = convert.convert(context, armature(context))
+        except convert.ConvertError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"WARNING"} if done.warnings else {"INFO"}, done.message)
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_restore_constraints(ArmatureOperator):
+    """Take a conversion back."""
+
+    bl_idname = "ik_addon.restore_constraints"
+    bl_label = "Restore Constraints"
+    bl_description = "Remove the chains that Convert IK Constraints made and switch the constraints on again"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be something to restore."""
+        return "" if convert.converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Restore them."""
+        try:
+            bones = convert.restore(context, armature(context))
+        except convert.ConvertError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        names = ", ".join(f"'{bone}'" for bone in bones)
+        self.report({"INFO"}, f"Restored the IK constraint{'s' * (len(bones) != 1)} on {names}")
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_convert_constraints, IK_ADDON_OT_restore_constraints)

@@ -1,0 +1,24 @@
+"""The sub-panel "Tools": what is used now and then."""
+
+from __future__ import annotations
+
+import bpy
+
+from .panel import ArmaturePanel
+
+
+class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
+    """What is used when a rig is set up."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_tools"
+    bl_label = "Tools"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """Draw the buttons."""
+        column = self.layout.column(align=True)
+        column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
+        column.operator("ik_addon.restore_constraints", icon="LOOP_BACK")
+
+
+CLASSES = (VIEW3D_PT_ik_addon_tools,)
