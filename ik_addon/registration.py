@@ -11,7 +11,8 @@ from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import solve as solve_operators
-from .ui import panel, tools
+from .overlay import draw as overlay
+from .ui import menus, panel, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -36,6 +37,8 @@ def register() -> None:
     settings.register()
     live.register()
     overrides.register()
+    overlay.register()
+    menus.register()
     _registered = True
 
 
@@ -44,6 +47,8 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
+    menus.unregister()
+    overlay.unregister()
     overrides.unregister()
     live.unregister()
     settings.unregister()

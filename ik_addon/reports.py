@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
-from .rig.plan import ChainPlan, Plan
+from .rig.plan import Plan
 from .rig.pose import Posed
 from .rig.read import Sample
 from .solve import Status
@@ -27,6 +27,9 @@ class Report:
     iterations: int = 0
     remarks: tuple[str, ...] = ()
     """Settings that could not be followed."""
+    status: Status = Status.INVALID
+    at_limit: tuple[str, ...] = ()
+    """Names of the bones that stand at a limit, root first."""
 
 
 _reports: dict[tuple[int, str], Report] = {}
@@ -55,11 +58,12 @@ def update(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed) -> Non
     for tip, fault in plan.faults.items():
         fail(ob, [tip], fault)
     for i, chain in enumerate(plan.chains):
-        _reports[ob.session_uid, chain.tip] = of_chain(ob, chain, frame, posed, i)
+        _reports[ob.session_uid, chain.tip] = of_chain(ob, plan, frame, posed, i)
 
 
-def of_chain(ob: bpy.types.Object, chain: ChainPlan, frame: Sample, posed: Posed, index: int) -> Report:
+def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
     """The verdict on the chain with this index in the plan, on the first frame of a solve."""
+    chain = plan.chains[index]
     outcome = posed.outcomes[index]
     status = Status(int(outcome.status[0]))
     if status is Status.INVALID:
@@ -79,6 +83,8 @@ def of_chain(ob: bpy.types.Object, chain: ChainPlan, frame: Sample, posed: Posed
         error=error,
         iterations=int(outcome.iterations[0]),
         remarks=chain.remarks,
+        status=status,
+        at_limit=tuple(plan.skeleton.names[chain.bones[i]] for i in np.flatnonzero(outcome.at_limit[0])),
     )
 
 

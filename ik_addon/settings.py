@@ -217,17 +217,50 @@ class IKAddonObject(bpy.types.PropertyGroup):
     )
 
 
-CLASSES = (IKAddonBase, IKAddonChain, IKAddonObject)
+def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """The overlay was switched on or off."""
+    from .overlay import draw
+
+    draw.switched()
+
+
+class IKAddonScene(bpy.types.PropertyGroup):
+    """Settings of a scene."""
+
+    show_overlay: BoolProperty(
+        name="IK Chains",
+        description="Show chains over the viewport: green where the target is reached, orange where it is out of reach",
+        default=True,
+        options=set(),
+        update=_overlay_switched,
+    )
+    show_limits: BoolProperty(
+        name="Limits",
+        description="Show the directions and twists that the limits of the active chain's bones allow",
+        default=True,
+        options=set(),
+    )
+    show_reach: BoolProperty(
+        name="Reach",
+        description="Show how far the active chain reaches, as the outline of a sphere about its root",
+        default=True,
+        options=set(),
+    )
+
+
+CLASSES = (IKAddonBase, IKAddonChain, IKAddonObject, IKAddonScene)
 
 
 def register() -> None:
     """Put the settings on pose bones and objects; the classes are registered before."""
     bpy.types.PoseBone.ik_addon = PointerProperty(type=IKAddonChain, override=OVERRIDABLE)
     bpy.types.Object.ik_addon = PointerProperty(type=IKAddonObject, override=OVERRIDABLE)
+    bpy.types.Scene.ik_addon = PointerProperty(type=IKAddonScene)
 
 
 def unregister() -> None:
     """Take the settings off again; what files hold stays in them."""
+    del bpy.types.Scene.ik_addon
     del bpy.types.Object.ik_addon
     del bpy.types.PoseBone.ik_addon
 
@@ -240,3 +273,8 @@ def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
 def object_of(ob: bpy.types.Object) -> IKAddonObject:
     """The add-on's settings of an object."""
     return ob.ik_addon
+
+
+def overlay_of(scene: bpy.types.Scene) -> IKAddonScene:
+    """What the overlay shows in a scene."""
+    return scene.ik_addon

@@ -9,7 +9,7 @@ import bpy
 from .. import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..rig import chain as chains
-from ..settings import IKAddonChain, chain_of, object_of
+from ..settings import IKAddonChain, chain_of, object_of, overlay_of
 from .text import draw_message
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER"]
@@ -28,6 +28,10 @@ class VIEW3D_PT_ik_addon(IKPanel):
 
     bl_idname = "VIEW3D_PT_ik_addon"
     bl_label = "Inverse Kinematics"
+
+    def draw_header_preset(self, context: bpy.types.Context) -> None:
+        """Draw the switch of the overlay."""
+        self.layout.prop(overlay_of(context.scene), "show_overlay", text="", icon="OVERLAY", emboss=False)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons, or what is in their way."""

@@ -1,0 +1,221 @@
+"""The gpu calls of the overlay: few, from batches that are kept until what they show changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import bpy
+import gpu
+import numpy as np
+from gpu_extras.batch import batch_for_shader
+
+from ..operators.active import active_chain, armature
+from ..rig.skeleton import inverse, matrix_array
+from ..settings import overlay_of
+from .geometry import Colour, Drawing, Lines, Palette, drawing, reach, transformed
+from .read import Reader, Rig
+
+log = logging.getLogger(__name__)
+
+WIDE, THIN, DOT = 3.0, 1.5, 9.0
+"""Pixels at a resolution scale of 1."""
+
+
+@dataclass
+class _State:
+    handle: Any = None
+    broken: bool = False
+    """Drawing raised an error nobody expected: it is off until the overlay is switched on again."""
+    reader: Reader = field(default_factory=Reader)
+    kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
+    """By the address of the viewport."""
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """What was drawn, ready to be drawn again."""
+
+    faces: Any
+    edges: Any
+    segments: Any
+    dots: Any
+    """None where there are none, as with the others."""
+
+
+_state = _State()
+
+
+def register() -> None:
+    """Draw in every viewport from now on."""
+    if _state.handle is None:
+        _state.handle = bpy.types.SpaceView3D.draw_handler_add(_draw_guarded, (), "WINDOW", "POST_VIEW")
+
+
+def unregister() -> None:
+    """Draw no more, and forget what was drawn."""
+    global _state
+    if _state.handle is not None:
+        bpy.types.SpaceView3D.draw_handler_remove(_state.handle, "WINDOW")
+    _state = _State()
+
+
+def switched() -> None:
+    """The overlay was switched on or off: try again what failed, and forget what was drawn."""
+    _state.broken = False
+    _state.reader = Reader()
+    _state.kept.clear()
+
+
+def _draw_guarded() -> None:
+    if _state.broken:
+        return
+    try:
+        _draw(bpy.context)
+    except Exception:
+        _state.broken = True  # once in the console, not at each redraw
+        log.exception("The IK overlay is off until it is switched on again")
+
+
+def _draw(context: bpy.types.Context) -> None:
+    space, view = context.space_data, context.region_data
+    options = overlay_of(context.scene)
+    if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
+        return
+    ob = armature(context)
+    tip = active_chain(context) if ob is not None and ob.type == "ARMATURE" else None
+    signature, rigs = _state.reader.read(context, space, tip, options.show_limits, options.show_reach)
+    if not rigs:
+        return
+    colours = palette(context.preferences.themes[0])
+    known = _state.kept.get(space.as_pointer())
+    if known is None or known[0] != (signature, colours):
+        known = (signature, colours), batches(joined([geometry(rig, colours) for rig in rigs]))
+        _state.kept[space.as_pointer()] = known
+    outlines = [outline(rig, view) for rig in rigs if rig.reach is not None]
+    draw(known[1], outlines, colours, context.preferences.system.ui_scale)
+
+
+def geometry(rig: Rig, colours: Palette) -> Drawing:
+    """What is drawn of one armature."""
+    return drawing(rig.chains, rig.limits, rig.world, colours)
+
+
+def joined(drawings: list[Drawing]) -> Drawing:
+    """Drawings as one, for as few draw calls."""
+    if len(drawings) == 1:
+        return drawings[0]
+    parts: dict[str, Any] = {"dots": np.concatenate([each.dots for each in drawings])}
+    for name in ("segments", "edges", "faces"):
+        every = [getattr(each, name) for each in drawings]
+        points, tints = (np.concatenate([getattr(each, part) for each in every]) for part in ("points", "colours"))
+        parts[name] = type(every[0])(points, tints)
+    return Drawing(**parts)
+
+
+def outline(rig: Rig, view: bpy.types.RegionView3D) -> Any:
+    """The circle of reach of a rig's active chain as it is seen in a view, (k, 3) lines in world space."""
+    centre, radius = rig.reach
+    eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
+    with np.errstate(all="ignore"):
+        circle = transformed(rig.world, reach(centre, radius, inverse(rig.world) @ eye))
+    return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
+
+
+def palette(theme: bpy.types.Theme) -> Palette:
+    """The colours of the overlay, from the theme."""
+    interface, view = theme.user_interface, theme.view_3d
+    warning = _opaque(interface.gizmo_primary)
+    failure = _lighter(interface.gizmo_b)
+    between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
+    return Palette(
+        states=(
+            _opaque(view.bone_pose),
+            _lighter(interface.gizmo_a),
+            warning,
+            (between[0], between[1], between[2], 1.0),
+            failure,
+        ),
+        swing=_opaque(interface.gizmo_secondary),
+        twist=_opaque(interface.axis_y),
+        at_limit=warning,
+        reach=(*_opaque(view.bone_pose)[:3], 0.35),
+    )
+
+
+def _opaque(colour: Any) -> Colour:
+    return float(colour[0]), float(colour[1]), float(colour[2]), 1.0
+
+
+def _lighter(colour: Any) -> Colour:
+    """Gizmos are drawn on a background of their own; a line over a shaded body must be brighter."""
+    top = max(colour)
+    return _opaque([min(1.0, part / top) if top > 0.0 else part for part in colour])
+
+
+# ---- gpu
+
+
+def batches(shown: Drawing) -> _Batches:
+    """Send geometry to the graphics card."""
+    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", "POINT_UNIFORM_COLOR"))
+    return _Batches(
+        faces=_coloured(fill, "TRIS", shown.faces.points, shown.faces.colours),
+        edges=_lines(line, shown.edges),
+        segments=_lines(line, shown.segments),
+        dots=batch_for_shader(point, "POINTS", {"pos": shown.dots}) if len(shown.dots) else None,
+    )
+
+
+def draw(kept: _Batches, outlines: list[Any], colours: Palette, scale: float) -> None:
+    """Draw batches, and lines (k, 3) in the colour of reach, into what is bound; leaves the state as it was."""
+    line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", "POINT_UNIFORM_COLOR"))
+    plain = _shader("POLYLINE_UNIFORM_COLOR")
+    gpu.state.blend_set("ALPHA")
+    gpu.state.depth_test_set("NONE")
+    gpu.state.depth_mask_set(False)
+    try:
+        if kept.faces is not None:
+            fill.bind()
+            kept.faces.draw(fill)
+        viewport: Any = gpu.state.viewport_get  # the stubs know of no result
+        size = viewport()[2:]
+        circles = [points for points in outlines if len(points)]
+        if circles:
+            _set_line(plain, size, THIN * scale)
+            plain.uniform_float("color", colours.reach)
+            batch_for_shader(plain, "LINES", {"pos": np.concatenate(circles)}).draw(plain)
+        for batch, width in ((kept.edges, THIN), (kept.segments, WIDE)):
+            if batch is not None:
+                _set_line(line, size, width * scale)
+                batch.draw(line)
+        if kept.dots is not None:
+            gpu.state.point_size_set(DOT * scale)
+            point.bind()
+            point.uniform_float("color", colours.at_limit)
+            kept.dots.draw(point)
+            gpu.state.point_size_set(1.0)
+    finally:
+        gpu.state.blend_set("NONE")
+
+
+def _set_line(shader: Any, size: tuple[int, int], width: float) -> None:
+    shader.bind()
+    shader.uniform_float("viewportSize", size)
+    shader.uniform_float("lineWidth", width)
+    shader.uniform_bool("lineSmooth", [True])
+
+
+def _lines(shader: Any, lines: Lines) -> Any:
+    return _coloured(shader, "LINES", lines.points, lines.colours)
+
+
+def _coloured(shader: Any, kind: str, points: Any, colours: Any) -> Any:
+    return batch_for_shader(shader, kind, {"pos": points, "color": colours}) if len(points) else None
+
+
+def _shader(name: str) -> Any:
+    # Blender keeps its own shaders; before 5.2 there are none without a window, so they are asked for when drawing.
+    return gpu.shader.from_builtin(name)

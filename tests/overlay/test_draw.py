@@ -1,0 +1,236 @@
+"""What is read from the scene, and that it can be drawn; how it looks is seen in a window."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing without a window before 5.2")
+
+
+def read(addon: Addon, tip: bpy.types.PoseBone | None = None, limits: bool = True, reach: bool = True) -> Any:
+    """Read what the overlay shows, in no viewport."""
+    bpy.context.view_layer.update()
+    reader = addon.module("overlay.read").Reader()
+    return reader.read(bpy.context, None, tip, limits, reach)
+
+
+def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
+    setattr(bone, f"use_ik_limit_{axis}", True)
+    setattr(bone, f"ik_min_{axis}", math.radians(low))
+    setattr(bone, f"ik_max_{axis}", math.radians(high))
+
+
+def test_joints_targets_and_states(addon: Addon) -> None:
+    state = addon.module("overlay.geometry").State
+    ob, target = rigs.arm()
+    ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
+    target.location = (1.2, 2.4, 3.5)
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.UNKNOWN]
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.REACHED]
+    expected = [rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")]
+    assert np.allclose(rig.chains.joints, expected, atol=1e-5)
+    assert np.allclose(rig.chains.targets, [rigs.position(target)])
+    assert np.isnan(rig.chains.poles).all()
+    target.location = (9.0, 9.0, 9.0)
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.UNKNOWN], "nobody has solved for this target yet"
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.OUT_OF_REACH]
+    ob.pose.bones["lower"].ik_addon.target = None
+    with pytest.raises(RuntimeError):
+        bpy.ops.ik_addon.solve()
+    (rig,) = read(addon)[1]
+    assert rig.chains.states.tolist() == [state.FAILED]
+
+
+def test_limits_and_reach_of_the_active_chain_alone(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    (rig,) = read(addon)[1]
+    assert (rig.limits, rig.reach) == ((), None)
+    (rig,) = read(addon, tip)[1]
+    (joint,) = rig.limits
+    assert np.allclose(joint.head, tip.head)
+    assert np.degrees(joint.cone[:2]) == pytest.approx((0.0, 90.0))
+    centre, radius = rig.reach
+    assert np.allclose(centre, 0.0)
+    assert radius == pytest.approx(rigs.length(ob, "lower", 2))
+    tip.ik_addon.use_limits = False
+    assert read(addon, tip)[1][0].limits == ()
+
+
+def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    upper, tip = ob.pose.bones["upper"], ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    upper.rotation_quaternion = (0.8, 0.4, 0.2, 0.4)
+    tip.rotation_quaternion = (0.9, 0.3, 0.0, 0.1)
+    bpy.context.view_layer.update()
+    (joint,) = read(addon, tip)[1][0].limits
+    done = rigs.evaluated(ob).pose.bones
+    at_rest = done["upper"].matrix @ upper.bone.matrix_local.inverted() @ tip.bone.matrix_local
+    assert np.allclose(joint.rest, at_rest.to_3x3(), atol=1e-5)
+    assert np.allclose(joint.frame, done["lower"].matrix.to_3x3(), atol=1e-5)
+
+
+def test_a_joint_at_its_limit_is_known_by_name(addon: Addon) -> None:
+    state = addon.module("overlay.geometry").State
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -5.0, 5.0)
+    limit(tip, "z", -5.0, 5.0)
+    target.location = (0.3, 0.3, 0.3)
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    report = addon.module("reports").get(ob, "lower")
+    assert report.at_limit == ("lower",)
+    (rig,) = read(addon, tip)[1]
+    assert rig.chains.states.tolist() == [state.HELD]
+    assert rig.chains.at_limit.tolist() == [False, True, False]
+    assert rig.limits[0].at_limit
+
+
+def test_the_signature_changes_with_what_is_shown_and_with_nothing_else(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -50.0, 50.0)
+    seen = [read(addon, tip)[0]]
+    assert read(addon, tip)[0] == seen[0]
+    target.location.x += 0.1
+    seen.append(read(addon, tip)[0])
+    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.0, 0.0)
+    seen.append(read(addon, tip)[0])
+    ob.location.z += 1.0
+    seen.append(read(addon, tip)[0])
+    tip.ik_max_x = 0.3
+    seen.append(read(addon, tip)[0])
+    bpy.ops.ik_addon.solve()
+    seen.append(read(addon, tip)[0])
+    tip.ik_addon.chain_length = 1
+    seen.append(read(addon, tip)[0])
+    assert len(set(seen)) == len(seen)
+
+
+def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    assert len(read(addon)[1]) == 1
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    assert read(addon)[1] == []
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    ob.hide_set(True)
+    assert read(addon)[1] == []
+    ob.hide_set(False)
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert read(addon)[1] == []
+
+
+def test_a_broken_limit_is_left_out(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, math.inf)
+    assert len(read(addon, tip)[1]) == 1
+
+
+def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
+    draw = addon.module("overlay.draw")
+    for _ in range(2):
+        rigs.arm()
+    _, found = read(addon)
+    colours = draw.palette(bpy.context.preferences.themes[0])
+    parts = [draw.geometry(rig, colours) for rig in found]
+    whole = draw.joined(parts)
+    assert len(found) == 2
+    assert len(whole.segments.points) == len(whole.segments.colours) == sum(len(p.segments.points) for p in parts) == 8
+
+
+def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon) -> None:
+    draw = addon.module("overlay.draw")
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -50.0, 50.0)
+    ob.pose.bones["upper"].location.x = math.nan
+    _, (rig,) = read(addon, tip)
+    drawn = draw.geometry(rig, draw.palette(bpy.context.preferences.themes[0]))
+    assert len(drawn.segments.points) == len(drawn.faces.points) == 0
+
+
+def test_an_error_is_told_once_and_ends_with_the_switch(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
+    draw = addon.module("overlay.draw")
+    rigs.arm()
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    draw._state.reader = None
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        for _ in range(3):
+            draw._draw_guarded()
+    assert caplog.text.count("overlay is off") == 1
+    bpy.context.scene.ik_addon.show_overlay = True
+    assert not draw._state.broken
+    assert draw._state.reader is not None
+
+
+def test_nothing_is_read_where_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
+    draw = addon.module("overlay.draw")
+    rigs.arm()
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    bpy.context.scene.ik_addon.show_overlay = False
+    draw._state.reader = None
+    with bpy.context.temp_override(area=area, region=area.regions[-1]):
+        draw._draw_guarded()
+        bpy.context.scene.ik_addon.show_overlay = True
+        draw._state.reader = None
+        area.spaces.active.overlay.show_overlays = False
+        draw._draw_guarded()
+    draw.switched()
+    assert caplog.text == ""
+
+
+@OFFSCREEN
+def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
+    gpu: Any = importlib.import_module("gpu")  # the stubs know little of it
+    gpu.init()
+    draw = addon.module("overlay.draw")
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", -120.0, 120.0)
+    limit(tip, "z", -60.0, 60.0)
+    limit(tip, "y", -60.0, 60.0)
+    activate(ob, "lower")
+    bpy.ops.ik_addon.solve()
+    _, (rig,) = read(addon, tip)
+    colours = draw.palette(bpy.context.preferences.themes[0])
+    picture = gpu.types.GPUOffScreen(128, 128)
+    with picture.bind():
+        gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
+        with gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+            # From the side: Y to the right, Z up.
+            gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
+            gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
+            draw.draw(draw.batches(draw.geometry(rig, colours)), [], colours, 1.0)
+        pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
+    picture.free()
+    for joint in rig.chains.joints:
+        column, row = (int(64 + 32 * joint[axis]) for axis in (1, 2))
+        near = pixels[max(row - 3, 0) : row + 4, max(column - 3, 0) : column + 4, :3].reshape(-1, 3)
+        reached = np.array(colours.states[addon.module("overlay.geometry").State.REACHED][:3])
+        assert np.abs(near - reached).sum(axis=1).min() < 0.1, joint
+    filled = (pixels[..., 3] > 0.0).mean()
+    assert 0.02 < filled < 0.5
+    assert gpu.state.blend_get() == "NONE"
