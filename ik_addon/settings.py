@@ -183,6 +183,13 @@ class IKAddonChain(bpy.types.PropertyGroup):
         override=OVERRIDABLE,
         update=_changed,
     )
+    planar: BoolProperty(
+        name="Planar",
+        description="Keep the chain in the plane of its rest pose, for flat characters and mechanisms",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
     weight: FloatProperty(
         name="Weight",
         description="How much this chain counts where it shares bones with others that pull elsewhere",

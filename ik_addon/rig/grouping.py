@@ -36,8 +36,12 @@ class Shape(NamedTuple):
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
     """(n, 6) least and greatest angle about X, Z and Y."""
+    rest: bytes
+    """What limits are measured from; of groups without limits it does not matter."""
     stiffness: tuple[tuple[float, ...], ...] | None
     """(n, 3) about X, Y and Z."""
+    planar: bool
+    """A free chain that stays in the plane of its rest pose."""
     plain: bool
     """The bones have no special inheritance flags, see `Skeleton.plain`."""
 

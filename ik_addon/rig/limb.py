@@ -78,6 +78,14 @@ class Limbs:
         angles = np.array(ranges)
         return Limits(orthonormal(rest), orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
+    def plane(self) -> Floats | None:
+        """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
+        if not self.wave.shape.planar:
+            return None
+        normals = np.array([self.plan.skeleton.normal_at_rest(bones) for bones in self.wave.bones.tolist()])
+        parents = orthonormal(self.root[:, :3, :3])
+        return np.asarray((parents @ normals[self.group][:, :, None])[..., 0])
+
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
         scale = self.rows[:, :, FIELDS["scale"]]

@@ -22,6 +22,11 @@ def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
     return x, z, y
 
 
+def is_held_back(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone has a limit, a lock or stiffness."""
+    return any(stiffness_of(bone)) or ranges_of(bone) != (FREE,) * 3
+
+
 def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
     if getattr(bone, f"lock_ik_{axis}"):
         return 0.0, 0.0

@@ -15,7 +15,7 @@ from . import chain as chains
 from .carrier import Carrier, carrier_of, in_order
 from .chain import ChainError
 from .grouping import Group, Shape, Wave, groups_of, in_waves
-from .limits import FREE, ranges_of, stiffness_of
+from .limits import FREE, is_held_back, ranges_of, stiffness_of
 from .skeleton import Skeleton
 
 
@@ -127,6 +127,8 @@ def _checked(
     if settings.use_limits:
         for bone in bones:
             ranges_of(bone)
+    if settings.planar and (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones)))):
+        remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
     return ChainPlan(
         tip=tip.name,
         bones=tuple(index[bone.name] for bone in bones),
@@ -185,6 +187,7 @@ def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[Cha
     policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
     if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
         policy = OutOfReach.EXTEND
+    limits = tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None
     return Shape(
         # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
         solver=Solver.FABRIK if settings[0].solver == Solver.FABRIK.value else Solver.AUTO,
@@ -197,8 +200,10 @@ def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[Cha
         turns=tuple(chain.turns for chain in own),
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
-        limits=tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None,
+        limits=limits,
+        rest=b"" if limits is None else skeleton.offsets[list(group.bones), :3, :3].tobytes(),
         stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
+        planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -32,6 +33,10 @@ def orthonormal(linear: Floats) -> Floats:
         x = x / np.linalg.norm(x, axis=-1, keepdims=True)
         z = np.cross(x, y) * np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[..., None]
     return np.stack([x, y, z], axis=-1)
+
+
+STRAIGHT = 1e-4
+"""A chain that is this thin, in parts of its length, lies in no plane of its own."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,20 @@ class Skeleton:
                 for x, p in zip(m, np.broadcast_to(parent, m.shape), strict=True)
             ]
         )
+
+    def normal_at_rest(self, bones: Sequence[int]) -> Floats:
+        """Unit normal (3,) of the plane in which a chain, root first, lies at rest, in its parent's rest frame.
+
+        A straight chain lies in many planes: taken is the one across the Z axis of its root bone.
+        """
+        tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
+        joints = np.concatenate([self.rest[list(bones), :3, 3], tail[None]])
+        z = self.rest[bones[0], :3, 2]
+        _u, sizes, axes = np.linalg.svd(joints - joints.mean(axis=0))
+        normal = axes[2] if sizes[1] > STRAIGHT * sizes[0] else z - (z @ axes[0]) * axes[0]
+        normal = normal / np.linalg.norm(normal) * (-1.0 if normal @ z < 0.0 else 1.0)
+        parent = self.parents[bones[0]]
+        return np.asarray(normal if parent < 0 else self.rest[parent, :3, :3].T @ normal)
 
     def ancestors(self, bone: int) -> list[int]:
         """Indices of a bone's ancestors, nearest first."""

@@ -165,6 +165,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         column = layout.column()
         column.prop(chain, "influence")
         column.prop(chain, "use_limits")
+        column.prop(chain, "planar")
         if shares_bones(tip):
             column.prop(chain, "weight")
             return  # a tree has no reach of its own

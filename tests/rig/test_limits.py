@@ -228,3 +228,21 @@ def test_influence_blends_with_the_fk_pose_and_can_be_keyed() -> None:
     assert turned[11] == pytest.approx(turned[21] / 2, rel=0.02)
     bpy.context.scene.frame_set(21)
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
+
+
+def test_chains_with_alike_limits_keep_each_its_own_rest_pose() -> None:
+    ob = rigs.armature()
+    for i, roll in enumerate((0.0, 1.2, -2.0)):
+        names = [f"{i}.upper", f"{i}.lower"]
+        rigs.add_bones(ob, [(3 * i, 0, 0), (3 * i + 0.1 * i, -0.1, 1), (3 * i, 0.3 * i, 2)], names)
+        bpy.ops.object.mode_set(mode="EDIT")
+        for name in names:
+            ob.data.edit_bones[name].roll = roll
+        bpy.ops.object.mode_set(mode="OBJECT")
+        for name in names:
+            limit(ob.pose.bones[name], x=(-30, 80), z=(-10, 40), y=(-20, 20))
+        rigs.chain(ob, names[1], rigs.empty(f"Target {i}", (3 * i + 0.3, 0.5, 1.6)), 2)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for bone in ob.pose.bones:
+        assert beyond(ob, bone.name) < ALLOWED
