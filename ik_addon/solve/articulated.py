@@ -83,7 +83,8 @@ def pose_of(body: Body, angles: Floats) -> Pose:
 
 def _turns(angles: Floats) -> Floats:
     """Return the matrices (n, B, 3, 3) of joint angles (B, n, 3): the swing's, times the twist's."""
-    x, z, twist = angles[..., 0].T, angles[..., 1].T, angles[..., 2].T
+    # In one piece: some versions of numpy take other sines for numbers that lie apart.
+    x, z, twist = np.ascontiguousarray(angles.transpose(2, 1, 0))
     w = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
     cosine, sine = np.cos(twist), np.sin(twist)
     xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z

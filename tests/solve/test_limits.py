@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.cases import CHAINS, INSIDE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges, smooth_turns
+from benchmarks.cases import CHAINS, LOCKED, Rig, bone_steps, chain, degrees, random_ranges, smooth_turns
 from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
 from ik_addon.solve.cones import (
     Cone,
@@ -350,5 +350,4 @@ def test_limits_are_measured_in_the_frame_the_chain_hangs_on() -> None:
         Problem(5.0 + 2.0 * rest @ turn.T, turn @ rest_frames, Goal(5.0 + 2.0 * joints[:, 3] @ turn.T), limits=limits)
     )
     np.testing.assert_allclose(moved.joints, 5.0 + 2.0 * plain.joints @ turn.T, atol=1e-7)
-    assert INSIDE < 1.0
     assert moved.reached.all()

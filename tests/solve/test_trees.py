@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import Goal, Problem, Status, solve
+from ik_addon.solve import Goal, Status, solve
 from ik_addon.solve.problem import Floats
 
 from .test_limits import assert_consistent, violations
@@ -120,7 +120,7 @@ def test_a_bone_that_does_not_inherit_rotation_starts_from_its_own_rest() -> Non
     inherits[5] = False
     rest = rig.rest()
     rest[5] = rig.frames[5]
-    turns, targets = reachable(rig, 40, 6)
+    _, targets = reachable(rig, 40, 6)
     problem = replace(rig.problem(rig.at_rest(40), targets, tolerance=1e-6), parents=rig.parents, inherits=inherits)
     assert problem.limits is not None
     problem = replace(problem, limits=replace(problem.limits, rest=rest))
@@ -129,10 +129,9 @@ def test_a_bone_that_does_not_inherit_rotation_starts_from_its_own_rest() -> Non
     # What it reaches is reached again, from elsewhere.
     again = replace(problem, goal=replace(problem.goal, target=solution.joints[:, 10]))
     assert solve(again).reached.all()
-    turn = (solution.rotations @ problem.frames)[:, 5]
-    cosine = turn[:, 1, 1]
-    assert cosine.min() > np.cos(np.radians(60.0 + 35.0)) - 1e-6
-    assert len(turns) == 40
+    # Its limits are about its own rest, wherever the bones before it went.
+    turn = rig.frames[5].T @ (solution.rotations @ problem.frames)[:, 5]
+    assert np.degrees(np.arccos(turn[:, 1, 1])).max() < 60.0 + 1e-6
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
@@ -149,4 +148,3 @@ def test_what_does_not_fit_together_is_refused() -> None:
     refused("earlier bone", parents=np.arange(10))
     refused("joints", others=())
     refused("stiffness", stiffness=np.ones((10, 3)))
-    assert isinstance(problem, Problem)
