@@ -354,8 +354,10 @@ def _as_near_as_can_be(task: _Task, cost: Floats) -> Bools:
     """Return which chains (B,) miss their target by no more than it is beyond their length."""
     if len(task.body.segments) != 1:
         return np.zeros(len(cost), dtype=bool)
-    distance = norm(task.aims.target[:, 0].T)
-    return np.asarray(cost <= distance - 1.0 + _ARRIVED)
+    body = task.body
+    segments = np.concatenate([body.heads[:, body.path(0)[1:]], body.ends], axis=1)
+    longest = np.cumsum(norm(segments.transpose(2, 1, 0)), axis=0)[-1]
+    return np.asarray(cost <= norm(task.aims.target[:, 0].T) - longest + _ARRIVED)
 
 
 def _nearest_to_fk(tried: Floats, costs: Floats, fk: Floats) -> Ints:
