@@ -1,4 +1,3 @@
-"""What the extension adds to Blender, in order; undone in mirrored order."""
 
 from __future__ import annotations
 
@@ -10,9 +9,10 @@ from . import live, overrides, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
+from .operators import limits as limit_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
-from .ui import menus, panel, tools
+from .ui import limits, menus, panel, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -20,7 +20,9 @@ CLASSES: Final = (
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
+    *limit_operators.CLASSES,
     *panel.CLASSES,
+    *limits.CLASSES,
     *tools.CLASSES,
 )
 

@@ -28,6 +28,8 @@ ARC = 48
 """Parts of the arc of a twist."""
 DASHES = 12
 """Dashes of a line to a target or a pole."""
+ARRIVED = 1e-3
+"""A tip that is nearer to its target than this, in lengths of its last bone, needs no line to it."""
 CIRCLE = 96
 """Corners of the circle of reach."""
 CONE_SIZE = 0.45
@@ -172,9 +174,12 @@ def goal_lines(chains: Chains, palette: Palette) -> Lines:
     middle = (starts + chains.ends) // 2
     colours = _state_colours(chains, palette)
     faint = colours * [1.0, 1.0, 1.0, 0.5]
-    points = np.concatenate(
-        [dashes(chains.joints[chains.ends], chains.targets), dashes(chains.joints[middle], chains.poles)]
+    tips = chains.joints[chains.ends]
+    arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(
+        tips - chains.joints[chains.ends - 1], axis=1
     )
+    targets = np.where(arrived[:, None], np.nan, chains.targets)
+    points = np.concatenate([dashes(tips, targets), dashes(chains.joints[middle], chains.poles)])
     return _finite_lines(points.reshape(-1, 3), np.repeat(np.concatenate([colours, faint]), 2 * DASHES, axis=0))
 
 

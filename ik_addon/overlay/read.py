@@ -107,7 +107,7 @@ class Reader:
     def _layout(self, ob: bpy.types.Object) -> _Layout:
         """Which bones the enabled chains have; found out anew when a chain or the bones change."""
         bones = ob.pose.bones
-        tips = [bone for bone in bones if (chain := chain_of(bone)).is_chain and chain.enabled]
+        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
         key = (len(bones), tuple((tip.name, chain_of(tip).chain_length, tip.length) for tip in tips))
         known = self._layouts.get(ob.session_uid)
         if known is not None and known[0] == key:

@@ -72,6 +72,12 @@ def test_dashes_go_from_tip_to_target_and_from_the_middle_to_the_pole(geometry: 
     assert np.ptp(lengths) < 1e-6
 
 
+def test_a_tip_on_its_target_needs_no_line(geometry: Any, palette: Any) -> None:
+    reached = np.array([[0, 0, 2], [5, 0, 3]], dtype=float)
+    lines = geometry.goal_lines(chains(geometry, targets=reached, poles=np.full((2, 3), np.nan)), palette)
+    assert len(lines.points) == 2 * geometry.DASHES
+
+
 def test_what_is_not_a_number_is_not_drawn(geometry: Any, palette: Any) -> None:
     lost = chains(geometry).joints
     lost[1] = np.nan

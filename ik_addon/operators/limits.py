@@ -1,0 +1,138 @@
+"""Operators on joint limits: Blender's own IK limits of pose bones, taken from the pose or from another bone."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty
+
+from .. import compat
+from ..overlay.joints import angles_of
+from .active import ArmatureOperator, active_bone, armature
+
+SIDES = {
+    "UP": ("x", "max"),
+    "DOWN": ("x", "min"),
+    "LEFT": ("z", "max"),
+    "RIGHT": ("z", "min"),
+    "TWIST_MAX": ("y", "max"),
+    "TWIST_MIN": ("y", "min"),
+}
+"""Axis and end of each limit, by the name that a user sees."""
+DIRECTIONS = (
+    ("ALL", "All", "All limits that the bone has left its rest pose towards"),
+    ("UP", "Up", "The greatest rotation about X"),
+    ("DOWN", "Down", "The least rotation about X"),
+    ("LEFT", "Left", "The greatest rotation about Z"),
+    ("RIGHT", "Right", "The least rotation about Z"),
+    ("TWIST_MAX", "Twist", "The greatest rotation about Y"),
+    ("TWIST_MIN", "Twist Back", "The least rotation about Y"),
+)
+LABELS = {name: label for name, label, _ in DIRECTIONS}
+REST = math.radians(0.05)
+"""A bone that is turned by less than this is at rest."""
+SETTINGS = tuple(
+    f"{name}_{axis}" for axis in "xyz" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
+)
+
+
+def selected(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The active bone, then all others that are selected in Pose Mode."""
+    active = active_bone(ob)
+    candidates = ob.pose.bones if ob.mode == "POSE" else ()
+    others = [bone for bone in candidates if bone != active and compat.is_selected(bone)]
+    return others if active is None else [active, *others]
+
+
+class LimitsOperator(ArmatureOperator):
+    """An operator on the limits of bones."""
+
+    @classmethod
+    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a bone."""
+        return "" if active_bone(ob) else f"'{ob.name}' has no active bone; select one"
+
+
+class IK_ADDON_OT_limit_from_pose(LimitsOperator):
+    """Take limits from the pose."""
+
+    bl_idname = "ik_addon.limit_from_pose"
+    bl_label = "Limit from Pose"
+    bl_description = "Make the angle at which the bone stands now its limit in this direction"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    direction: EnumProperty(
+        name="Direction", description="The limit that is set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
+    )
+    all_selected: BoolProperty(
+        name="All Selected",
+        description="Set the limit of each selected bone from its own pose, not of the active one alone",
+        default=False,
+    )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Set the limits."""
+        ob = armature(context)
+        evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
+        bones = selected(ob) if self.all_selected else [active_bone(ob)]
+        said = []
+        for bone in bones:
+            degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
+            said += [f"'{bone.name}' {name.lower()} {angle:.1f}°" for name, angle in degrees.items()]
+        if not said:
+            which = f"'{bones[0].name}' is" if len(bones) == 1 else "The selected bones are"
+            where = "at rest" if self.direction == "ALL" else "not turned in this direction"
+            self.report({"ERROR"}, f"{which} {where}; pose the limit first, then press this")
+            return {"CANCELLED"}
+        self.report({"INFO"}, "Limited " + ", ".join(said))
+        return {"FINISHED"}
+
+
+def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
+    """Make the angles at which a bone stands its limits; return those that were set, in degrees by their names.
+
+    Args:
+        bone: whose limits are set.
+        evaluated: its evaluated copy, whose pose is measured.
+        direction: one of `SIDES`, or ALL.
+    """
+    angles = dict(zip("xyz", angles_of(evaluated), strict=True))
+    found = {}
+    for name in SIDES if direction == "ALL" else (direction,):
+        axis, end = SIDES[name]
+        angle = angles[axis]
+        if angle <= REST if end == "max" else angle >= -REST:
+            continue
+        setattr(bone, f"ik_{end}_{axis}", angle)
+        setattr(bone, f"use_ik_limit_{axis}", True)
+        found[LABELS[name]] = math.degrees(angle)
+    return found
+
+
+class IK_ADDON_OT_limits_copy(LimitsOperator):
+    """Copy limits."""
+
+    bl_idname = "ik_addon.limits_copy"
+    bl_label = "Copy Limits to Selected"
+    bl_description = "Give all selected bones the limits, locks and stiffness of the active bone"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be bones to copy to."""
+        if reason := super().missing(context, ob):
+            return reason
+        return "" if len(selected(ob)) > 1 else "Select other bones in Pose Mode, the one to copy from last"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Copy the limits."""
+        source, *others = selected(armature(context))
+        for bone in others:
+            for name in SETTINGS:
+                setattr(bone, name, getattr(source, name))
+        self.report({"INFO"}, f"Copied the limits of '{source.name}' to {len(others)} bones")
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_limit_from_pose, IK_ADDON_OT_limits_copy)

@@ -1,0 +1,86 @@
+"""The sub-panel "Joint Limits": Blender's own IK limits of the active bone, by names."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+
+from ..operators.active import active_bone, armature
+from ..operators.limits import LABELS, SIDES, selected
+from ..overlay.joints import angles_of
+from ..rig.chain import chain_with
+from ..settings import chain_of
+from .panel import ArmaturePanel
+from .text import draw_message
+
+AXES = (("x", "Up / Down"), ("z", "Left / Right"), ("y", "Twist"))
+
+
+class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
+    """How far the active bone may turn."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_limits"
+    bl_label = "Joint Limits"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Only where a bone is active."""
+        return super().poll(context) and active_bone(armature(context)) is not None
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the limits of each axis, and what sets them."""
+        ob = armature(context)
+        bone = active_bone(ob)
+        layout = self.layout
+        row = layout.row()
+        row.label(text=bone.name, icon="BONE_DATA", translate=False)
+        tip = chain_with(bone)
+        if tip is None:
+            draw_message(layout, context, "No chain runs through this bone", icon="INFO")
+        elif not chain_of(tip).use_limits:
+            draw_message(layout, context, "Limits are switched off in the chain of this bone", icon="INFO")
+        evaluated = ob.evaluated_get(context.view_layer.depsgraph)
+        angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
+        for axis, title in AXES:
+            draw_axis(layout, bone, axis, title, angles[axis])
+        column = layout.column(align=True)
+        operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
+        operator.all_selected = len(selected(ob)) > 1
+        column.operator("ik_addon.limits_copy", icon="PASTEDOWN")
+
+
+def draw_axis(layout: bpy.types.UILayout, bone: bpy.types.PoseBone, axis: str, title: str, angle: float) -> None:
+    """Draw the limits of a bone about one axis.
+
+    Args:
+        layout: where to draw.
+        bone: whose limits these are.
+        axis: x, y or z.
+        title: what a rotation about this axis is called.
+        angle: by how much the bone is turned now, in radians.
+    """
+    locked = getattr(bone, f"lock_ik_{axis}")
+    column = layout.column(align=True)
+    row = column.row(align=True)
+    limit = row.row()
+    limit.active = not locked
+    limit.prop(bone, f"use_ik_limit_{axis}", text=title)
+    now = row.row()
+    now.alignment = "RIGHT"
+    now.active = False
+    now.label(text=f"{math.degrees(angle):.1f}°", translate=False)
+    row.prop(bone, f"lock_ik_{axis}", text="", icon="LOCKED" if locked else "UNLOCKED", emboss=False)
+    if locked:
+        return
+    if getattr(bone, f"use_ik_limit_{axis}"):
+        for name, (of, end) in SIDES.items():
+            if of == axis:
+                row = column.row(align=True)
+                row.prop(bone, f"ik_{end}_{axis}", text=LABELS[name])
+                row.operator("ik_addon.limit_from_pose", text="", icon="POSE_HLT").direction = name
+    column.prop(bone, f"ik_stiffness_{axis}", text="Stiffness", slider=True)
+
+
+CLASSES = (VIEW3D_PT_ik_addon_limits,)
