@@ -16,18 +16,18 @@ import numpy as np
 
 from .problem import Bools, Floats, Ints
 from .rotations import about, between, cross, dot, norm, reject, rotate, unit
-from .twist import Axes, joints_of, tip_of
+from .twist import Axes, joints_of, tip_of, total
 from .two_bone import triangle
 
-_REACHING = 1
+REACHING = 1
 """The pass that reaches backward and forward; the one before it and those after it are Newton's."""
-_PATIENCE = 24
+PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
-_FLAT = 1e-9
+FLAT = 1e-9
 """Where the bones of a chain leave its line by less than this (squared sine), no pass can bend it."""
-_KICK = 0.2
+KICK = 0.2
 """Radians that a flat chain is bent by to begin with."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Distances in chain lengths that differ by less are the same."""
 
 
@@ -44,23 +44,24 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
         axes: the chains' axes.
         distance: (B,) wanted distance from root to tip.
     """
-    total = np.cumsum(lengths, axis=0)
+    ends = np.cumsum(lengths, axis=0)
+    whole = ends[-1]
     tip = tip_of(directions, lengths)
-    chord = norm(tip) / total[-1]
-    wanted = distance / total[-1]
+    chord = norm(tip) / whole
+    wanted = distance / whole
     turn = np.maximum(arc_of(wanted) - arc_of(chord), 0.0)
-    stiff = _give(directions, lengths, unit(tip)) < _FLAT
-    turn = np.where(stiff & (np.abs(wanted - chord) > _ROUNDING), np.maximum(turn, _KICK), turn)
-    along = (total - lengths / 2.0) / total[-1] - 0.5
+    stiff = _give(directions, lengths, unit(tip)) < FLAT
+    turn = np.where(stiff & (np.abs(wanted - chord) > ROUNDING), np.maximum(turn, KICK), turn)
+    along = (ends - lengths / 2.0) / whole - 0.5
     bent = rotate(about(axes.normal[:, None], turn * along), directions)
-    slack = np.maximum(1.0 - wanted, _ROUNDING) / np.maximum(1.0 - chord, _ROUNDING)
+    slack = np.maximum(1.0 - wanted, ROUNDING) / np.maximum(1.0 - chord, ROUNDING)
     pull = 1.0 / np.sqrt(np.minimum(slack, 1.0)) - 1.0
     guess = _towards(bent + pull * axes.line[:, None], bent)
     # At the ends of the reach there is nothing to search for. Folded flat, the longest bone goes towards the target and
     # all others come back.
     longest = lengths.max(axis=0)
-    straight = wanted >= 1.0 - _ROUNDING
-    folded = (2.0 * longest > total[-1]) & (2.0 * longest - total[-1] >= distance - _ROUNDING)
+    straight = wanted >= 1.0 - ROUNDING
+    folded = (2.0 * longest > whole) & (2.0 * longest - whole >= distance - ROUNDING)
     if straight.any() or folded.any():
         flat = np.where(straight | (lengths == longest), 1.0, -1.0) * axes.line[:, None]
         guess = np.where(straight | folded, flat, guess)
@@ -70,13 +71,13 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
 def arc_of(chord: Floats) -> Floats:
     """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
     # Of a straight chain rounding would show as its square root.
-    missing = np.clip(1.0 - _ROUNDING - chord, 0.0, 1.0)
-    return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * missing**3))
+    missing = np.clip(1.0 - ROUNDING - chord, 0.0, 1.0)
+    return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing)))
 
 
 def _give(directions: Floats, lengths: Floats, line: Floats) -> Floats:
     """Return how far the tips (B,) give way along unit vectors (3, B) when every bone is pulled there alike."""
-    return np.asarray(np.cumsum(lengths * (1.0 - dot(directions, line[:, None]) ** 2), axis=0)[-1])
+    return total(lengths * (1.0 - dot(directions, line[:, None]) ** 2))
 
 
 def solve_directions(
@@ -108,9 +109,9 @@ def solve_directions(
             running.keep(~ended)
         if not len(running.members):
             break
-        if done == _REACHING:
+        if done == REACHING:
             running.fabrik_pass()
-        elif done < _PATIENCE:
+        elif done < PATIENCE:
             running.newton_pass()
         else:
             running.construct()
@@ -192,11 +193,11 @@ class _Running:
         The middle piece is the bone across the middle of the chain. With the line to the target they make a
         quadrilateral; of all its diagonals the middle one is taken.
         """
-        total = np.cumsum(self.lengths, axis=0)
-        middle = np.argmax(2.0 * total >= total[-1], axis=0)
+        ends = np.cumsum(self.lengths, axis=0)
+        middle = np.argmax(2.0 * ends >= ends[-1], axis=0)
         members = np.arange(len(middle))
         own = self.lengths[middle, members]
-        before, after = total[middle, members] - own, total[-1] - total[middle, members]
+        before, after = ends[middle, members] - own, ends[-1] - ends[middle, members]
         shortest = np.maximum(np.abs(own - after), np.abs(before - self.distance))
         longest = np.minimum(own + after, before + self.distance)
         diagonal = (shortest + longest) / 2.0

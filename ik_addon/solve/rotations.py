@@ -6,13 +6,15 @@ a batch gets the same bits as it would get alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .problem import Floats
 
-_OPPOSITE = 1e-6
+OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
-_NEARLY_OPPOSITE = 1e-2
+NEARLY_OPPOSITE = 1e-2
 """Below this length of the sum, it is not precise enough to be divided by."""
 _TINY = 1e-200
 
@@ -24,7 +26,15 @@ def dot(a: Floats, b: Floats) -> Floats:
 
 def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    return stacked(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def stacked(*components: Floats) -> Floats:
+    """Return components (...) as one array (len(components), ...); `np.stack` takes as long as a cross product."""
+    out = np.empty((len(components), *components[0].shape))
+    for i, component in enumerate(components):
+        out[i] = component
+    return out
 
 
 def norm(a: Floats) -> Floats:
@@ -51,39 +61,46 @@ def identity(count: int) -> Floats:
 
 def about(axis: Floats, angle: Floats) -> Floats:
     """Return quaternions (4, ...) that turn by angles (...) in radians about unit axes (3, ...), right-handed."""
-    return np.concatenate([np.cos(angle / 2)[None], np.sin(angle / 2) * axis])
+    half = angle / 2
+    return stacked(np.cos(half), *(np.sin(half) * axis))
 
 
 def multiply(p: Floats, q: Floats) -> Floats:
     """Return the quaternion products (4, ...): first turn by q, then by p."""
-    return np.stack(
-        [
-            p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
-            p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
-            p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
-            p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
-        ]
+    return stacked(
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
+        p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
     )
 
 
 def rotate(q: Floats, v: Floats) -> Floats:
     """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
     half = cross(q[1:], v)
-    return np.asarray(v + 2.0 * (q[0] * half + cross(q[1:], half)))
+    turned = cross(q[1:], half)
+    turned += q[0] * half
+    turned *= 2.0
+    turned += v
+    return turned
 
 
-def between(a: Floats, b: Floats, axis: Floats) -> Floats:
+def between(a: Floats, b: Floats, axis: Floats | Callable[[], Floats]) -> Floats:
     """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
 
     Opposite vectors have no smallest rotation: those turn by 180 degrees about `axis` (3, ...), unit vectors
-    perpendicular to a.
+    perpendicular to a, or a function that returns them where finding them takes long.
     """
-    sum_ = norm(a + b)
-    nearly = sum_ < _NEARLY_OPPOSITE
+    middle = a + b
+    sum_ = norm(middle)
+    nearly = sum_ < NEARLY_OPPOSITE
     if not nearly.any():
-        return _between(a, b)
+        middle /= np.maximum(sum_, _TINY)
+        return stacked(dot(a, middle), *cross(a, middle))
+    if callable(axis):
+        axis = axis()
     # The vector half-way to b is lost in rounding: first turn to the very opposite, then the little that is left.
-    axis = unit(reject(np.where(sum_ < _OPPOSITE, axis, unit(cross(a, b))), a))
+    axis = unit(reject(np.where(sum_ < OPPOSITE, axis, unit(cross(a, b))), a))
     half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
     small = _between(np.where(nearly, -a, a), b)
     return np.where(nearly, multiply(small, half_turn), small)
@@ -91,19 +108,18 @@ def between(a: Floats, b: Floats, axis: Floats) -> Floats:
 
 def _between(a: Floats, b: Floats) -> Floats:
     middle = unit(a + b)
-    return np.concatenate([dot(a, middle)[None], cross(a, middle)])
+    return stacked(dot(a, middle), *cross(a, middle))
 
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
     w, x, y, z = q
-    return np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
-            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]),
-            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]),
-        ]
+    rows = (
+        *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
     )
+    return stacked(*rows).reshape(3, 3, *w.shape)
 
 
 def hinge(frames: Floats, direction: Floats) -> Floats:

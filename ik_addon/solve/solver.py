@@ -12,13 +12,12 @@ from .planar import laid_flat
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import Reach, reachable
 from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
-from .twist import STRAIGHT, Axes, bone_rotations, centroid, chain_axes, pole_bend, signed_angle, tip_of
+from .single import NO_LENGTH, SAME, solve_single
+from .twist import STRAIGHT, Axes, bone_rotations, centroid, chain_axes, pole_bend, signed_angle, tip_of, total
 from .two_bone import triangle
 
-_NO_LENGTH = 1e-6
-"""Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
-_SAME = 1e-12
-"""A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
+FEW = 8
+"""Up to this many chains are solved one by one in plain floats."""
 
 
 def solve(problem: Problem) -> Solution:
@@ -53,13 +52,18 @@ def solve(problem: Problem) -> Solution:
         if len(index):
             solve_bodies(problem, solution, index)
         return solution
+    left = np.ones(members, dtype=bool)
+    if members <= FEW:
+        left[:] = [not solve_single(problem, solution, i) for i in range(members)]
+        if not left.any():
+            return solution
     chains = _Chains.of(problem)
-    valid = chains.valid()
-    carried = chains.lengths <= _NO_LENGTH
-    solver = _chosen_solver(problem.solver, np.count_nonzero(~carried, axis=0)[valid])
-    if valid.any():
-        everything = bool(valid.all())
-        _solve_valid(problem, solver, chains if everything else chains.members(valid), solution, np.flatnonzero(valid))
+    valid = left & chains.valid()
+    two_bone = _takes_two_bone(problem.solver, np.count_nonzero(chains.lengths > NO_LENGTH, axis=0), valid)
+    for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (Solver.FABRIK, valid & ~two_bone)):
+        if chosen.any():
+            own = chains if chosen.all() else chains.members(chosen)
+            _solve_valid(problem, solver, own, solution, np.flatnonzero(chosen))
     return solution
 
 
@@ -121,7 +125,7 @@ class _Chains:
             root = joints[:, 0]
             segments = np.ascontiguousarray(joints[:, 1:] - joints[:, :-1])
             sizes = norm(segments)
-            scale = np.cumsum(sizes, axis=0)[-1]
+            scale = total(sizes)
             target = (np.asarray(problem.goal.target, dtype=np.float64).T - root) / scale
             pole = problem.goal.pole
             return cls(
@@ -224,14 +228,17 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     return bones, members
 
 
-def _chosen_solver(asked: Solver, counts: Ints) -> Solver:
-    """Return the solver for valid members with `counts` segments with length; raise ValueError if it cannot be."""
-    if asked is Solver.TWO_BONE and (counts != 2).any():
-        found = int(counts[counts != 2][0])
+def _takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
+    """Return which members, with `counts` (B,) segments with length, take the two-bone solver, each by itself.
+
+    Raises:
+        ValueError: if it is asked of a valid member that cannot be solved with it.
+    """
+    fit = np.asarray(counts == 2)
+    if asked is Solver.TWO_BONE and (valid & ~fit).any():
+        found = int(counts[valid & ~fit][0])
         raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    if asked is Solver.AUTO:
-        return Solver.TWO_BONE if (counts == 2).all() else Solver.FABRIK
-    return asked
+    return fit & (asked is not Solver.FABRIK)
 
 
 def _aimed(chains: _Chains) -> tuple[Axes, Floats]:
@@ -247,7 +254,7 @@ def _aimed(chains: _Chains) -> tuple[Axes, Floats]:
 def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints) -> None:
     """Solve the given chains and write the result into the members `index` of the solution."""
     bones = len(chains.lengths)
-    carried = chains.lengths <= _NO_LENGTH
+    carried = chains.lengths <= NO_LENGTH
     weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
     distance = norm(chains.target)
     reach = reachable(chains.lengths, distance, chains.softness, chains.push_limit, weights, problem.out_of_reach)
@@ -266,7 +273,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
         base = multiply(roll, base)
     # Nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
-    kept = (np.abs(reach.distance - chord) <= _SAME) & (reach.stretch == 1.0).all(axis=0)
+    kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0)
     if kept.any():
         directions = np.where(kept, rotate(base[:, None], chains.directions), directions)
     inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
@@ -274,7 +281,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     # From the rotations and not from the directions: bones without a say in the solution are where they are carried.
     segments = rotate(turns, chains.directions) * lengths
     root = axes.line * reach.push
-    error = norm(chains.target - root - np.cumsum(segments, axis=1)[:, -1])
+    error = norm(chains.target - root - total(segments))
     solution.rotations[index] = matrices(turns).transpose(3, 2, 0, 1)
     solution.stretch[index] = reach.stretch.T
     steps = np.concatenate([root[:, None], segments], axis=1) * chains.scale

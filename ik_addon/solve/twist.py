@@ -11,6 +11,8 @@ from .rotations import between, cross, dot, hinge, identity, multiply, norm, rej
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it may be rounding."""
+MANY = 64
+"""Chains from which their sums are formed faster joint by joint than along each chain."""
 
 
 class Axes(NamedTuple):
@@ -27,19 +29,34 @@ class Axes(NamedTuple):
 def joints_of(directions: Floats, lengths: Floats) -> Floats:
     """Return the joints (3, n+1, B), the root at 0, of bones of unit directions (3, n, B) and lengths (n, B)."""
     joints = np.zeros((3, len(lengths) + 1, lengths.shape[1]))
-    np.cumsum(directions * lengths, axis=1, out=joints[:, 1:])
+    segments = directions * lengths
+    if lengths.shape[1] < MANY:
+        np.cumsum(segments, axis=1, out=joints[:, 1:])
+    else:
+        for i in range(len(lengths)):
+            np.add(joints[:, i], segments[:, i], out=joints[:, i + 1])
     return joints
+
+
+def total(values: Floats) -> Floats:
+    """Return the sums (..., B) of values (..., n, B), added from first to last whatever B is."""
+    if values.shape[-1] < MANY:
+        return np.asarray(np.cumsum(values, axis=-2)[..., -1, :])
+    result = values[..., 0, :].copy()
+    for i in range(1, values.shape[-2]):
+        result += values[..., i, :]
+    return result
 
 
 def tip_of(directions: Floats, lengths: Floats) -> Floats:
     """Return the ends (3, B) of chains that start at 0."""
-    return np.asarray(np.cumsum(directions * lengths, axis=1)[:, -1])
+    return total(directions * lengths)
 
 
 def centroid(directions: Floats, lengths: Floats) -> Floats:
     """Return the centroids (3, B) of chains as curves, seen from the root; the lengths (n, B) have the sum 1."""
     joints = joints_of(directions, lengths)
-    return np.asarray(np.cumsum((joints[:, 1:] + joints[:, :-1]) * (lengths / 2.0), axis=1)[:, -1])
+    return total((joints[:, 1:] + joints[:, :-1]) * (lengths / 2.0))
 
 
 def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats) -> Axes:
@@ -74,7 +91,7 @@ def _closed_axes(
     first = np.argmax(norm(joints) > STRAIGHT, axis=0)
     away = np.take_along_axis(joints, first[None, None], axis=1)[:, 0]
     side = unit(np.where(norm(middle) > STRAIGHT, middle, away))
-    area = reject(np.cumsum(cross(joints[:, :-1], joints[:, 1:]), axis=1)[:, -1], side)
+    area = reject(total(cross(joints[:, :-1], joints[:, 1:])), side)
     normal = unit(np.where(norm(area) > STRAIGHT, area, hinge(frames, side)))
     return np.where(closed, cross(normal, side), line), np.where(closed, side, bend)
 
@@ -114,17 +131,20 @@ def bone_rotations(
     still = identity(count)
     rotations = np.empty((4, len(carried), count))
     begun = np.zeros(count, dtype=bool)
+    any_carried = np.asarray(carried.any(axis=1))
     parent = still
     for i in range(len(carried)):
         if i > 0 and not inherits[i]:
             parent = start = still
         else:
             start = parent if begun.all() else np.where(begun, parent, base)
-        now = rotate(start, rest[:, i])
-        axis = rotate(start, hinge(frames[:, :, i], rest[:, i]))
-        turned = multiply(between(unit(now), solved[:, i], axis), start)
+
+        def axis(i: int = i, start: Floats = start) -> Floats:
+            return rotate(start, hinge(frames[:, :, i], rest[:, i]))
+
+        turned = multiply(between(unit(rotate(start, rest[:, i])), solved[:, i], axis), start)
         turned = turned / np.maximum(np.sqrt(turned[0] ** 2 + dot(turned[1:], turned[1:])), 1e-200)
-        parent = np.where(carried[i], parent, turned) if carried[i].any() else turned
+        parent = np.where(carried[i], parent, turned) if any_carried[i] else turned
         begun = begun | ~carried[i]
         rotations[:, i] = parent
     return rotations

@@ -1,0 +1,517 @@
+"""A free chain alone, in plain floats: for a few chains numpy's calls would cost more than what they compute.
+
+Every step does the arithmetic of its counterpart in `solver`, `reach`, `twist`, `two_bone` and `fabrik` in the same
+order, so that a chain comes out the same to the bit, alone or in a batch. What is rare is left to the arrays there:
+members that are not valid, chains whose tip stands on their root, and those that have to be laid out by construction.
+
+Vectors are tuples of 3 floats and quaternions of 4, w first; everything is seen from the root, in chain lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from . import fabrik, rotations, twist
+from .problem import OutOfReach, Problem, Solution, Solver, Status
+
+NO_LENGTH = 1e-6
+"""Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+SAME = 1e-12
+"""A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+_ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+def solve_single(problem: Problem, solution: Solution, index: int) -> bool:
+    """Solve one member of a problem and write the result into the solution; False: left to the arrays, untouched."""
+    chain = _Chain.of(problem, index)
+    return chain is not None and chain.solve(problem, solution, index)
+
+
+@dataclass
+class _Chain:
+    """One member; see `solver._Chains`."""
+
+    scale: float
+    directions: list[Vector]
+    lengths: list[float]
+    frames: list[list[list[float]]]
+    target: Vector
+    pole: Vector | None
+    pole_angle: float
+    softness: float
+    push_limit: float
+    tolerance: float
+
+    @classmethod
+    def of(cls, problem: Problem, index: int) -> _Chain | None:
+        """Read a member whose shapes are right; None where it is not valid."""
+        joints = _member(problem.joints, index)
+        frames = _member(problem.frames, index)
+        root = joints[0]
+        segments = [_minus(b, a) for a, b in pairwise(joints)]
+        sizes = [_norm(segment) for segment in segments]
+        scale = _total(sizes)
+        if not (isfinite(scale) and scale > 1e-100):
+            return None
+        goal = problem.goal
+        target = _over(_minus(_member(goal.target, index), root), scale)
+        pole = None if goal.pole is None else _over(_minus(_member(goal.pole, index), root), scale)
+        chain = cls(
+            scale=scale,
+            directions=[_over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
+            lengths=[size / scale for size in sizes],
+            frames=frames,
+            target=target,
+            pole=pole,
+            pole_angle=0.0 if goal.pole_angle is None else _number(goal.pole_angle, index),
+            softness=_number(problem.softness, index),
+            push_limit=_number(problem.push_limit, index),
+            tolerance=_number(problem.tolerance, index),
+        )
+        finite = isfinite(_norm(target)) and (pole is None or isfinite(_norm(pole)))
+        settings = isfinite(chain.pole_angle + chain.softness) and chain.push_limit + chain.tolerance >= 0.0
+        return chain if finite and settings and all(map(_is_frame, frames)) else None
+
+    def solve(self, problem: Problem, solution: Solution, index: int) -> bool:
+        """Solve the chain as `solver._solve_valid` does."""
+        carried = [length <= NO_LENGTH for length in self.lengths]
+        two_bone = problem.solver is not Solver.FABRIK and carried.count(False) == 2
+        if problem.solver is Solver.TWO_BONE and not two_bone:
+            return False
+        axes = _chain_axes(self.directions, self.lengths, self.frames[0])
+        if axes is None:
+            return False
+        distance, push, stretch, missing = self._reachable(problem)
+        lengths = [length * factor for length, factor in zip(self.lengths, stretch, strict=True)]
+        line, bend, normal, base = self._aimed(axes)
+        if self.pole is not None:
+            half = np.float64(self.pole_angle) / 2
+            turn = _about(line, float(np.cos(half)), float(np.sin(half)))
+            wanted = _rotate(turn, self._pole_bend(line, bend))
+            wanted = _unit(_reject(wanted, line))
+            base = _multiply(_between(bend, wanted, line), base)
+            bend, normal = wanted, _cross(wanted, line)
+        passes = 0
+        if two_bone:
+            directions = _two_bone(lengths, carried, distance, line, bend)
+        else:
+            start = [_rotate(base, direction) for direction in self.directions]
+            start = _first_guess(start, lengths, line, normal, distance)
+            found = _solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
+            if found is None:
+                return False
+            directions, passes = found
+            if self.pole is not None:
+                straight = _unit(_tip(directions, lengths))
+                side = _reject(_centroid(_joints(directions, lengths), lengths), straight)
+                if _norm(side) > twist.STRAIGHT:
+                    roll = _between(_unit(side), _unit(_reject(bend, straight)), straight)
+                    directions = [_rotate(roll, direction) for direction in directions]
+                    base = _multiply(roll, base)
+        chord = _norm(_tip(self.directions, self.lengths))
+        if abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
+            directions = [_rotate(base, direction) for direction in self.directions]
+        inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
+        turns = self._bone_rotations(base, directions, carried, inherits)
+        root = _times(line, push)
+        segments = [
+            _times(_rotate(turn, rest), length)
+            for turn, rest, length in zip(turns, self.directions, lengths, strict=True)
+        ]
+        joints = [_plus(_times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
+        end = None
+        for segment in segments:
+            end = segment if end is None else _plus(end, segment)
+            joints.append(_plus(joints[-1], _times(segment, self.scale)))
+        assert end is not None
+        error = _norm(_minus(_minus(self.target, root), end))
+        solution.joints[index] = joints
+        solution.rotations[index] = [_matrix(turn) for turn in turns]
+        solution.stretch[index] = stretch
+        solution.error[index] = error * self.scale
+        solution.iterations[index] = passes
+        if error <= self.tolerance:
+            solution.status[index] = Status.REACHED
+        elif missing > self.tolerance:
+            solution.status[index] = Status.TOO_FAR
+        else:
+            solution.status[index] = Status.TOO_NEAR if missing < -self.tolerance else Status.NOT_CONVERGED
+        return True
+
+    def _reachable(self, problem: Problem) -> tuple[float, float, list[float], float]:
+        """See `reach.reachable`: distance, push, stretch of each bone and what is missing."""
+        distance, lengths = _norm(self.target), self.lengths
+        inner = max(0.0, 2.0 * max(lengths) - 1.0)
+        softness = min(self.softness, 1.0 - inner)
+        start = 1.0 - softness
+        eased = distance
+        if distance > start:
+            width = max(softness, 1e-12)
+            eased = start - width * float(np.expm1(-(distance - start) / width)) if softness > 0 else start
+        goal = max(eased, inner)
+        push, stretch = 0.0, [1.0] * len(lengths)
+        if problem.out_of_reach is OutOfReach.PUSH_ROOT:
+            push = min(max(distance - goal, -self.push_limit), self.push_limit)
+        elif problem.out_of_reach is OutOfReach.STRETCH and distance > goal:
+            weights = problem.stretch_weights
+            shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
+            total = _total([share * length for share, length in zip(shares, lengths, strict=True)])
+            if not total > 0:
+                shares, total = stretch, 1.0
+            lack = distance / max(goal, 1e-12) - 1.0
+            stretch = [1.0 + share * (lack / total) for share in shares]
+            goal = distance
+        return goal, push, stretch, distance - push - goal
+
+    def _aimed(self, axes: tuple[Vector, Vector, Vector]) -> tuple[Vector, Vector, Vector, Quaternion]:
+        """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
+        distance = _norm(self.target)
+        line = _over(self.target, max(distance, 1e-12)) if distance > 1e-12 else axes[0]
+        aim = _between(axes[0], line, axes[2])
+        bend = _unit(_reject(_rotate(aim, axes[1]), line))
+        return line, bend, _cross(bend, line), aim
+
+    def _pole_bend(self, line: Vector, natural: Vector) -> Vector:
+        """See `twist.pole_bend`."""
+        assert self.pole is not None
+        across = _reject(self.pole, line)
+        return _unit(across) if _norm(across) > 1e-6 * _norm(self.pole) + 1e-9 else natural
+
+    def _bone_rotations(
+        self, base: Quaternion, solved: list[Vector], carried: list[bool], inherits: list[bool] | None
+    ) -> list[Quaternion]:
+        """See `twist.bone_rotations`."""
+        found = []
+        parent, begun = _IDENTITY, False
+        for i, rest in enumerate(self.directions):
+            if i > 0 and inherits is not None and not inherits[i]:
+                parent = start = _IDENTITY
+            else:
+                start = parent if begun else base
+            if not carried[i]:
+                now = _unit(_rotate(start, rest))
+                if _nearly_opposite(now, solved[i]):
+                    turn = _between(now, solved[i], _rotate(start, _hinge(self.frames[i], rest)))
+                else:
+                    turn = _smallest(now, solved[i])
+                w, x, y, z = _multiply(turn, start)
+                size = max(sqrt(w * w + (x * x + y * y + z * z)), 1e-200)
+                parent = (w / size, x / size, y / size, z / size)
+                begun = True
+            found.append(parent)
+        return found
+
+
+# ---- vectors and quaternions, as in `rotations`
+
+
+def _plus(a: Vector, b: Vector) -> Vector:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def _minus(a: Sequence[float], b: Sequence[float]) -> Vector:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _times(a: Vector, factor: float) -> Vector:
+    return a[0] * factor, a[1] * factor, a[2] * factor
+
+
+def _over(a: Vector, divisor: float) -> Vector:
+    return a[0] / divisor, a[1] / divisor, a[2] / divisor
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross(a: Vector, b: Vector) -> Vector:
+    ax, ay, az = a
+    bx, by, bz = b
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+def _norm(a: Vector) -> float:
+    x, y, z = a
+    return sqrt(x * x + y * y + z * z)
+
+
+def _unit(a: Vector) -> Vector:
+    x, y, z = a
+    size = max(sqrt(x * x + y * y + z * z), 1e-200)
+    return x / size, y / size, z / size
+
+
+def _reject(a: Vector, axis: Vector) -> Vector:
+    x, y, z = axis
+    along = a[0] * x + a[1] * y + a[2] * z
+    return a[0] - along * x, a[1] - along * y, a[2] - along * z
+
+
+def _about(axis: Vector, cosine: float, sine: float) -> Quaternion:
+    return cosine, sine * axis[0], sine * axis[1], sine * axis[2]
+
+
+def _multiply(p: Quaternion, q: Quaternion) -> Quaternion:
+    pw, px, py, pz = p
+    qw, qx, qy, qz = q
+    return (
+        pw * qw - px * qx - py * qy - pz * qz,
+        pw * qx + px * qw + py * qz - pz * qy,
+        pw * qy - px * qz + py * qw + pz * qx,
+        pw * qz + px * qy - py * qx + pz * qw,
+    )
+
+
+def _rotate(q: Quaternion, v: Vector) -> Vector:
+    w, x, y, z = q
+    vx, vy, vz = v
+    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
+    return (
+        vx + 2.0 * (w * hx + (y * hz - z * hy)),
+        vy + 2.0 * (w * hy + (z * hx - x * hz)),
+        vz + 2.0 * (w * hz + (x * hy - y * hx)),
+    )
+
+
+def _nearly_opposite(a: Vector, b: Vector) -> bool:
+    return _norm(_plus(a, b)) < rotations.NEARLY_OPPOSITE
+
+
+def _smallest(a: Vector, b: Vector) -> Quaternion:
+    middle = _unit(_plus(a, b))
+    return _dot(a, middle), *_cross(a, middle)
+
+
+def _between(a: Vector, b: Vector, axis: Vector) -> Quaternion:
+    if not _nearly_opposite(a, b):
+        return _smallest(a, b)
+    if _norm(_plus(a, b)) >= rotations.OPPOSITE:
+        axis = _unit(_cross(a, b))
+    axis = _unit(_reject(axis, a))
+    return _multiply(_smallest((-a[0], -a[1], -a[2]), b), (0.0, *axis))
+
+
+def _hinge(frame: list[list[float]], direction: Vector) -> Vector:
+    (xx, _, zx), (xy, _, zy), (xz, _, zz) = frame
+    across = _reject((xx, xy, xz), direction)
+    return _unit(across if _norm(across) > 1e-4 else _cross(direction, (zx, zy, zz)))
+
+
+def _is_frame(frame: list[list[float]]) -> bool:
+    (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = frame
+    sizes = _norm((xx, xy, xz)), _norm((zx, zy, zz))
+    return isfinite(yx + yy + yz) and min(sizes) > 0.5 and isfinite(sizes[0] + sizes[1])
+
+
+def _matrix(q: Quaternion) -> tuple[Vector, Vector, Vector]:
+    w, x, y, z = q
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def _total(values: Sequence[float]) -> float:
+    """The sum from first to last: `sum` rounds otherwise since Python 3.12."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def _member(array: Any, index: int) -> Any:
+    """One member of an array as nested lists of floats."""
+    return np.asarray(array[index], dtype=np.float64).tolist()
+
+
+def _number(value: Any, index: int) -> float:
+    """A setting of one member, which may be the same for all."""
+    return float(value[index] if np.ndim(value) else value)
+
+
+# ---- chains, as in `twist`, `two_bone` and `fabrik`
+
+
+def _joints(directions: list[Vector], lengths: list[float]) -> list[Vector]:
+    x = y = z = 0.0
+    joints = [_ORIGIN]
+    for (dx, dy, dz), length in zip(directions, lengths, strict=True):
+        x, y, z = x + dx * length, y + dy * length, z + dz * length
+        joints.append((x, y, z))
+    return joints
+
+
+def _tip(directions: list[Vector], lengths: list[float]) -> Vector:
+    x = y = z = 0.0
+    for (dx, dy, dz), length in zip(directions, lengths, strict=True):
+        x += dx * length
+        y += dy * length
+        z += dz * length
+    return x, y, z
+
+
+def _centroid(joints: list[Vector], lengths: list[float]) -> Vector:
+    x = y = z = 0.0
+    for i, length in enumerate(lengths):
+        (ax, ay, az), (bx, by, bz), half = joints[i], joints[i + 1], length / 2.0
+        x, y, z = x + (bx + ax) * half, y + (by + ay) * half, z + (bz + az) * half
+    return x, y, z
+
+
+def _chain_axes(
+    directions: list[Vector], lengths: list[float], root_frame: list[list[float]]
+) -> tuple[Vector, Vector, Vector] | None:
+    """See `twist.chain_axes`: line, bend and normal; None for a closed chain."""
+    joints = _joints(directions, lengths)
+    if _norm(joints[-1]) < twist.STRAIGHT:
+        return None
+    line = _unit(joints[-1])
+    bend = _reject(_centroid(joints, lengths), line)
+    if _norm(bend) < twist.STRAIGHT:
+        bend = _cross(line, _hinge(root_frame, line))
+    bend = _unit(bend)
+    return line, bend, _cross(bend, line)
+
+
+def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: Vector, bend: Vector) -> list[Vector]:
+    """See `two_bone.triangle`."""
+    upper, lower = (i for i, is_carried in enumerate(carried) if not is_carried)
+    first, second = lengths[upper], lengths[lower]
+    twice = 2.0 * max(distance, 1e-200)
+    difference = first - second
+    if distance < 1e-15:
+        along, across = 0.0, first
+    else:
+        along = distance / 2.0 + difference * ((first + second) / twice)
+        before = max(distance - difference, 0.0) * (max(first + second - distance, 0.0) / twice)
+        after = max(distance + difference, 0.0) * ((first + second + distance) / twice)
+        across = sqrt(before * after)
+    middle = _times(_unit(_plus(_times(line, along), _times(bend, across))), first)
+    directions = [_ORIGIN] * len(lengths)
+    directions[upper] = _unit(middle)
+    directions[lower] = _unit(_minus(_times(line, distance), middle))
+    return directions
+
+
+def _arc(chord: float) -> float:
+    missing = min(max(1.0 - fabrik.ROUNDING - chord, 0.0), 1.0)
+    return 2.0 * sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing))
+
+
+def _towards(offset: Vector, otherwise: Vector) -> Vector:
+    size = _norm(offset)
+    return _over(offset, size) if size > 1e-12 else otherwise
+
+
+def _first_guess(
+    directions: list[Vector], lengths: list[float], line: Vector, normal: Vector, distance: float
+) -> list[Vector]:
+    """See `fabrik.first_guess`."""
+    ends = []
+    total = 0.0
+    for length in lengths:
+        total += length
+        ends.append(total)
+    tip = _tip(directions, lengths)
+    chord, wanted = _norm(tip) / total, distance / total
+    longest = max(lengths)
+    straight = wanted >= 1.0 - fabrik.ROUNDING
+    if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - fabrik.ROUNDING):
+        back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
+        return [line if straight or length == longest else back for length in lengths]
+    turn = max(_arc(wanted) - _arc(chord), 0.0)
+    if abs(wanted - chord) > fabrik.ROUNDING:
+        along = _unit(tip)
+        parts = [_dot(direction, along) for direction in directions]
+        give = _total([length * (1.0 - part * part) for length, part in zip(lengths, parts, strict=True)])
+        if give < fabrik.FLAT:
+            turn = max(turn, fabrik.KICK)
+    slack = max(1.0 - wanted, fabrik.ROUNDING) / max(1.0 - chord, fabrik.ROUNDING)
+    pull = 1.0 / sqrt(min(slack, 1.0)) - 1.0
+    pulled = _times(line, pull)
+    # numpy's sine is not to the bit that of the standard library
+    places = [(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)]
+    half = turn * np.array(places) / 2
+    guess = []
+    for direction, cosine, sine in zip(directions, np.cos(half).tolist(), np.sin(half).tolist(), strict=True):
+        bent = _rotate(_about(normal, cosine, sine), direction)
+        guess.append(_towards(_plus(bent, pulled), bent))
+    return guess
+
+
+def _solve_directions(
+    start: list[Vector],
+    lengths: list[float],
+    line: Vector,
+    normal: Vector,
+    distance: float,
+    tolerance: float,
+    iterations: int,
+) -> tuple[list[Vector], int] | None:
+    """See `fabrik.solve_directions`; None where the chain has to be laid out by construction."""
+    directions, tip, step = start, _tip(start, lengths), 1.0
+    done = 0
+    while not (abs(distance - _norm(tip)) <= tolerance or done == iterations):
+        if done == fabrik.REACHING:
+            directions = _turned_to_line(directions, lengths, line, normal)
+            directions, tip = _reached(directions, lengths, _times(line, distance))
+        elif done < fabrik.PATIENCE:
+            directions, tip, step = _newton(directions, lengths, tip, distance, step)
+        else:
+            return None
+        done += 1
+    return _turned_to_line(directions, lengths, line, normal), done
+
+
+def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector, normal: Vector) -> list[Vector]:
+    tip = _unit(_tip(directions, lengths))
+    turn = _between(tip, line, _unit(_reject(normal, tip)))
+    return [_rotate(turn, direction) for direction in directions]
+
+
+def _reached(directions: list[Vector], lengths: list[float], target: Vector) -> tuple[list[Vector], Vector]:
+    """See `fabrik._Running.fabrik_pass`."""
+    joints = _joints(directions, lengths)
+    joint = target
+    for i in range(len(lengths) - 1, -1, -1):
+        dx, dy, dz = directions[i]
+        joint = _plus(joint, _times(_towards(_minus(joints[i], joint), (-dx, -dy, -dz)), lengths[i]))
+        joints[i] = joint
+    joints[-1] = target
+    turned = []
+    joint = _ORIGIN
+    for i, length in enumerate(lengths):
+        turned.append(_towards(_minus(joints[i + 1], joint), directions[i]))
+        joint = _plus(joint, _times(turned[i], length))
+    return turned, joint
+
+
+def _newton(
+    directions: list[Vector], lengths: list[float], tip: Vector, distance: float, step: float
+) -> tuple[list[Vector], Vector, float]:
+    """See `fabrik._Running.newton_pass`."""
+    line = _unit(tip)
+    give = [_reject(line, direction) for direction in directions]
+    speed = _tip(give, lengths)
+    along, square = _dot(tip, speed), _dot(speed, speed)
+    missing = distance * distance - _dot(tip, tip)
+    pull = missing / max(along + sqrt(max(along * along + square * missing, 0.0)), 1e-30)
+    size = step * min(max(pull, -1.0), 1.0)
+    tried = [_unit(_plus(direction, _times(give[i], size))) for i, direction in enumerate(directions)]
+    end = _tip(tried, lengths)
+    if abs(distance - _norm(end)) < abs(distance - _norm(tip)):
+        return tried, end, min(2.0 * step, 1.0)
+    return directions, tip, step / 2.0
