@@ -16,9 +16,9 @@ _AIM = 0.6
 """How much of its turn towards the target a chain begins with."""
 _NEAR = 0.5
 """Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
-_FLIP = 1.4
+_FLIP = 1.3
 """Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
-_WIDTH = 1.35
+_WIDTH = 1.8
 """Over how many times the root's limit a chain changes from the one bend to the other."""
 _FENCED = 1.2
 """Radians; a root that can turn farther does not force the bend to the other side."""
