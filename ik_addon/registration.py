@@ -1,3 +1,4 @@
+"""What the extension adds to Blender, in order; undone in mirrored order."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import limits as limit_operators
+from .operators import mirror as mirror_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
 from .ui import limits, menus, panel, tools
@@ -20,6 +22,7 @@ CLASSES: Final = (
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
+    *mirror_operators.CLASSES,
     *limit_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,

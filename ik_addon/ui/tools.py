@@ -16,6 +16,7 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the buttons."""
+        self.layout.operator("ik_addon.mirror_chain", icon="MOD_MIRROR")
         column = self.layout.column(align=True)
         column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
         column.operator("ik_addon.restore_constraints", icon="LOOP_BACK")
