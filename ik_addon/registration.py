@@ -10,8 +10,8 @@ from . import live, overrides, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
+from .operators import drag as drag_operators
 from .operators import limits as limit_operators
-from .operators import mirror as mirror_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
 from .ui import limits, menus, panel, tools
@@ -22,8 +22,8 @@ CLASSES: Final = (
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
-    *mirror_operators.CLASSES,
     *limit_operators.CLASSES,
+    *drag_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *tools.CLASSES,

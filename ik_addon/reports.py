@@ -40,6 +40,14 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     return _reports.get((ob.session_uid, tip))
 
 
+def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
+    """Make this the last report on a chain; None: it was not solved."""
+    if report is None:
+        _reports.pop((ob.session_uid, tip), None)
+    else:
+        _reports[ob.session_uid, tip] = report
+
+
 def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
     """Forget the reports of one armature, or of all; with `tips`, those of these chains alone."""
     for uid, tip in list(_reports):

@@ -156,6 +156,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
         column = layout.column()
         draw_goal(column, chain, "target")
+        column.operator("ik_addon.drag_target", icon="VIEW_PAN")
         column.prop(chain, "use_rotation")
         column = layout.column()
         draw_goal(column, chain, "pole")

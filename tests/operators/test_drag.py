@@ -1,0 +1,179 @@
+"""Drag Target as scripts call it, and what cancelling puts back; the mouse is tested in a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Vector
+
+from tests import rigs
+from tests.operators.states import activate, refused, said, snapshot
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+@pytest.fixture(params=[True, False], ids=["live", "not live"])
+def arm(request: pytest.FixtureRequest) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A posed arm, solved once."""
+    ob, target = rigs.arm()
+    ob.matrix_world = Matrix.Translation((0.2, 0.1, 0.0)) @ Matrix.Rotation(0.5, 4, "Y")
+    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
+    activate(ob, "lower")
+    ob.ik_addon.live = request.param
+    bpy.context.view_layer.update()
+    if not request.param:
+        bpy.ops.ik_addon.solve()
+    bpy.context.view_layer.update()
+    return ob, target
+
+
+def reached(ob: bpy.types.Object, target: bpy.types.Object) -> bool:
+    return bool(np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-5))
+
+
+def test_the_target_moves_and_the_tip_follows(arm: Any) -> None:
+    ob, target = arm
+    before = rigs.position(target)
+    bpy.ops.ik_addon.drag_target(offset=(-0.2, 0.1, 0.3))
+    assert np.allclose(rigs.position(target), np.add(before, (-0.2, 0.1, 0.3)), atol=1e-6)
+    assert reached(ob, target)
+
+
+def test_only_the_location_of_the_target_changes(arm: Any) -> None:
+    _ob, target = arm
+    parent = rigs.empty("Parent", (1.0, 2.0, 3.0))
+    parent.matrix_world = Matrix.Rotation(0.6, 4, "X") @ Matrix.Diagonal((2.0, -1.0, 0.5, 1.0))
+    bpy.context.view_layer.update()
+    target.rotation_euler, target.scale = (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)
+    target.parent = parent
+    target.delta_location = (0.05, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    turned, size, before = tuple(target.rotation_euler), tuple(target.scale), rigs.position(target)
+    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.2, -0.1))
+    assert np.allclose(rigs.position(target), np.add(before, (0.1, 0.2, -0.1)), atol=1e-5)
+    assert (tuple(target.rotation_euler), tuple(target.scale)) == (turned, size)
+
+
+def test_locked_channels_stay(arm: Any) -> None:
+    _ob, target = arm
+    target.lock_location[2] = True
+    before = rigs.position(target)
+    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.1, 0.1))
+    assert np.allclose(rigs.position(target) - before, (0.1, 0.1, 0.0), atol=1e-6)
+
+
+def test_a_target_bone_is_moved_by_its_head() -> None:
+    ob, _target = rigs.arm()
+    other = rigs.armature("Controls")
+    rigs.add_bones(other, [(0.5, 0.4, 1.0), (0.7, 0.6, 1.0)], ["base"])
+    rigs.add_bones(other, [(0.6, 0.4, 1.1), (0.7, 0.9, 1.2)], ["hand"], parent="base")
+    other.matrix_world = Matrix.Rotation(0.3, 4, "Z") @ Matrix.Diagonal((1.0, 1.5, -1.0, 1.0))
+    other.pose.bones["base"].rotation_quaternion = (0.9, 0.1, 0.1, 0.3)
+    other.pose.bones["hand"].rotation_quaternion = (0.9, 0.3, 0.1, 0.3)
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.target, chain.target_bone = other, "hand"
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    before = rigs.head(other, "hand")
+    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.1, 0.2))
+    assert np.allclose(rigs.head(other, "hand"), np.add(before, (0.1, 0.1, 0.2)), atol=1e-5)
+
+
+def test_cancelling_puts_everything_back_to_the_bit(addon: Addon, arm: Any) -> None:
+    drag, reports = addon.module("operators.drag"), addon.module("reports")
+    ob, target = arm
+    before, posed, report = everything(ob), rigs.pose(ob), reports.get(ob, "lower")
+    gesture = drag.Drag(bpy.context, ob.pose.bones["lower"])
+    for step in range(1, 6):
+        gesture.move(bpy.context, Vector((0.05, -0.03, 0.1)) * step)
+        assert reached(ob, target) == reports.get(ob, "lower").reached
+    assert everything(ob) != before
+    gesture.cancel(bpy.context)
+    assert everything(ob) == before
+    assert np.array_equal(rigs.pose(ob), posed)
+    assert reports.get(ob, "lower") == report
+    if not ob.ik_addon.live:
+        bpy.ops.ik_addon.restore_pose()
+        assert ob.pose.bones["upper"].rotation_quaternion[:] == pytest.approx((0.9, 0.1, 0.3, -0.2))
+
+
+def test_cancelling_before_anything_was_solved_leaves_no_base(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    before = everything(ob)
+    gesture = addon.module("operators.drag").Drag(bpy.context, ob.pose.bones["lower"])
+    gesture.move(bpy.context, Vector((0.0, 0.1, 0.0)))
+    gesture.cancel(bpy.context)
+    assert everything(ob) == before
+    assert addon.module("reports").get(ob, "lower") is None
+
+
+def everything(ob: bpy.types.Object) -> dict[str, Any]:
+    """What `snapshot` sees, and the FK base of each bone."""
+    stores = [bone.ik_addon.base for bone in ob.pose.bones]
+    bases = [(s.stored, s.noted, s.rotation_mode, tuple(s.channels), tuple(s.written)) for s in stores]
+    return {**snapshot(), "bases": bases}
+
+
+@pytest.mark.parametrize("lost", ["far", "near"])
+def test_what_came_of_it_is_said(arm: Any, capfd: pytest.CaptureFixture[str], lost: str) -> None:
+    offset = (9.0, 0.0, 0.0) if lost == "far" else (-0.1, 0.0, 0.0)
+    words = said(capfd, bpy.ops.ik_addon.drag_target, offset=offset)
+    assert ("Too far" if lost == "far" else "Reached") in words
+
+
+def test_auto_keying_keys_the_target(arm: Any) -> None:
+    _ob, target = arm
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.scene.frame_set(7)
+    bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
+    moved = rigs.position(target)
+    bpy.context.scene.frame_set(30)
+    assert np.allclose(rigs.position(target), moved)
+    assert target.animation_data.action is not None
+
+
+def test_what_cannot_be_dragged_is_refused() -> None:
+    ob, target = rigs.arm()
+    activate(ob, None)
+    with refused("Select a bone of a chain"):
+        bpy.ops.ik_addon.drag_target()
+    activate(ob, "lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.enabled = False
+    with refused("switched off"):
+        bpy.ops.ik_addon.drag_target()
+    chain.enabled, chain.target = True, None
+    with refused("no target"):
+        bpy.ops.ik_addon.drag_target()
+    chain.target = target
+    ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
+    with refused("mute it"):
+        bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
+
+
+def test_a_connected_target_bone_is_refused() -> None:
+    ob, _target = rigs.arm()
+    other = rigs.armature("Controls")
+    rigs.add_bones(other, [(0, 1, 0), (0, 1, 1), (0, 1, 2)], ["base", "hand"])
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.target, chain.target_bone = other, "hand"
+    activate(ob, "lower")
+    with refused("connected to its parent"):
+        bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
+
+
+def test_one_step_of_undo_takes_it_back(arm: Any) -> None:
+    ob, target = arm
+    bpy.ops.ed.undo_push(message="before")
+    name, goal, before, place = ob.name, target.name, rigs.channels(ob), rigs.position(target)
+    bpy.ops.ik_addon.drag_target(offset=(-0.1, 0.1, 0.1))
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    assert np.array_equal(rigs.channels(bpy.data.objects[name]), before)
+    assert np.array_equal(rigs.position(bpy.data.objects[goal]), place)
