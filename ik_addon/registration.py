@@ -6,12 +6,13 @@ from typing import Final
 
 import bpy
 
-from . import live, overrides, settings
+from . import command, live, overrides, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
 from .operators import limits as limit_operators
+from .operators import mirror as mirror_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
 from .ui import limits, menus, panel, tools
@@ -22,6 +23,7 @@ CLASSES: Final = (
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
+    *mirror_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *panel.CLASSES,
@@ -44,6 +46,7 @@ def register() -> None:
     overrides.register()
     overlay.register()
     menus.register()
+    command.register()
     _registered = True
 
 
@@ -52,6 +55,7 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
+    command.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()
