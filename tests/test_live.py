@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests import rigs
 
@@ -65,6 +66,7 @@ class _Probe(bpy.types.RenderEngine):
     bl_use_preview = False
 
     seen: list[tuple[float, bytes]]
+    skin: dict[float, NDArray[np.float32]]
     subframes: tuple[float, ...] = ()
 
     def render(self, depsgraph: bpy.types.Depsgraph) -> None:
@@ -82,6 +84,9 @@ class _Probe(bpy.types.RenderEngine):
         values = np.empty(16 * len(ob.pose.bones), dtype=np.float32)
         ob.pose.bones.foreach_get("matrix", values)
         type(self).seen.append((frame, values.tobytes()))
+        if "Skin" in bpy.data.objects:
+            mesh = bpy.data.objects["Skin"].evaluated_get(depsgraph).data
+            type(self).skin[frame] = np.array(mesh.vertices[0].co)
 
 
 @pytest.fixture
@@ -95,6 +100,7 @@ def probe() -> Iterator[type[_Probe]]:
     scene.render.engine = _Probe.bl_idname
     scene.render.resolution_x = scene.render.resolution_y = 8
     _Probe.seen = []
+    _Probe.skin = {}
     _Probe.subframes = ()
     yield _Probe
     scene.render.engine = "BLENDER_WORKBENCH"
@@ -126,6 +132,24 @@ def test_rendered_pose_is_the_live_pose(probe: type[_Probe], tmp_path: Path) -> 
     render(10, 14, tmp_path)
     assert dict(probe.seen) == expected
     assert rigs.pose(ob).tobytes() == at_three
+
+
+def test_rendered_mesh_follows(probe: type[_Probe], tmp_path: Path) -> None:
+    ob, _target = animated_arm()
+    skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
+    skin.data.from_pydata([ob.data.bones["lower"].tail_local], [], [])
+    bpy.context.scene.collection.objects.link(skin)
+    skin.vertex_groups.new(name="lower").add([0], 1.0, "REPLACE")
+    skin.modifiers.new("Armature", "ARMATURE").object = ob
+    tips = {}
+    for frame in (30, 31):
+        bpy.context.scene.frame_set(frame)
+        tips[frame] = rigs.tail(ob, "lower")
+    bpy.context.scene.frame_set(5)
+    render(30, 31, tmp_path)
+    assert set(probe.skin) == {30.0, 31.0}
+    for frame, point in probe.skin.items():
+        assert np.abs(point - tips[int(frame)]).max() < 1e-5
 
 
 def test_motion_blur_sees_the_solved_pose_of_its_sub_frames(probe: type[_Probe], tmp_path: Path) -> None:
