@@ -15,7 +15,7 @@ from .operators import limits as limit_operators
 from .operators import mirror as mirror_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
-from .ui import limits, menus, panel, tools
+from .ui import keymap, limits, menus, panel, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -28,6 +28,7 @@ CLASSES: Final = (
     *drag_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
+    *menus.CLASSES,
     *tools.CLASSES,
 )
 
@@ -46,6 +47,7 @@ def register() -> None:
     overrides.register()
     overlay.register()
     menus.register()
+    keymap.register()
     command.register()
     _registered = True
 
@@ -56,6 +58,7 @@ def unregister() -> None:
     if not _registered:
         return
     command.unregister()
+    keymap.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()

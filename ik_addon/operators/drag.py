@@ -171,9 +171,18 @@ class View:
         space: Any = context.space_data
         if context.region is not None and context.region.type == "WINDOW":
             self.region, self.data = context.region, context.region_data
+            self.has_mouse = True
         else:
+            self.has_mouse = False
             self.region = next(region for region in context.area.regions if region.type == "WINDOW")
             self.data = space.region_3d
+
+    def window_place(self, point: Vector) -> tuple[int, int] | None:
+        """Window coordinates of a point in world space; None where it is not in sight."""
+        place = view3d_utils.location_3d_to_region_2d(self.region, self.data, point)
+        if place is None or not (0 <= place.x < self.region.width and 0 <= place.y < self.region.height):
+            return None
+        return round(place.x) + self.region.x, round(place.y) + self.region.y
 
     def offset(self, start: Vector, grabbed: tuple[int, int], now: tuple[int, int], axis: int | None) -> Vector:
         """How far a point at `start` (world space) goes when the mouse does.
@@ -248,7 +257,12 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
         self._view = View(context)
         self._grabbed = event.mouse_x, event.mouse_y
         self._axis = None
-        self._follow(context, event)
+        place = self._view.window_place(self._drag.handle.place)
+        if not self._view.has_mouse and place is not None:
+            # From a button the way into the viewport is no part of the drag.
+            self._grabbed = place
+            context.window.cursor_warp(*place)
+        self._follow(context, self._grabbed)
         context.window.cursor_modal_set("SCROLL_XY")
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
@@ -256,10 +270,10 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Follow the mouse until it is confirmed or cancelled."""
         if event.type == "MOUSEMOVE":
-            self._follow(context, event)
+            self._follow(context, (event.mouse_x, event.mouse_y))
         elif event.value == "PRESS" and event.type in AXES:
             self._axis = None if self._axis == AXES[event.type] else AXES[event.type]
-            self._follow(context, event)
+            self._follow(context, (event.mouse_x, event.mouse_y))
         elif event.value == "PRESS" and event.type in {"LEFTMOUSE", "RET", "NUMPAD_ENTER"}:
             self._stop(context)
             return self._finish(context, self._drag, reports.get(self._drag.ob, self._drag.tip))
@@ -273,8 +287,7 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
         self._stop(context)
         self._drag.cancel(context)
 
-    def _follow(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
-        mouse = event.mouse_x, event.mouse_y
+    def _follow(self, context: bpy.types.Context, mouse: tuple[int, int]) -> None:
         self.offset = self._view.offset(self._drag.handle.place, self._grabbed, mouse, self._axis)
         report = self._drag.move(context, Vector(self.offset))
         context.workspace.status_text_set(self._status(context, report))

@@ -20,7 +20,7 @@ from .read import Reader, Rig
 
 log = logging.getLogger(__name__)
 
-WIDE, THIN, DOT = 3.0, 1.5, 9.0
+WIDE, THIN, DOT = 3.0, 1.5, 7.0
 """Pixels at a resolution scale of 1."""
 
 
