@@ -11,6 +11,7 @@ from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
+from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import mirror as mirror_operators
 from .operators import solve as solve_operators
@@ -26,6 +27,7 @@ CLASSES: Final = (
     *mirror_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
+    *fix_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *menus.CLASSES,

@@ -38,7 +38,7 @@ TWIST_PLACE = 0.3
 """Where on a bone the arc of its twist is, from head (0) to tail (1)."""
 TWIST_SIZE = 0.18
 """Radius of the arc in lengths of its bone."""
-SURFACE, SIDE = 0.16, 0.07
+SURFACE, SIDE = 0.12, 0.06
 """Opacity of the surface of allowed directions, and of the sides of the cone below it."""
 EDGE = 0.8
 """Opacity of edges."""

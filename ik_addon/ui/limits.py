@@ -70,7 +70,7 @@ def draw_axis(layout: bpy.types.UILayout, bone: bpy.types.PoseBone, axis: str, t
     now = row.row()
     now.alignment = "RIGHT"
     now.active = False
-    now.label(text=f"{math.degrees(angle):.1f}°", translate=False)
+    now.label(text=f"{round(math.degrees(angle), 1) + 0.0:.1f}°", translate=False)
     row.prop(bone, f"lock_ik_{axis}", text="", icon="LOCKED" if locked else "UNLOCKED", emboss=False)
     if locked:
         return

@@ -8,6 +8,7 @@ import bpy
 
 from .. import reports
 from ..operators.active import active_chain, armature, obstacle
+from ..operators.fix import fix_of
 from ..rig import chain as chains
 from ..settings import IKAddonChain, chain_of, object_of, overlay_of
 from .text import draw_message
@@ -100,6 +101,11 @@ def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
         state.label(text=text)
     else:
         draw_message(layout, context, text, icon="BLANK1", alert=report.failed)
+    if report is not None and report.at_limit:
+        draw_message(layout, context, "At a limit: " + ", ".join(report.at_limit), icon="BLANK1")
+    fix = fix_of(tip, report, context.view_layer)
+    if fix is not None:
+        layout.operator("ik_addon.chain_fix", text=fix.label, icon="TOOL_SETTINGS", translate=False).tip = tip.name
 
 
 def state_of(tip: bpy.types.PoseBone, report: reports.Report | None) -> tuple[Icon, str]:

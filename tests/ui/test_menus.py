@@ -43,7 +43,7 @@ def test_the_key_is_free_in_blenders_own_keymaps(name: str) -> None:
     assert taken == []
 
 
-@pytest.mark.parametrize("name", ["drag_target", "limit_from_pose", "limits_copy"])
+@pytest.mark.parametrize("name", ["drag_target", "limit_from_pose", "limits_copy", "chain_fix"])
 def test_everything_has_a_tooltip_without_a_period(name: str) -> None:
     rna = getattr(bpy.ops.ik_addon, name).get_rna_type()
     described = {rna.identifier: rna.description}
