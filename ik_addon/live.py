@@ -163,7 +163,7 @@ def _before_frame(ob: bpy.types.Object) -> None:
         base.restore(ob, base.stored_bones(ob))
     else:
         rig.absorb_edits(ob)
-        rig.restore_base(ob)
+        rig.restore_base(ob, rig.written)
 
 
 def _take_edits(ob: bpy.types.Object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import bpy
@@ -11,6 +12,7 @@ from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
 from ..solve.problem import Floats, Ints
+from ..solve.rotations import quaternions
 
 Row = NDArray[np.float32]
 """Channel values of bones, (..., 17), in the precision in which Blender stores them."""
@@ -35,33 +37,47 @@ def rotation_field(mode: str) -> str:
 def read(ob: bpy.types.Object, bones: Ints) -> Row:
     """Channels (len(bones), 17) of the pose bones with these indices."""
     pose_bones = ob.pose.bones
-    count = len(pose_bones)  # Blender counts them every time
-    rows = np.empty((len(bones), WIDTH), dtype=np.float32)
+    count = len(pose_bones)
+    values = np.empty(count * WIDTH, dtype=np.float32)
     for name, columns in FIELDS.items():
-        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
-        pose_bones.foreach_get(name, values.ravel())
-        rows[:, columns] = values[bones]
-    return rows
+        pose_bones.foreach_get(name, values[columns.start * count : columns.stop * count])
+    return np.asarray(values[_places(bones.tobytes(), count)])
 
 
-def write(ob: bpy.types.Object, bones: Ints, rows: Row) -> bool:
-    """Set the channels of these bones where they differ; returns whether any did."""
+@lru_cache(maxsize=64)
+def _places(bones: bytes, count: int) -> Ints:
+    """Where the channels (k, 17) of bones stand when each field is read for all bones, one field after the other."""
+    index = np.frombuffer(bones, dtype=np.int64)[:, None]
+    starts = [columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
+    widths = [columns.stop - columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
+    return np.array(starts) * count + index * np.array(widths) + (np.arange(WIDTH) - np.array(starts))
+
+
+def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = None) -> bool:
+    """Set the channels of these bones where they differ; returns whether any did.
+
+    Args:
+        ob: the armature object.
+        bones: (k,) indices of pose bones.
+        rows: (k, 17) what is to stand in their channels.
+        present: (k, 17) what stands there, if that is known.
+    """
+    different = (read(ob, bones) if present is None else present) != rows
+    if not different.any():
+        return False
     pose_bones = ob.pose.bones
     count = len(pose_bones)
-    last = None
+    changed = different.any(axis=0)
     for name, columns in FIELDS.items():
-        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
-        pose_bones.foreach_get(name, values.ravel())
-        different = np.flatnonzero((values[bones] != rows[:, columns]).any(axis=1))
-        if len(different):
-            values[bones[different]] = rows[different, columns]
+        if changed[columns].any():
+            values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
+            pose_bones.foreach_get(name, values.ravel())
+            values[bones] = rows[:, columns]
             pose_bones.foreach_set(name, values.ravel())
-            last = int(bones[different[-1]]), name
-    if last is None:
-        return False
+            last = name
     # Bulk assignments tell nobody. One of them once more, as a user would, does what is to be done after an edit.
-    bone, name = pose_bones[last[0]], last[1]
-    setattr(bone, name, getattr(bone, name)[:])
+    bone = pose_bones[int(bones[0])]
+    setattr(bone, last, getattr(bone, last)[:])
     return True
 
 
@@ -104,22 +120,26 @@ def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
     Every row by itself: signs and turns are chosen nearest to the values that it had before.
     """
     out = rows.copy()
-    for mode in np.unique(modes).tolist():
-        chosen = modes == mode
-        columns = FIELDS[rotation_field(mode)]
-        old = rows[chosen][:, columns]
-        if mode in {"QUATERNION", "AXIS_ANGLE"}:
-            q = quaternions_of(rotations[chosen])
-            new: Any = np.where((q * old).sum(axis=1, keepdims=True) < 0.0, -q, q)
-            if mode == "AXIS_ANGLE":
-                new = [_axis_angle(*pair) for pair in zip(q, old, strict=True)]
-        else:
-            matrices = map(Matrix, rotations[chosen].tolist())
-            new = [m.to_euler(mode, Euler(o, mode))[:] for m, o in zip(matrices, old.tolist(), strict=True)]
+    found = set(modes.ravel().tolist())
+    for mode in found:
+        chosen: Any = modes == mode if len(found) > 1 else np.s_[...]
         values = out[chosen]
-        values[:, columns] = new
+        values[..., FIELDS[rotation_field(mode)]] = _channel_of(rotations[chosen], values, mode)
         out[chosen] = values
     return out
+
+
+def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
+    """The rotation channel (..., 3 or 4) for rotations (..., 3, 3) of bones with old rows (..., 17) of one mode."""
+    old = old[..., FIELDS[rotation_field(mode)]]
+    if mode not in {"QUATERNION", "AXIS_ANGLE"}:
+        pairs = zip(rotations.reshape(-1, 3, 3).tolist(), old.reshape(-1, 3).tolist(), strict=True)
+        return np.array([Matrix(m).to_euler(mode, Euler(o, mode))[:] for m, o in pairs]).reshape(old.shape)
+    q = quaternions_of(rotations)
+    if mode == "QUATERNION":
+        return np.where((q * old).sum(axis=-1, keepdims=True) < 0.0, -q, q)
+    both = zip(q.reshape(-1, 4), old.reshape(-1, 4), strict=True)
+    return np.array([_axis_angle(*pair) for pair in both]).reshape(old.shape)
 
 
 def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
@@ -131,59 +151,9 @@ def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
 
 
 def quaternions_of(rotations: Floats) -> Floats:
-    """Unit quaternions (..., 4), w first and not negative, of rotation matrices (..., 3, 3).
-
-    After Shepperd 1978: the largest of the four squares is taken first, so no division is by a small number.
-    """
-    m = rotations
-    trace = np.trace(m, axis1=-2, axis2=-1)
-    diagonal = np.diagonal(m, axis1=-2, axis2=-1)
-    squares = np.concatenate([trace[..., None], 2.0 * diagonal - trace[..., None]], axis=-1)
-    largest = np.argmax(squares, axis=-1)
-    candidates = np.stack(
-        [
-            np.stack(
-                [
-                    1.0 + trace,
-                    m[..., 2, 1] - m[..., 1, 2],
-                    m[..., 0, 2] - m[..., 2, 0],
-                    m[..., 1, 0] - m[..., 0, 1],
-                ],
-                axis=-1,
-            ),
-            np.stack(
-                [
-                    m[..., 2, 1] - m[..., 1, 2],
-                    1.0 + 2.0 * m[..., 0, 0] - trace,
-                    m[..., 0, 1] + m[..., 1, 0],
-                    m[..., 0, 2] + m[..., 2, 0],
-                ],
-                axis=-1,
-            ),
-            np.stack(
-                [
-                    m[..., 0, 2] - m[..., 2, 0],
-                    m[..., 0, 1] + m[..., 1, 0],
-                    1.0 + 2.0 * m[..., 1, 1] - trace,
-                    m[..., 1, 2] + m[..., 2, 1],
-                ],
-                axis=-1,
-            ),
-            np.stack(
-                [
-                    m[..., 1, 0] - m[..., 0, 1],
-                    m[..., 0, 2] + m[..., 2, 0],
-                    m[..., 1, 2] + m[..., 2, 1],
-                    1.0 + 2.0 * m[..., 2, 2] - trace,
-                ],
-                axis=-1,
-            ),
-        ],
-        axis=-2,
-    )
-    q = np.take_along_axis(candidates, largest[..., None, None], axis=-2)[..., 0, :]
-    q = q / np.linalg.norm(q, axis=-1, keepdims=True)
-    return np.asarray(np.where(q[..., :1] < 0.0, -q, q))
+    """Unit quaternions (..., 4), w first and not negative, of rotation matrices (..., 3, 3)."""
+    q = quaternions(rotations.T.swapaxes(0, 1))
+    return np.where(q[0] < 0.0, -q, q).T
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import bpy
 import numpy as np
 
 from ..solve import Limits, OutOfReach, Solution, Status
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.rotations import norm
+from ..solve.twist import total
 from . import channels
 from .channels import FIELDS, Row
 from .grouping import Wave, paths
@@ -60,11 +63,12 @@ class Limbs:
 
     def lengths(self, joints: Floats) -> Floats:
         """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
-        found = [
-            np.linalg.norm(np.diff(joints[:, path], axis=1), axis=2).sum(axis=1)
-            for path in paths(self.wave.shape.parents, self.wave.shape.segments)
-        ]
-        return np.stack(found, axis=1)
+        points = joints.T
+        found = np.empty((len(joints), len(self.wave.shape.segments)))
+        for e, path in enumerate(paths(self.wave.shape.parents, self.wave.shape.segments)):
+            own = points if self.wave.shape.is_chain else points[:, path]
+            found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
+        return found
 
     def limits(self) -> Limits | None:
         """The limits of the joints."""
@@ -104,7 +108,7 @@ class Limbs:
     def misses(self, solution: Solution, tolerance: float) -> Bools:
         """Members (B,) with a tip that is not where a solution has it, by more than `tolerance` chain lengths."""
         joints, bones = self.joints(), self.wave.bones.shape[1]
-        gaps = np.linalg.norm(joints[:, bones:] - solution.joints[:, bones:], axis=2)
+        gaps = norm((joints[:, bones:] - solution.joints[:, bones:]).T).T
         return np.asarray((gaps > tolerance * self.lengths(joints)).any(axis=1) & (solution.status != Status.INVALID))
 
     def members(self, chosen: Bools) -> Limbs:
@@ -142,9 +146,10 @@ class Limbs:
 
         Members without a solution stay as they are.
         """
-        above = self._of_parents(np.ones_like(solution.stretch[:, 0]), solution.stretch)
-        inherits = self.plan.skeleton.inherits_scale[self.wave.bones][self.group]
-        scale = solution.stretch / np.where(inherits, above, 1.0)
+        scale = solution.stretch
+        if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
+            above = self._of_parents(np.ones_like(scale[:, 0]), scale)
+            scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         rotations = np.empty_like(frames)
         posed = replace(self, basis=self.basis.copy(), poses=self.poses.copy())
         rigid = self._rigid()
@@ -165,11 +170,17 @@ class Limbs:
             posed.put(keep, self.members(keep))
         return posed
 
+    def _hangs(self) -> bool:
+        """Whether any of the groups hangs on another bone."""
+        return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
+
     def _rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:
             return np.zeros(len(self.group), dtype=bool)
         scale = self.rows[:, :, FIELDS["scale"]]
+        if not self._hangs() and (scale == 1.0).all():
+            return np.ones(len(self.group), dtype=bool)
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
         square = linear.transpose(0, 2, 1) @ linear
@@ -180,10 +191,11 @@ class Limbs:
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
         """All bones at once: the frames of the parents are those of the solution."""
         offsets = self.plan.skeleton.offsets[self.wave.bones][self.group]
-        size = np.linalg.norm(self.root[:, :3, 1], axis=1)
-        above = self._of_parents(self.root[:, :3, :3] / size[:, None, None], frames)
-        # Rest matrices come in single precision, so that their transpose is not quite their inverse.
-        local = np.linalg.inv(above @ offsets[:, :, :3, :3]) @ frames
+        unturned = self.plan.skeleton.unturned[self.wave.bones][self.group]
+        above: Any = self._of_parents(self.root[:, :3, :3], frames).swapaxes(-1, -2)
+        if self._hangs():
+            above[:, 0] = np.linalg.inv(self.root[:, :3, :3])
+        local = unturned @ (above @ frames)
         rotations[:] = _finite_or_none(orthonormal(local))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:

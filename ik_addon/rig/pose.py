@@ -102,7 +102,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         moves: of other armatures' bones that were solved before.
     """
     current = _Poses(ob, plan, sample)
-    to_object = inverse(sample.world)
+    to_object = inverse(sample.world) if plan.carriers or plan.followed else sample.world
     known = dict(moves)
 
     def displaced(carrier: Carrier | None) -> Floats | None:

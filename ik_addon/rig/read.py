@@ -14,7 +14,7 @@ from ..solve.problem import Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
-from .skeleton import inverse, matrix_array, orthonormal
+from .skeleton import inverse_of_one, matrix_array, orthonormal
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
@@ -30,14 +30,33 @@ class Goals:
     """(F, C, 3, 3) orientation of the target in the armature's object space; the identity where none is wanted."""
     pole: Floats
     """(F, C, 3) in the armature's object space; zero where there is none."""
-    pole_angle: Floats
-    """(F, C) radians."""
-    softness: Floats
-    """(F, C) fraction of chain length, as the two below."""
-    push_limit: Floats
-    tolerance: Floats
-    influence: Floats
-    """(F, C) from 0, the FK pose, to 1."""
+    settings: Floats
+    """(F, C, 5), see the properties."""
+
+    @property
+    def pole_angle(self) -> Floats:
+        """(F, C) radians."""
+        return self.settings[..., 0]
+
+    @property
+    def softness(self) -> Floats:
+        """(F, C) fraction of chain length, as the two below."""
+        return self.settings[..., 1]
+
+    @property
+    def push_limit(self) -> Floats:
+        """(F, C) how far the root may be pushed."""
+        return self.settings[..., 2]
+
+    @property
+    def tolerance(self) -> Floats:
+        """(F, C) the error that counts as reached."""
+        return self.settings[..., 3]
+
+    @property
+    def influence(self) -> Floats:
+        """(F, C) from 0, the FK pose, to 1."""
+        return self.settings[..., 4]
 
     def __getitem__(self, chosen: Any) -> Goals:
         """The goals of the chosen chains, a number or an array of any shape (...): F x ... of them."""
@@ -79,7 +98,7 @@ def sample(
     if fk is None:
         fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
     world = matrix_array(evaluated.matrix_world)
-    to_object = inverse(world)
+    to_object = inverse_of_one(world)
     return Sample(
         world=world[None],
         channels=fk[0][None],
@@ -119,23 +138,23 @@ def _goals(
         # Pointers from the original, numbers from the evaluated copy: those may be animated.
         pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
         numbers.append((seen.pole_angle, seen.softness, seen.push_limit, seen.tolerance, seen.influence))
-        target = _world(pointers.target, pointers.target_bone, depsgraph)
-        targets.append(target[:3, 3])
+        goal = _world(pointers.target, pointers.target_bone, depsgraph)
+        targets.append(goal[:3, 3])
         if chain.turns:
-            rotations[c] = _rotation(to_object @ target)
+            rotations[c] = _rotation(to_object @ goal)
         if chain.has_pole:
             # A pole that was deleted since the plan was made shows no direction, as one at the target does.
             gone = pointers.pole is None
-            poles[c] = (target if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
+            poles[c] = (goal if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
     pole = np.zeros((len(chains), 3))
     rotation = np.tile(np.eye(3), (len(chains), 1, 1))
     if poles:
         pole[list(poles)] = _transformed(to_object, np.array(list(poles.values())))
     if rotations:
         rotation[list(rotations)] = list(rotations.values())
-    columns = np.array(numbers, dtype=np.float64).reshape(-1, 5).T[:, None]
-    target_points = _transformed(to_object, np.array(targets).reshape(-1, 3))
-    return Goals(target_points[None], rotation[None], pole[None], *columns)
+    settings = np.array(numbers, dtype=np.float64).reshape(1, -1, 5)
+    target = _transformed(to_object, np.array(targets).reshape(-1, 3))
+    return Goals(target[None], rotation[None], pole[None], settings)
 
 
 def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:

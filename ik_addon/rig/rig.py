@@ -119,9 +119,12 @@ class Rig:
             self.written = fk_rows
             self.fk = fk_rows, channels.read_basis(ob, live)
 
-    def restore_base(self, ob: bpy.types.Object) -> None:
-        """Put the base into the channels, so that what is not animated is evaluated from there."""
-        channels.write(ob, self.plan.live, self.base)
+    def restore_base(self, ob: bpy.types.Object, present: Row | None = None) -> None:
+        """Put the base into the channels, so that what is not animated is evaluated from there.
+
+        What the channels hold at `present` (k, 17) saves reading them.
+        """
+        channels.write(ob, self.plan.live, self.base, present)
         self.written = self.base.copy()
 
     def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:

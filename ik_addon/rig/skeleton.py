@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.rotations import cross, dot, norm, reject
 
 
 def matrix_array(matrix: Matrix) -> Floats:
@@ -25,14 +27,28 @@ def inverse(matrices: Floats) -> Floats:
     return np.asarray(np.where(usable[..., None, None], np.linalg.inv(safe), np.nan))
 
 
+@lru_cache(maxsize=64)
+def _inverse_of(matrix: bytes) -> Floats:
+    return inverse(np.frombuffer(matrix).reshape(4, 4))
+
+
+def inverse_of_one(matrix: Floats) -> Floats:
+    """The inverse of one matrix (4, 4), as above; most objects stand where they stood on the last frame."""
+    return _inverse_of(matrix.tobytes())
+
+
 def orthonormal(linear: Floats) -> Floats:
     """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is."""
+    out = np.empty(linear.shape)
+    x, y, z = linear.T  # columns, and components first, as the functions here want them
     with np.errstate(all="ignore"):
-        y = linear[..., 1] / np.linalg.norm(linear[..., 1], axis=-1, keepdims=True)
-        x = linear[..., 0] - (linear[..., 0] * y).sum(axis=-1, keepdims=True) * y
-        x = x / np.linalg.norm(x, axis=-1, keepdims=True)
-        z = np.cross(x, y) * np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[..., None]
-    return np.stack([x, y, z], axis=-1)
+        y = y / norm(y)
+        x = reject(x, y)
+        x = x / norm(x)
+        across = cross(x, y)
+        across *= np.where(dot(across, z) < 0.0, -1.0, 1.0)
+    out.T[0], out.T[1], out.T[2] = x, y, across
+    return out
 
 
 STRAIGHT = 1e-4
@@ -52,6 +68,8 @@ class Skeleton:
     """(m, 4, 4) rest matrices in armature space."""
     offsets: Floats
     """(m, 4, 4) rest matrices in the parent's rest space."""
+    unturned: Floats
+    """(m, 3, 3) inverse of the linear part of `offsets`."""
     lengths: Floats
     """(m,) rest length."""
     inherits_rotation: Bools
@@ -78,6 +96,8 @@ class Skeleton:
             depths=depths,
             rest=rest,
             offsets=offsets,
+            # Rest matrices come in single precision, so that their transpose is not quite their inverse.
+            unturned=np.asarray(np.linalg.inv(offsets[:, :3, :3]), dtype=np.float64),
             lengths=np.array([b.length for b in bones], dtype=np.float64),
             inherits_rotation=np.array([b.use_inherit_rotation for b in bones], dtype=bool),
             inherits_scale=np.array([b.inherit_scale not in {"NONE", "NONE_LEGACY"} for b in bones], dtype=bool),

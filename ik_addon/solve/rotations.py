@@ -134,17 +134,18 @@ def hinge(frames: Floats, direction: Floats) -> Floats:
 
 def quaternions(m: Floats) -> Floats:
     """Return the unit quaternions (4, ...) of rotation matrices (3, 3, ...)."""
-    trace = m[0, 0] + m[1, 1] + m[2, 2]
-    # Four times each component times all others; the row of the largest one is the most precise.
-    products = np.stack(
-        [
-            np.stack([1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]),
-            np.stack([m[2, 1] - m[1, 2], 1 + 2 * m[0, 0] - trace, m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]]),
-            np.stack([m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], 1 + 2 * m[1, 1] - trace, m[1, 2] + m[2, 1]]),
-            np.stack([m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 + 2 * m[2, 2] - trace]),
-        ]
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = m
+    # Four times each component times all others; the row of the largest one is the most precise (Shepperd 1978).
+    trace = xx + yy + zz
+    wx, wy, wz = zy - yz, xz - zx, yx - xy
+    sum_xy, sum_xz, sum_yz = xy + yx, xz + zx, yz + zy
+    rows = (
+        *(1 + trace, wx, wy, wz),
+        *(wx, 1 + 2 * xx - trace, sum_xy, sum_xz),
+        *(wy, sum_xy, 1 + 2 * yy - trace, sum_yz),
+        *(wz, sum_xz, sum_yz, 1 + 2 * zz - trace),
     )
-    diagonal = np.stack([products[0, 0], products[1, 1], products[2, 2], products[3, 3]])
-    best = np.argmax(diagonal, axis=0)
-    q = np.take_along_axis(products, best[None, None], axis=0)[0]
+    products = stacked(*rows)
+    best = np.argmax(products[::5], axis=0).ravel()
+    q = products.reshape(4, 4, -1)[best, :, np.arange(len(best))].T.reshape(4, *trace.shape)
     return np.asarray(q / np.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2))
