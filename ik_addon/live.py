@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.app.handlers import persistent
 
-from . import reports
+from . import reports, settings
 from .rig import base, chain
 from .rig.carrier import in_order
 from .rig.pose import Moves
@@ -307,6 +307,8 @@ _HANDLERS = (
 def register() -> None:
     """Add the handlers."""
     clear()
+    settings.on_chain_changed.append(settings_changed)
+    settings.on_live_switched.append(live_switched)
     for name, handler in _HANDLERS:
         getattr(bpy.app.handlers, name).append(handler)
 
@@ -315,4 +317,6 @@ def unregister() -> None:
     """Remove the handlers."""
     for name, handler in reversed(_HANDLERS):
         getattr(bpy.app.handlers, name).remove(handler)
+    settings.on_live_switched.remove(live_switched)
+    settings.on_chain_changed.remove(settings_changed)
     clear()

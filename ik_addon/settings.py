@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import bpy
 from bpy.props import (
@@ -29,18 +30,20 @@ OUT_OF_REACH = (
 )
 
 
-def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """A setting that decides which bones are solved, or what they follow, has changed."""
-    from . import live  # here and not above: live needs the settings
+on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
+on_live_switched: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when Live was switched on or off."""
 
-    live.settings_changed(group.id_data)
+
+def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    for listener in on_chain_changed:
+        listener(group.id_data)
 
 
 def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Live was switched on or off."""
-    from . import live
-
-    live.live_switched(group.id_data)
+    for listener in on_live_switched:
+        listener(group.id_data)
 
 
 class IKAddonBase(bpy.types.PropertyGroup):
