@@ -148,8 +148,8 @@ def test_rendered_mesh_follows(probe: type[_Probe], tmp_path: Path) -> None:
     bpy.context.scene.frame_set(5)
     render(30, 31, tmp_path)
     assert set(probe.skin) == {30.0, 31.0}
-    for frame, point in probe.skin.items():
-        assert np.abs(point - tips[int(frame)]).max() < 1e-5
+    for rendered, point in probe.skin.items():
+        assert np.abs(point - tips[int(rendered)]).max() < 1e-5
 
 
 def test_motion_blur_sees_the_solved_pose_of_its_sub_frames(probe: type[_Probe], tmp_path: Path) -> None:
