@@ -14,6 +14,7 @@ from .operators import drag as drag_operators
 from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import mirror as mirror_operators
+from .operators import snap as snap_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
 from .ui import keymap, limits, menus, panel, tools
@@ -25,6 +26,7 @@ CLASSES: Final = (
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
     *mirror_operators.CLASSES,
+    *snap_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,

@@ -8,7 +8,7 @@ from .panel import ArmaturePanel
 
 
 class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
-    """What is used when a rig is set up."""
+    """What is used when a rig is set up, and between FK and IK."""
 
     bl_idname = "VIEW3D_PT_ik_addon_tools"
     bl_label = "Tools"
@@ -16,6 +16,9 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the buttons."""
+        column = self.layout.column(align=True)
+        column.operator("ik_addon.snap_target", icon="SNAP_ON")
+        column.operator("ik_addon.apply_pose", icon="ARMATURE_DATA")
         self.layout.operator("ik_addon.mirror_chain", icon="MOD_MIRROR")
         column = self.layout.column(align=True)
         column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")

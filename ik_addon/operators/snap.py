@@ -1,0 +1,118 @@
+"""Operators between FK and IK."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.props import EnumProperty, IntProperty
+
+from .. import bake, snap
+from ..rig.chain import tips
+from ..rig.keys import KeysError
+from ..settings import chain_of
+from .active import armature
+from .bake import FRAME_RANGES
+from .solve import CHAINS, NONE_ACTIVE, ChainsOperator
+
+FRAMES = (("PRESENT", "Present", "The present frame; keyed where auto keying is on"), *FRAME_RANGES)
+POSES = (
+    ("FK", "FK Pose", "The pose that the bones have without this chain"),
+    ("SHOWN", "Shown Pose", "The pose as it is shown, with everything that is solved"),
+)
+
+
+class FramesOperator(ChainsOperator):
+    """An operator on some chains of the active armature, on this frame or on many."""
+
+    chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
+    frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAMES, default="PRESENT")
+    frame_start: IntProperty(name="Start", description="First frame to key", default=1)
+    frame_end: IntProperty(name="End", description="Last frame to key", default=250)
+
+    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+        """The tips of the chosen chains."""
+        only = self.active_only(context)
+        return tips(armature(context)) if only is None else only
+
+    def frames(self, context: bpy.types.Context) -> list[int] | None:
+        """The chosen frames; None: the present one."""
+        if self.frame_range == "PRESENT":
+            return None
+        if self.frame_range == "CUSTOM":
+            return bake.frames_between(self.frame_start, self.frame_end)
+        return bake.frames_between(*bake.frame_range(context.scene, armature(context), self.frame_range))
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """The options; start and end only where they are used."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "chains")
+        if hasattr(self, "pose"):
+            layout.prop(self, "pose")
+        layout.prop(self, "frame_range")
+        if self.frame_range == "CUSTOM":
+            column = layout.column(align=True)
+            column.prop(self, "frame_start")
+            column.prop(self, "frame_end")
+
+
+class IK_ADDON_OT_snap_target(FramesOperator):
+    """Bring goals to the pose."""
+
+    bl_idname = "ik_addon.snap_target"
+    bl_label = "Snap Target to Pose"
+    bl_description = (
+        "Move the target and the pole to where the pose has the tip and the bend, so that solving moves nothing"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    pose: EnumProperty(name="Pose", description="The pose that the target goes to", items=POSES, default="FK")
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Snap."""
+        found = self.chosen(context)
+        if not found:
+            self.report({"ERROR"}, NONE_ACTIVE)
+            return {"CANCELLED"}
+        try:
+            frames = self.frames(context)
+            shown = self.pose == "SHOWN"
+            remarks = snap.snap_goals(context, armature(context), found, frames, shown=shown)
+        except (snap.SnapError, bake.BakeError, KeysError) as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        done = "target" if len(found) == 1 else f"targets of {len(found)} chains"
+        where = "" if frames is None else f" on {len(frames)} frame{'s' * (len(frames) != 1)}"
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([f"Snapped the {done}{where}", *remarks]))
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_apply_pose(FramesOperator):
+    """Take the solution over."""
+
+    bl_idname = "ik_addon.apply_pose"
+    bl_label = "Apply Pose"
+    bl_description = "Make the solved pose the FK pose, so that it stays when the chain is switched off"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Apply the pose."""
+        ob = armature(context)
+        found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
+        if not found:
+            self.report({"ERROR"}, "No chosen chain is enabled; select a bone of one that is")
+            return {"CANCELLED"}
+        try:
+            frames = self.frames(context)
+            if frames is None:
+                remarks = snap.apply_pose(context, ob, found)
+                message = f"The solved pose is the FK pose of {', '.join(repr(tip.name) for tip in found)} now"
+            else:
+                remarks, message = [], snap.apply_poses(context, ob, found, frames).message
+        except (snap.SnapError, bake.BakeError, KeysError) as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_snap_target, IK_ADDON_OT_apply_pose)
