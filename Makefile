@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test lint build demo bench-quality samples environments
+.PHONY: test lint build demo bench-quality samples pictures environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
@@ -11,4 +11,5 @@ build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)
 bench-quality: ; @$(PYTHON) tools/dev.py bench-quality -- $(ARGS)
 samples: ; @$(PYTHON) tools/dev.py samples -- $(ARGS)
+pictures: ; @$(PYTHON) tools/dev.py pictures -- $(ARGS)
 environments: ; @$(PYTHON) tools/dev.py environments

@@ -5,20 +5,24 @@ Each shows one solver, moves, and is solved live. The saved pose is in the file:
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import bpy
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from tools import blender, scenery
 
 FOLDER = Path(__file__).resolve().parent
 SHOWN = 30
 """The frame on which the files open."""
+
+FOOT = 0.02
+"""Height of the spider's feet that stand on the floor."""
 
 Points = Sequence[Sequence[float]]
 
@@ -178,6 +182,175 @@ def finger_limits() -> None:
     save(rig, "finger_limits")
 
 
+def spider() -> None:
+    """A spider that walks in a circle: its body is keyed, its feet stand on targets in the world and step in turns."""
+    frames, cycle, swing, radius, height = 120, 20, 8, 0.62, 0.36
+    new_file(frames)
+    rig = armature("Spider", {"body": ((0, -0.12, height), (0, 0.22, height))})
+    add_bones(rig, {"abdomen": ((0, -0.24, height + 0.04), (0, -0.58, height + 0.12))}, parent="body")
+    homes: dict[str, Vector] = {}  # where the feet stand under the body
+    for side, x in (("L", -1.0), ("R", 1.0)):
+        for i, (fore, angle, reach) in enumerate(
+            ((0.17, 48, 0.86), (0.06, 17, 0.78), (-0.05, -17, 0.78), (-0.15, -46, 0.92))
+        ):
+            out = Vector((x * math.cos(math.radians(angle)), math.sin(math.radians(angle)), 0.0))
+            hip = Vector((0.11 * x, fore, height))
+            knee, foot = hip + 0.46 * reach * out + Vector((0, 0, 0.27)), hip + reach * out
+            foot.z = FOOT
+            name = f"{side}.{i + 1}"
+            add_bones(rig, {f"femur.{name}": (hip, knee), f"tibia.{name}": (knee, foot)}, parent="body")
+            homes[name] = foot
+
+    def body_at(frame: float) -> Matrix:
+        """The body's place: round the circle, ahead along its Y axis, with a bob at every step."""
+        turn = 2.0 * math.pi * (frame - 1) / frames
+        beat = 2.0 * math.pi * (frame - 1) / (cycle / 2)
+        place = Matrix.Rotation(turn, 4, "Z") @ Matrix.Translation((radius, 0, 0.015 * math.cos(beat)))
+        return place @ Matrix.Rotation(math.radians(2.5) * math.sin(0.5 * beat), 4, "Y")
+
+    rest = rig.data.bones["body"].matrix_local
+    body = rig.pose.bones["body"]
+    body.rotation_mode = "XYZ"
+    for frame in range(1, frames + 2, cycle // 4):
+        place = rest.inverted() @ body_at(frame) @ rest
+        body.location = place.translation
+        body.rotation_euler = place.to_euler("XYZ", body.rotation_euler)
+        body.keyframe_insert("location", frame=frame)
+        body.keyframe_insert("rotation_euler", frame=frame)
+    bpy.context.scene.frame_set(1)
+
+    red = scenery.material("Target", (0.9, 0.02, 0.03), glow=0.35)
+    for i, (name, home) in enumerate(homes.items()):
+        chain = add_chain(rig, f"tibia.{name}", 2, with_pole=True, name=f"Foot {name}")
+        knee = rig.data.bones[f"tibia.{name}"].head_local
+        hang(chain.pole, rig, "body", Matrix.Translation(knee + Vector((0, 0, 0.5))))
+        chain.pole.name, chain.pole_angle = f"Knee {name}", 0.0
+        # Neighbours and opposites step in turns: half of the feet are always on the floor.
+        odd = (i + (i >= 4)) % 2
+        start = 1 + (cycle // 2) * odd + (i % 4) // 2
+        steps: dict[int, Vector] = {}
+        for lift in range(start - cycle, frames + cycle, cycle):
+            down = lift + swing
+            # It is set down where it stands right under the body in the middle of the time that it stays there.
+            old, new = (
+                body_at(middle) @ home for middle in (lift - 0.5 * (cycle - swing), down + 0.5 * (cycle - swing))
+            )
+            old.z = new.z = FOOT
+            steps |= {lift: old, lift + swing // 2: old.lerp(new, 0.5) + Vector((0, 0, 0.16)), down: new}
+        key(chain.target, steps)
+        scenery.ball("Target ball", 0.035, (0.0, 0.0, 0.0), red).parent = chain.target
+    fur = scenery.material("Body", (0.045, 0.035, 0.03), roughness=0.6)
+    back = scenery.material("Abdomen", (0.16, 0.05, 0.02), roughness=0.6)
+    orange = scenery.material("Femur", (0.66, 0.20, 0.03))
+    parts = [scenery.Part("body", 0.13, 0.10, fur, width=1.15), scenery.Part("abdomen", 0.15, 0.19, back, width=1.1)]
+    for name in homes:
+        parts += [
+            scenery.Part(f"femur.{name}", 0.05, 0.036, orange),
+            scenery.Part(f"tibia.{name}", 0.036, 0.014, fur),
+        ]
+    scenery.body(rig, parts)
+    white = scenery.material("Eye", (0.8, 0.85, 0.8), roughness=0.1, glow=0.2)
+    for x, y, z, size in (
+        (-0.05, 0.30, 0.06, 0.034),
+        (0.05, 0.30, 0.06, 0.034),
+        (-0.1, 0.26, 0.06, 0.02),
+        (0.1, 0.26, 0.06, 0.02),
+    ):
+        hang(scenery.ball("Eye", size, (0, 0, 0), white), rig, "body", Matrix.Translation((x, y, height + z)))
+    scenery.stage((1.9, -3.1, 2.3), (0.0, -0.05, 0.14), lens=42)
+    save(rig, "spider")
+
+
+def flat_arm() -> None:
+    """A mechanical arm of four links that stays in its plane while it follows a target."""
+    new_file(frames=120)
+    points = [(0.0, 0.0, 0.5), (-0.15, 0.0, 1.15), (0.3, 0.0, 1.6), (0.8, 0.0, 1.45), (1.05, 0.0, 1.05)]
+    names = [f"link.{i + 1}" for i in range(4)]
+    rig = armature("Flat arm", dict(zip(names, pairwise(points), strict=True)))
+    roll(rig, names, (0, -1, 0))
+    chain = add_chain(rig, names[-1], 0, with_pole=False)
+    chain.planar = True
+    key(
+        chain.target,
+        {
+            1: (1.05, 0, 1.05),
+            20: (1.45, 0, 0.45),
+            35: (1.45, 0, 0.25),
+            60: (0.35, 0, 1.75),
+            80: (-0.95, 0, 1.1),
+            95: (-0.95, 0, 0.75),
+            120: (1.05, 0, 1.05),
+        },
+    )
+    yellow = scenery.material("Link", (0.85, 0.48, 0.02))
+    grey = scenery.material("Joint", (0.22, 0.23, 0.25), roughness=0.3)
+    parts = []
+    for i, name in enumerate(names):
+        wide = 0.1 - 0.016 * i
+        parts.append(scenery.Part(name, 0.055, 0.055, yellow, width=wide / 0.055))
+        # A pin through the joint: short along the bone, round in the plane, longer than the link is thick.
+        parts.append(scenery.Part(name, 0.075, 0.075, grey, width=0.8 * wide / 0.075, span=0.0))
+    scenery.body(rig, parts)
+    scenery.box("Base", (0.5, 0.5, 0.12), (0, 0, 0.06), grey)
+    scenery.box("Post", (0.22, 0.16, 0.4), (0, 0, 0.3), grey)
+    show_goals(chain, 0.08)
+    scenery.stage((1.5, -4.4, 1.7), (0.2, 0.0, 0.85), lens=42)
+    save(rig, "flat_arm")
+
+
+def converted() -> None:
+    """Legs that were rigged with Blender's IK constraints, and then converted: the constraints are there, muted."""
+    new_file(frames=120)
+    rig = armature("Legs", {"pelvis": ((0, 0, 1.0), (0, 0, 1.1))})
+    feet: dict[str, dict[int, tuple[float, float, float]]] = {
+        "L": {1: (0.16, 0.02, 0.1), 40: (0.16, 0.02, 0.1), 50: (0.3, -0.12, 0.28), 60: (0.42, -0.22, 0.1)},
+        "R": {1: (-0.16, 0.02, 0.1), 80: (-0.16, 0.02, 0.1), 90: (-0.25, -0.2, 0.35), 100: (-0.16, 0.02, 0.1)},
+    }
+    feet["L"] |= {100: (0.42, -0.22, 0.1), 110: (0.3, -0.1, 0.2), 120: (0.16, 0.02, 0.1)}
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        hip, knee, ankle = Vector((0.14 * x, 0, 0.98)), Vector((0.15 * x, -0.02, 0.55)), Vector((0.16 * x, 0.02, 0.1))
+        add_bones(rig, {f"thigh.{side}": (hip, knee), f"shin.{side}": (knee, ankle)}, parent="pelvis")
+        add_bones(rig, {f"foot.{side}": (ankle, ankle + Vector((0, -0.19, -0.045)))}, parent=f"shin.{side}")
+        rig.data.bones[f"foot.{side}"].use_inherit_rotation = False  # the soles stay level
+        roll(rig, (f"thigh.{side}", f"shin.{side}"), (1, 0, 0))  # X axes, which Blender's poles turn, to the front
+        bone = rig.pose.bones[f"shin.{side}"]
+        constraint = bone.constraints.new("IK")
+        constraint.chain_count = 2
+        constraint.target, constraint.pole_target = empty(f"Foot {side}"), empty(f"Knee {side}")
+        key(constraint.target, feet[side])
+        key(constraint.pole_target, {1: (0.2 * x, -0.9, 0.6)})
+    OPERATORS.ik_addon.convert_constraints()
+    pelvis = rig.pose.bones["pelvis"]  # its Y axis is up, its Z axis to the front
+    for frame, place, twist in (
+        (1, (0, -0.03, 0), 0),
+        (20, (0, -0.36, -0.1), 0),
+        (38, (-0.1, -0.06, 0), 6),
+        (62, (0.14, -0.2, 0.12), -14),
+        (78, (0.3, -0.14, 0.12), -8),
+        (100, (0.14, -0.25, 0.1), 0),
+        (120, (0, -0.03, 0), 0),
+    ):
+        pelvis.location = place
+        pelvis.rotation_quaternion = Quaternion((0, 1, 0), math.radians(twist))
+        pelvis.keyframe_insert("location", frame=frame)
+        pelvis.keyframe_insert("rotation_quaternion", frame=frame)
+    for side in "LR":
+        show_goals(rig.pose.bones[f"shin.{side}"].ik_addon, 0.062)
+    white = scenery.material("Leg", (0.62, 0.64, 0.66))
+    teal = scenery.material("Shin", (0.02, 0.36, 0.34))
+    dark = scenery.material("Pelvis", (0.12, 0.13, 0.15))
+    parts = [scenery.Part("pelvis", 0.13, 0.12, dark, width=1.75)]
+    for side in "LR":
+        parts += [
+            scenery.Part(f"thigh.{side}", 0.095, 0.07, white),
+            scenery.Part(f"shin.{side}", 0.072, 0.045, teal),
+            scenery.Part(f"foot.{side}", 0.05, 0.045, dark),
+        ]
+    scenery.body(rig, parts)
+    scenery.stage((2.1, -3.3, 1.5), (0.02, -0.15, 0.55), lens=56)
+    save(rig, "converted")
+
+
 def limit(rig: bpy.types.Object, name: str, **ranges: tuple[float, float]) -> None:
     """Set the IK limits of a bone about x, y and z, in degrees from rest; (0, 0) locks the axis."""
     bone = rig.pose.bones[name]
@@ -251,6 +424,31 @@ def add_bones(rig: bpy.types.Object, bones: dict[str, Points], parent: str | Non
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def roll(rig: bpy.types.Object, names: Sequence[str], z_axis: Sequence[float]) -> None:
+    """Turn bones about themselves so that their Z axes point as nearly as they can along `z_axis`."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in names:
+        rig.data.edit_bones[name].align_roll(z_axis)
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def empty(name: str) -> bpy.types.Object:
+    """An empty as a target."""
+    made = bpy.data.objects.new(name, None)
+    made.empty_display_size = 0.1
+    bpy.context.scene.collection.objects.link(made)
+    return made
+
+
+def hang(ob: bpy.types.Object, rig: bpy.types.Object, bone: str, place: Matrix) -> None:
+    """Parent an object to a bone, so that it stands at `place` while the bone is at rest."""
+    ob.parent, ob.parent_type, ob.parent_bone = rig, "BONE", bone
+    # The place of a child is measured from the bone's tail.
+    tail = rig.data.bones[bone].matrix_local @ Matrix.Translation((0, rig.data.bones[bone].length, 0))
+    ob.matrix_parent_inverse.identity()
+    ob.matrix_basis = tail.inverted() @ place
+
+
 def add_chain(rig: bpy.types.Object, tip: str, length: int, with_pole: bool, name: str = "Target") -> Any:
     """Put a chain on a bone as a user does, and return its settings."""
     bpy.context.view_layer.objects.active = rig
@@ -290,9 +488,28 @@ def save(rig: bpy.types.Object, name: str) -> None:
     bpy.ops.wm.save_as_mainfile(filepath=str(FOLDER / f"{name}.blend"), compress=True)
 
 
+SAMPLES: tuple[Callable[[], None], ...] = (
+    two_bone_arm,
+    tentacle,
+    torso_tree,
+    finger_limits,
+    spider,
+    flat_arm,
+    converted,
+)
+
+
+def main() -> None:
+    """Build the samples that are named, or all."""
+    parser = argparse.ArgumentParser(prog="make samples", description="Build the sample files.")
+    names = [build.__name__ for build in SAMPLES]
+    parser.add_argument("sample", nargs="*", choices=[*names, []], help=f"which ones, of {', '.join(names)}; all")
+    chosen = parser.parse_args().sample or names
+    for build in SAMPLES:
+        if build.__name__ in chosen:
+            build()
+
+
 if __name__ == "__main__":
-    two_bone_arm()
-    tentacle()
-    torso_tree()
-    finger_limits()
+    main()
     blender.leave(0)

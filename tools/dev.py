@@ -7,6 +7,7 @@ Tasks:
   demo          install the extension into a fresh user folder and run tools/demo.py there
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
+  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py
   environments  only make the virtual environments that the tasks above make when they need them
 """
 
@@ -99,7 +100,9 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=("test", "lint", "build", "demo", "bench-quality", "samples", "environments"))
+    parser.add_argument(
+        "task", choices=("test", "lint", "build", "demo", "bench-quality", "samples", "pictures", "environments")
+    )
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
     try:
@@ -113,6 +116,8 @@ def main(arguments: Sequence[str]) -> int:
             return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
         if chosen.task == "bench-quality":
             return benchmark("quality", rest)
+        if chosen.task == "pictures":
+            return with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", rest)
         if chosen.task == "environments":
             return environments()
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)

@@ -52,7 +52,7 @@ def body(rig: bpy.types.Object, parts: Sequence[Part]) -> bpy.types.Object:
     points: list[Vector] = []
     faces: list[tuple[int, ...]] = []
     slots: list[int] = []
-    owned: dict[str, range] = {}
+    owned: dict[str, list[int]] = {}
     materials = list(dict.fromkeys(part.material for part in parts))
     for part in parts:
         bone = rig.data.bones[part.bone]
@@ -61,13 +61,13 @@ def body(rig: bpy.types.Object, parts: Sequence[Part]) -> bpy.types.Object:
         points += [bone.matrix_local @ point for point in around]
         faces += [tuple(first + corner for corner in face) for face in along]
         slots += [materials.index(part.material)] * len(along)
-        owned[part.bone] = range(first, len(points))
+        owned.setdefault(part.bone, []).extend(range(first, len(points)))
     body = bpy.data.objects.new(f"{rig.name} body", _mesh(f"{rig.name} body", points, faces))
     for each in materials:
         body.data.materials.append(each)
     body.data.polygons.foreach_set("material_index", slots)
     for name, own in owned.items():
-        body.vertex_groups.new(name=name).add(list(own), 1.0, "REPLACE")
+        body.vertex_groups.new(name=name).add(own, 1.0, "REPLACE")
     modifier = body.modifiers.new("Armature", "ARMATURE")
     modifier.object = rig
     body.parent = rig
