@@ -31,6 +31,8 @@ VIOLATION = 0.01
 """Degrees outside of a limit that count as a violation."""
 RANDOM_RIGS = 8
 OUTPUT = Path("build/bench/quality.json")
+STEPS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120)
+"""Degrees a frame for which it is counted how many frames are above."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ class Result:
     steps: list[Floats] = field(default_factory=list)
     iterations: list[Floats] = field(default_factory=list)
 
-    def figures(self, trial: Trial) -> dict[str, float]:
+    def figures(self, trial: Trial) -> dict[str, object]:
         """Return the row's figures; errors are in chain lengths, and of a tree the worst effector counts."""
         errors = np.concatenate(self.errors)
-        row: dict[str, float] = {
+        row: dict[str, object] = {
             f"within_{limit}": float((errors <= float(limit)).mean()) for limit in ("1e-3", "1e-4", "1e-6")
         }
         row["violations"] = self.violations
@@ -70,6 +72,7 @@ class Result:
             row["largest_step"] = float(steps.max())
             row["frames_above_30"] = int((steps.max(axis=1) > 30.0).sum())
             row["below_10"] = float((steps < 10.0).mean())
+            row["frames_above"] = {str(step): int((steps.max(axis=1) > step).sum()) for step in STEPS}
         if self.iterations:
             row["iterations_p95"] = float(np.percentile(np.concatenate(self.iterations), 95))
         return row

@@ -29,6 +29,10 @@ _RESTARTS = (8, 24)
 """How many poses of the table are tried at a time."""
 _PULL = 1.0
 """What a restart goes after in a step: it is not to be near anything."""
+_BRIEF = 10
+"""Steps of a restart; what comes near in these is brought to its end by Newton's method."""
+_AGREED, _ALIKE = 5, 1e-6
+"""When so many poses miss by the same, to within this many chain lengths, a target cannot be reached any better."""
 _SAME = 2e-4
 """Of poses that miss by not more than this, in chain lengths, beyond the best, the one nearest to FK is taken."""
 _TIE = 1e-3
@@ -309,31 +313,44 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         poses = table(body, sum(_RESTARTS[:k]), count)
         # Of each member one start after another: first all of the first member.
         some, start = np.repeat(stuck, count), np.tile(poses, (len(stuck), 1, 1))
-        found, missing, used = _attempt(body.members(some), start, aims.members(some), iterations, _PULL)
+        found, missing, used = _attempt(body.members(some), start, aims.members(some), min(iterations, _BRIEF), _PULL)
         tried = np.concatenate([tried, found.reshape(len(stuck), count, *found.shape[1:])], axis=1)
         costs = np.concatenate([costs, missing.reshape(len(stuck), count)], axis=1)
         steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
+        left = costs.min(axis=1) > _ARRIVED
+        steps[stuck[left]] += _finished(task, stuck, tried, costs, np.flatnonzero(left))
         best = _nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        left = cost[stuck] > _ARRIVED
+        alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + _ALIKE, axis=1)
+        left = (cost[stuck] > _ARRIVED) & (alike < min(_AGREED, _finalists(body)))
         stuck, tried, costs = stuck[left], tried[left], costs[left]
-    if len(stuck):
-        # Which is best shows when all have come as near as they can.
-        share, least, most = _FINALISTS
-        count = min(max(share // max(int(np.count_nonzero(body.ease)), 1), least), most)
-        ahead = np.sort(np.argsort(costs, axis=1, kind="stable")[:, :count], axis=1)
-        tried = np.take_along_axis(tried, ahead[..., None, None], axis=1)
-        some = np.repeat(stuck, count)
-        found, missing, used = polish(
-            body.members(some), tried.reshape(len(some), *tried.shape[2:]), aims.members(some).places(), _POLISH
-        )
-        tried, costs = found.reshape(tried.shape), missing.reshape(len(stuck), count)
-        best = _nearest_to_fk(tried, costs, fk[stuck])
-        rows = np.arange(len(stuck))
-        angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
     return angles, steps
+
+
+def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints) -> Ints:
+    """Bring the best poses of some members as near as they can come, and return the steps (r,) that took.
+
+    Args:
+        task: what is solved.
+        stuck: (s,) the members that are not there.
+        tried: (s, k, n, 3) poses of theirs; the best ones are replaced.
+        costs: (s, k) what is missing in them.
+        rows: (r,) which of them are wanted.
+    """
+    if not len(rows):
+        return rows
+    ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _finalists(task.body)], axis=1)
+    some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
+    aims = task.aims.members(some).places()
+    tried[chosen], costs[chosen], used = polish(task.body.members(some), tried[chosen], aims, _POLISH)
+    return used.reshape(ahead.shape).max(axis=1)
+
+
+def _finalists(body: Body) -> int:
+    """Return how many poses of each member are brought to their end."""
+    share, least, most = _FINALISTS
+    return min(max(share // max(int(np.count_nonzero(body.ease)), 1), least), most)
 
 
 def _attempt(body: Body, start: Floats, aims: Aims, iterations: int, pull: float = PULL) -> tuple[Floats, Floats, Ints]:

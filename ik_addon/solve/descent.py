@@ -129,9 +129,11 @@ class _Descent:
             free = _damped(left.reshape(matrix.shape), rest, self.damping).reshape(fixed.shape)
             move = (fixed + free) * units
             ahead, turned = split(self.angles + move)
+            # Those that are held stay where they were put.
+            ahead = np.where(held, 0.0, ahead)
             inside, end = nearest_swing(ahead, cone), np.clip(turned, cone.twist_low, cone.twist_high)
             off = ahead - inside
-            leaving = (np.abs(off).max(axis=0) > _OUTSIDE) & ~held
+            leaving = np.abs(off).max(axis=0) > _OUTSIDE
             over = (turned != end) & ~stopped
             if not (leaving.any() or over.any()):
                 return np.asarray(move)

@@ -24,6 +24,8 @@ _FENCED = 1.2
 """Radians; a root that can turn farther does not force the bend to the other side."""
 _WAVE = 0.41
 """How far an S swings, for it to shorten a chain as much as a bend does."""
+_CURL, _ROUND = 0.8, 1.5 * np.pi
+"""How much of their limits the joints of a curled chain take, and the radians that it turns altogether at most."""
 _WIDEST = np.pi / 2.0
 """Radians to which the poses of the table bend joints without limits."""
 
@@ -142,11 +144,13 @@ def _roomiest(body: Body, zeros: Floats, path: list[int], axes: Axes) -> Floats:
 def table(body: Body, first: int, count: int) -> Floats:
     """Return `count` poses (count, n, 3) within the limits from a fixed list, beginning with number `first`.
 
-    Their joint angles are the points of a Kronecker sequence, evenly spread over what the limits allow.
+    The first four are curled up, each to another side. The joint angles of the others are the points of a Kronecker
+    sequence, evenly spread over what the limits allow.
     """
     bones = len(body.parents)
     steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3)
-    points = (np.arange(first + 1, first + count + 1)[:, None, None] * steps) % 1.0
+    number = np.arange(first, first + count)[:, None]
+    points = ((number[..., None] + 1) * steps) % 1.0
     cone = body.cone
     widest = np.sin(_WIDEST / 2.0)
     low, high = np.where(cone.low > 1.0, widest, cone.low), np.where(cone.high > 1.0, widest, cone.high)
@@ -155,12 +159,16 @@ def table(body: Body, first: int, count: int) -> Floats:
     angle, radius = 2.0 * np.pi * points[..., 0], np.sqrt(points[..., 1])
     around = np.stack([np.cos(angle), np.sin(angle)]) * radius
     around = around * np.where(around < 0.0, low, high)
-    swing = np.where(np.arange(first, first + count)[:, None] % 2, across, around)
+    swing = np.where(number % 2, across, around)
+    side = np.stack([np.cos(number * np.pi / 2.0), np.sin(number * np.pi / 2.0)]).round()
+    curled = np.minimum(_CURL * np.where(side < 0.0, low, high), np.sin(_ROUND / bones / 2.0))
+    swing = np.where(number < 4, side * curled, swing)
     low, high = (
         np.where(np.isinf(cone.twist_low), -_WIDEST, cone.twist_low),
         np.where(np.isinf(cone.twist_high), _WIDEST, cone.twist_high),
     )
-    return allowed_angles(body, joined(swing, low + (high - low) * points[..., 2]))
+    twist = np.where(number < 4, 0.0, low + (high - low) * points[..., 2])
+    return allowed_angles(body, joined(swing, twist))
 
 
 def _primes(count: int) -> Floats:

@@ -16,6 +16,8 @@ from .problem import Floats, Ints
 
 _STILL = 1e-9
 """Radians; a shorter step is none."""
+_ROUNDING = 1e-6
+"""Radians; a shorter step that brings nothing shows that there is nothing left to bring."""
 _LONGEST = 0.5
 _SOFTEST, _HARDEST = 1e-9, 1e3
 _RIM = 1e-9
@@ -54,7 +56,7 @@ def polish(body: Body, angles: Floats, aims: Aims, iterations: int) -> tuple[Flo
         solved[running] = np.where(better[:, None, None], tried, now)
         cost[running] = np.where(better, costs, cost[running])
         damping = np.clip(damping * np.where(better, 0.1, 10.0), _SOFTEST, _HARDEST)
-        ended = (size < _STILL) | (damping >= _HARDEST)
+        ended = (size < _STILL) | ~better & (size < _ROUNDING) | (damping >= _HARDEST)
         steps[running[ended]] = done + 1
         running, damping = running[~ended], damping[~ended]
         if not len(running):
@@ -83,6 +85,9 @@ def _step(body: Body, angles: Floats, aims: Aims, damping: Floats) -> Floats:
     hessian = basis.swapaxes(-1, -2) @ hessian @ basis
     joint = np.arange(bones)
     hessian.reshape(members, bones, 3, bones, 3)[:, joint, :, joint, :] += bent.transpose(1, 0, 2, 3)
+    # The other joint angles are locked; nothing but zeros belongs to them.
+    kept = np.flatnonzero(body.ease > 0.0)
+    basis, hessian = basis[..., kept], np.ascontiguousarray(hessian[:, kept[:, None], kept])
     slope = (basis.swapaxes(-1, -2) @ slope[..., None])[..., 0]
     values, vectors = np.linalg.eigh(hessian)
     along = (vectors.swapaxes(-1, -2) @ slope[..., None])[..., 0] / (np.abs(values) + damping[:, None])

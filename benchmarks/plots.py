@@ -1,0 +1,129 @@
+"""Draw what `benchmarks.quality` measured, as small SVGs for `docs/quality.md`.
+
+    python -m benchmarks.plots
+
+from the project's folder, after `python -m benchmarks.quality`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .quality import OUTPUT
+
+FOLDER = Path("docs/images")
+CASES = ("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges", "limits-random")
+SOLVERS = {"blender": ("Blender's IK", "#d9792b"), "ours": ("this add-on", "#1f6fb2")}
+"""Name and colour of each solver; what is drawn last lies on top."""
+WIDTH, HEIGHT = 190, 130
+"""Size of a panel's axes."""
+LEFT, TOP, GAP = 50, 56, 56
+
+Row = dict[str, Any]
+Points = Sequence[tuple[float, float]]
+
+
+class Axis:
+    """A scale with ticks, from a value to a position."""
+
+    def __init__(self, ticks: Sequence[float], place: Callable[[float], float], unit: str = "") -> None:
+        self.ticks, self.unit, self._place = ticks, unit, place
+
+    def __call__(self, value: float) -> float:
+        """Return where a value is, the first tick being at 0 and the last at 1."""
+        first, last = self._place(self.ticks[0]), self._place(self.ticks[-1])
+        return min(max((self._place(value) - first) / (last - first), 0.0), 1.0)
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", size: int = 11, extra: str = "") -> str:
+    """Return a line of text."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{extra}>{words}</text>'
+
+
+def panel(title: str, x: Axis, y: Axis, lines: dict[str, Points]) -> list[str]:
+    """Return a panel, its upper left corner at the origin; `lines` has the points of each solver."""
+    parts = [text(WIDTH / 2, -8, title, size=12, extra=' font-weight="bold"')]
+    for tick in y.ticks:
+        at = HEIGHT * (1.0 - y(tick))
+        parts.append(f'<path d="M0 {at:.1f}H{WIDTH}" stroke="#dddddd"/>')
+        parts.append(text(-5, at + 4, f"{tick:g}{y.unit}", "end"))
+    for tick in x.ticks:
+        parts.append(text(WIDTH * x(tick), HEIGHT + 15, f"{tick:g}{x.unit}"))
+    parts.append(f'<path d="M0 0V{HEIGHT}H{WIDTH}" fill="none" stroke="#666666"/>')
+    for solver, points in lines.items():
+        colour = SOLVERS[solver][1]
+        places = [(WIDTH * x(a), HEIGHT * (1.0 - y(b))) for a, b in points]
+        way = "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
+        parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
+    return parts
+
+
+def picture(title: str, panels: Sequence[list[str]], columns: int = 4) -> str:
+    """Return an SVG of panels in rows, with a title and a legend."""
+    rows = -(-len(panels) // columns)
+    width = LEFT + columns * (WIDTH + GAP) - GAP + 20
+    height = TOP + rows * (HEIGHT + GAP) - GAP + 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
+        ' font-family="sans-serif" fill="#222222">',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        text(12, 20, title, "start", 14),
+    ]
+    x = width - 16.0
+    for name, colour in SOLVERS.values():
+        parts.append(text(x, 20, name, "end", 12))
+        x -= 7.0 * len(name) + 8.0
+        parts.append(f'<path d="M{x - 18:.1f} 16H{x:.1f}" stroke="{colour}" stroke-width="3"/>')
+        x -= 40.0
+    for i, one in enumerate(panels):
+        left, top = LEFT + i % columns * (WIDTH + GAP), TOP + i // columns * (HEIGHT + GAP)
+        parts += [f'<g transform="translate({left} {top})">', *one, "</g>"]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def reached(rows: Sequence[Row], within: str, ticks: Sequence[float], title: str) -> str:
+    """Return how many targets each solver reaches, against the length of the chain."""
+    panels = []
+    for case in CASES:
+        of_case = sorted((row for row in rows if row["case"] == case), key=lambda row: int(row["bones"]))
+        bones = [float(row["bones"]) for row in of_case]
+        lines = {s: [(b, 100.0 * row[s][f"within_{within}"]) for b, row in zip(bones, of_case, strict=True)] for s in SOLVERS}
+        panels.append(panel(case, Axis((2, 3, 5, 9, 20), math.log), Axis(ticks, float, " %"), lines))
+    return picture(title, panels)
+
+
+def smooth(rows: Sequence[Row]) -> str:
+    """Return in how many frames of a path a bone turns by more than so many degrees."""
+    panels = []
+    paths = [row for row in rows if row["case"] == "smooth-path"]
+    for row in sorted(paths, key=lambda row: int(row["bones"])):
+        lines = {}
+        for solver in SOLVERS:
+            figures, frames = row[solver], row["solves"] - 1
+            above = [(float(step), 100.0 * count / frames) for step, count in figures["frames_above"].items() if count]
+            lines[solver] = [*above, (figures["largest_step"], 100.0 / frames)]
+        x, y = Axis((1, 3, 10, 30, 180), math.log, "°"), Axis((0.05, 0.1, 1, 10, 100), math.log, " %")
+        panels.append(panel(f"{row['limits']}, {row['bones']} bones", x, y, lines))
+    return picture("Frames of a smooth path in which a bone turns by more than so much", panels)
+
+
+def main() -> None:
+    """Draw and write."""
+    rows = json.loads(OUTPUT.read_text(encoding="utf-8"))
+    pictures = {
+        "reached": reached(rows, "1e-3", (75, 80, 85, 90, 95, 100), "Targets reached within 1e-3 L, by number of bones"),
+        "exact": reached(rows, "1e-6", (0, 25, 50, 75, 100), "Targets reached within 1e-6 L, by number of bones"),
+        "smooth": smooth(rows),
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, content in pictures.items():
+        (FOLDER / f"quality-{name}.svg").write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
