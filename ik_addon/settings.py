@@ -34,6 +34,8 @@ on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when Live was switched on or off."""
+on_overlay_switched: list[Callable[[], None]] = []
+"""Called when the overlay was switched on or off."""
 
 
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -228,10 +230,8 @@ class IKAddonObject(bpy.types.PropertyGroup):
 
 
 def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """The overlay was switched on or off."""
-    from .overlay import draw
-
-    draw.switched()
+    for listener in on_overlay_switched:
+        listener()
 
 
 class IKAddonScene(bpy.types.PropertyGroup):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import bpy
 import gpu
 import numpy as np
+from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
-from ..operators.active import active_chain, armature
+from .. import settings
 from ..rig.skeleton import inverse, matrix_array
 from ..settings import overlay_of
 from .geometry import Colour, Drawing, Lines, Palette, drawing, reach, transformed
@@ -51,6 +52,8 @@ _state = _State()
 def register() -> None:
     """Draw in every viewport from now on."""
     if _state.handle is None:
+        for listeners, listener in _listening():
+            listeners.append(listener)
         _state.handle = bpy.types.SpaceView3D.draw_handler_add(_draw_guarded, (), "WINDOW", "POST_VIEW")
 
 
@@ -59,6 +62,8 @@ def unregister() -> None:
     global _state
     if _state.handle is not None:
         bpy.types.SpaceView3D.draw_handler_remove(_state.handle, "WINDOW")
+        for listeners, listener in _listening():
+            listeners.remove(listener)
     _state = _State()
 
 
@@ -67,6 +72,28 @@ def switched() -> None:
     _state.broken = False
     _state.reader = Reader()
     _state.kept.clear()
+
+
+def _chains_changed(_ob: bpy.types.Object) -> None:
+    _state.reader.forget()
+
+
+@persistent
+def _data_changed(_file: object, _unused: object = None) -> None:
+    _state.reader.forget()
+    _state.kept.clear()
+
+
+def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
+    """What tells of changes, and what wants to know."""
+    handlers: Any = bpy.app.handlers
+    return (
+        (settings.on_overlay_switched, switched),
+        (settings.on_chain_changed, _chains_changed),
+        (handlers.undo_post, _data_changed),
+        (handlers.redo_post, _data_changed),
+        (handlers.load_post, _data_changed),
+    )
 
 
 def _draw_guarded() -> None:
@@ -84,9 +111,7 @@ def _draw(context: bpy.types.Context) -> None:
     options = overlay_of(context.scene)
     if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
-    ob = armature(context)
-    tip = active_chain(context) if ob is not None and ob.type == "ARMATURE" else None
-    signature, rigs = _state.reader.read(context, space, tip, options.show_limits, options.show_reach)
+    signature, rigs = _state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
     if not rigs:
         return
     colours = palette(context.preferences.themes[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import bpy
@@ -49,105 +49,122 @@ class Rig:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which bones the chains of an armature have."""
+    """Which bones the enabled chains of an armature have."""
 
-    tips: tuple[str, ...]
+    count: int
+    """How many bones the armature has."""
+    tips: tuple[tuple[int, str], ...]
+    """Index and name of each tip."""
+    owner: dict[str, int]
+    """Index of the chain that each bone belongs to."""
     bones: Ints
     """(J,) the bone at each joint; that of a chain's end is its tip."""
+    names: tuple[str, ...]
+    """Names of these bones."""
     ends: Ints
     """(C,) index of the end of each chain's tip."""
     lengths: Floats
     """(C,) rest length of each tip."""
 
+    @classmethod
+    def of(cls, ob: bpy.types.Object) -> _Layout:
+        """Read it from an armature object."""
+        index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
+        paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
+        names = tuple(name for path in paths for name in (*path, path[-1]))
+        through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
+        return cls(
+            count=len(index),
+            tips=tuple((index[tip.name], tip.name) for tip in tips),
+            owner=through | {tip.name: i for i, tip in enumerate(tips)},
+            bones=np.array([index[name] for name in names], dtype=np.int64),
+            names=names,
+            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
+            lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
+        )
+
+    def fits(self, ob: bpy.types.Object) -> bool:
+        """Whether the armature still has these tips; that no chain changed must be known otherwise."""
+        bones = ob.pose.bones
+        return len(bones) == self.count and all(bones[i].name == name for i, name in self.tips)
+
 
 @dataclass
 class Reader:
-    """Reads what the overlay shows; keeps what stays the same between two redraws."""
+    """Reads what the overlay shows; keeps what stays the same until a chain is changed, see `forget`."""
 
-    _layouts: dict[int, tuple[Hashable, _Layout]] = field(default_factory=dict)
+    _layouts: dict[int, _Layout] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Chains were changed, or all data by undo or by loading a file."""
+        self._layouts.clear()
 
     def read(
-        self,
-        context: bpy.types.Context,
-        space: bpy.types.SpaceView3D,
-        tip: bpy.types.PoseBone | None,
-        limits: bool,
-        reach: bool,
+        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None, limits: bool, reach: bool
     ) -> tuple[Hashable, list[Rig]]:
         """Read all armatures that are shown in a viewport.
 
         Args:
-            context: for the view layer, which must be evaluated.
+            view_layer: what the viewport shows, evaluated.
             space: the viewport.
-            tip: of the active chain.
             limits: read the limits of the active chain.
             reach: read the reach of the active chain.
 
         Returns:
             A signature, equal where everything that is shown is equal, and the armatures.
         """
-        depsgraph = context.view_layer.depsgraph
+        depsgraph = view_layer.depsgraph
         rigs, signature = [], []
         if depsgraph is None:
             return (), []
-        for ob in context.view_layer.objects:
-            if ob.type != "ARMATURE" or ob.mode == "EDIT" or not ob.visible_get(viewport=space):
+        for ob in view_layer.objects:
+            if ob.type != "ARMATURE" or not ob.visible_get(viewport=space):
+                continue
+            if ob.mode == "EDIT":
+                self._layouts.pop(ob.session_uid, None)
                 continue
             layout = self._layout(ob)
             if not layout.tips:
                 continue
-            evaluated = ob.evaluated_get(depsgraph)
-            active = tip if tip is not None and tip.id_data == ob and tip.name in layout.tips else None
             with np.errstate(all="ignore"):  # a pose may hold anything
-                rig = _rig(ob, evaluated, layout, depsgraph, active, limits, reach)
+                rig = _rig(ob, layout, depsgraph, view_layer.objects.active, limits, reach)
             rigs.append(rig)
             signature.append(_signature(rig))
         return tuple(signature), rigs
 
     def _layout(self, ob: bpy.types.Object) -> _Layout:
-        """Which bones the enabled chains have; found out anew when a chain or the bones change."""
-        bones = ob.pose.bones
-        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
-        key = (len(bones), tuple((tip.name, chain_of(tip).chain_length, tip.length) for tip in tips))
         known = self._layouts.get(ob.session_uid)
-        if known is not None and known[0] == key:
-            return known[1]
-        index = {bone.name: i for i, bone in enumerate(bones)}
-        paths = [[index[bone.name] for bone in chains.chain_bones(tip)] for tip in tips]
-        joints = [bone for path in paths for bone in (*path, path[-1])]
-        layout = _Layout(
-            tips=tuple(tip.name for tip in tips),
-            bones=np.array(joints, dtype=np.int64),
-            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
-            lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
-        )
-        self._layouts[ob.session_uid] = key, layout
-        return layout
+        if known is None or not known.fits(ob):
+            known = self._layouts[ob.session_uid] = _Layout.of(ob)
+        return known
 
 
 def _rig(
     ob: bpy.types.Object,
-    evaluated: bpy.types.Object,
     layout: _Layout,
     depsgraph: bpy.types.Depsgraph,
-    active: bpy.types.PoseBone | None,
+    active: bpy.types.Object | None,
     limits: bool,
     reach: bool,
 ) -> Rig:
+    evaluated = ob.evaluated_get(depsgraph)
     world = matrix_array(evaluated.matrix_world)
     poses = channels.read_pose(evaluated, layout.bones)
     joints = poses[:, :3, 3].copy()
     tips = poses[layout.ends]
     joints[layout.ends] = tips[:, :3, 3] + tips[:, :3, 1] * layout.lengths[:, None]
     placed = joints @ world[:3, :3].T + world[:3, 3]
-    settings = [chain_of(ob.pose.bones[tip]) for tip in layout.tips]
-    targets = np.array([_place(chain.target, chain.target_bone, depsgraph) for chain in settings])
-    poles = np.array([_place(chain.pole, chain.pole_bone, depsgraph) for chain in settings])
-    found = [reports.get(ob, tip) for tip in layout.tips]
+    settings = [chain_of(ob.pose.bones[i]) for i, _ in layout.tips]
+    goals = [(chain.target, chain.pole) for chain in settings]
+    targets, poles = (
+        np.array([_place(pair[k], bone, depsgraph) for pair, bone in zip(goals, bones, strict=True)])
+        for k, bones in enumerate(zip(*((chain.target_bone, chain.pole_bone) for chain in settings), strict=True))
+    )
+    found = [reports.get(ob, name) for _, name in layout.tips]
     starts = np.concatenate([[0], layout.ends[:-1] + 1])
     lengths = np.add.reduceat(_steps(placed, layout.ends), starts)
-    gaps = np.linalg.norm(placed[layout.ends] - targets, axis=1)
-    stale = gaps > STALE * lengths
+    stale = np.linalg.norm(placed[layout.ends] - targets, axis=1) > STALE * lengths
     states = [
         _state(report, bool(away) and chain.influence == 1.0)
         for report, chain, away in zip(found, settings, stale, strict=True)
@@ -155,20 +172,30 @@ def _rig(
     stand = np.zeros(len(joints), dtype=bool)
     for start, end, report in zip(starts, layout.ends, found, strict=True):
         if report is not None and report.at_limit:
-            names = [ob.pose.bones[int(bone)].name for bone in layout.bones[start:end]]
-            stand[start:end] = [name in report.at_limit for name in names]
+            stand[start:end] = [name in report.at_limit for name in layout.names[start:end]]
     shown = Chains(placed, layout.ends, targets, poles, np.array(states, dtype=np.int64), stand)
-    if active is None:
+    i = _active(ob, layout, goals, active)
+    if i is None:
         return Rig(world, shown, (), None)
-    i = layout.tips.index(active.name)
     own = slice(int(starts[i]), int(layout.ends[i]) + 1)
     size = float(_steps(joints[own], np.array([own.stop - own.start - 1])).sum())
-    return Rig(
-        world,
-        shown,
-        tuple(_limits(active, evaluated, found[i])) if limits and chain_of(active).use_limits else (),
-        (joints[own.start], size) if reach else None,
-    )
+    bones = [ob.pose.bones[int(bone)] for bone in layout.bones[own][:-1]] if limits and settings[i].use_limits else []
+    return Rig(world, shown, tuple(_limits(bones, evaluated, found[i])), (joints[own.start], size) if reach else None)
+
+
+def _active(
+    ob: bpy.types.Object,
+    layout: _Layout,
+    goals: Sequence[tuple[bpy.types.Object | None, bpy.types.Object | None]],
+    active: bpy.types.Object | None,
+) -> int | None:
+    """Index of the chain that the active bone belongs to, or that follows the active object."""
+    if active is None:
+        return None
+    if active != ob:
+        return next((i for i, pair in enumerate(goals) if active in pair), None)
+    bone = ob.data.bones.active
+    return None if bone is None else layout.owner.get(bone.name)
 
 
 def _steps(joints: Floats, ends: Ints) -> Floats:
@@ -198,8 +225,10 @@ def _place(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
     return (evaluated.matrix_world @ pose_bone.head).to_tuple()
 
 
-def _limits(tip: bpy.types.PoseBone, evaluated: bpy.types.Object, report: reports.Report | None) -> Iterator[Joint]:
-    for bone in chains.chain_bones(tip):
+def _limits(
+    bones: Sequence[bpy.types.PoseBone], evaluated: bpy.types.Object, report: reports.Report | None
+) -> Iterator[Joint]:
+    for bone in bones:
         try:
             x, z, y = ranges_of(bone)
         except ChainError:

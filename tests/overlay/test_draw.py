@@ -21,10 +21,13 @@ OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing w
 
 
 def read(addon: Addon, tip: bpy.types.PoseBone | None = None, limits: bool = True, reach: bool = True) -> Any:
-    """Read what the overlay shows, in no viewport."""
+    """Read what the overlay shows, in no viewport, with this bone active."""
+    for ob in bpy.context.view_layer.objects:
+        if ob.type == "ARMATURE" and ob.mode != "EDIT":
+            ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
     bpy.context.view_layer.update()
-    reader = addon.module("overlay.read").Reader()
-    return reader.read(bpy.context, None, tip, limits, reach)
+    reader = addon.module("overlay.draw")._state.reader
+    return reader.read(bpy.context.view_layer, None, limits, reach)
 
 
 def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
@@ -127,6 +130,34 @@ def test_the_signature_changes_with_what_is_shown_and_with_nothing_else(addon: A
     tip.ik_addon.chain_length = 1
     seen.append(read(addon, tip)[0])
     assert len(set(seen)) == len(seen)
+
+
+def test_what_is_kept_is_given_up_when_chains_change(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    assert read(addon)[1][0].chains.ends.tolist() == [2]
+    rigs.chain(ob, "other", target)
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    bpy.ops.ed.undo_push(message="two chains")
+    ob.pose.bones["lower"].ik_addon.is_chain = False
+    assert read(addon)[1][0].chains.ends.tolist() == [1]
+    bpy.ops.ed.undo_push(message="one chain")
+    name = ob.name
+    bpy.ops.ed.undo()
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    ob = bpy.data.objects[name]
+    ob.data.bones["lower"].name = "renamed"
+    assert read(addon)[1][0].chains.ends.tolist() == [2, 4]
+    ob.pose.bones["renamed"].ik_addon.chain_length = 1
+    assert read(addon)[1][0].chains.ends.tolist() == [1, 3]
+
+
+def test_the_chain_that_follows_the_active_object_is_active(addon: Addon) -> None:
+    _ob, target = rigs.arm()
+    bpy.context.view_layer.objects.active = rigs.empty("Other")
+    assert read(addon)[1][0].reach is None
+    bpy.context.view_layer.objects.active = target
+    assert read(addon)[1][0].reach is not None
 
 
 def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon) -> None:
