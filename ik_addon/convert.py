@@ -64,6 +64,26 @@ class Conversion:
         return ". ".join([moved, *self.warnings, *self.notes])
 
 
+@dataclass(frozen=True)
+class _Move:
+    """What became of the pose of one chain."""
+
+    distance: float
+    """How far its tip moved, in chain lengths."""
+    angle: float
+    """How far a bone turned at most, in radians."""
+    nearer: bool
+    """Its tip is nearer to its target, which the constraint had missed."""
+
+    def message(self, tip: str) -> str:
+        """The move as a sentence."""
+        nearer = ", nearer to its target" * self.nearer
+        return (
+            f"The tip of '{tip}' moved by {100.0 * self.distance:.2g} % of the chain's length{nearer}; "
+            f"its bones turned by up to {math.degrees(self.angle):.2g}°"
+        )
+
+
 def ik_constraints(
     ob: bpy.types.Object,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.KinematicConstraint]]:
@@ -126,17 +146,12 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         raise ConvertError(". ".join(warnings))
     kept = _keep_pose(ob, view_layer, skeleton, before, list(made))
     after = read_poses(ob, view_layer.depsgraph)
-    moves = {tip: _difference(ob, skeleton, tip, before, after) for tip in made}
-    warnings += [
-        f"The tip of '{tip}' moved by {100.0 * distance:.2g} % of the chain's length, "
-        f"its bones turned by up to {math.degrees(angle):.2g}°"
-        for tip, (distance, angle) in moves.items()
-        if distance > MOVED or angle > TURNED
-    ]
+    moves = {tip: _move(ob, view_layer, skeleton, tip, before, after) for tip in made}
+    warnings += [move.message(tip) for tip, move in moves.items() if move.distance > MOVED or move.angle > TURNED]
     return Conversion(
         tips=tuple(made),
-        distance=max(distance for distance, _ in moves.values()),
-        angle=max(angle for _, angle in moves.values()),
+        distance=max(move.distance for move in moves.values()),
+        angle=max(move.angle for move in moves.values()),
         notes=tuple(f"The present pose became the FK pose of the chain on '{tip}', to keep it" for tip in kept),
         warnings=tuple(warnings),
     )
@@ -245,9 +260,20 @@ def _make_chain(
     if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
         chain.out_of_reach = "STRETCH"
     warnings = _carry_animation(ob, owner, constraint, tip)
+    bones = chain_bones(tip)
+    if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
+        chain.use_limits = False
+        warnings.append(
+            f"Blender ignores the limits of '{bones[0].name}' because of the pole; the chain on '{tip.name}' has its "
+            "Limits off, to stand as before"
+        )
     constraint.mute = True
     chain.is_chain = True
     return warnings
+
+
+def _is_limited(bone: bpy.types.PoseBone) -> bool:
+    return any(getattr(bone, f"{name}_{axis}") for name in ("use_ik_limit", "lock_ik") for axis in "xyz")
 
 
 def _pole_angle(
@@ -368,14 +394,25 @@ def _solve(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, made: Iterable
         view_layer.update()
 
 
-def _difference(
-    ob: bpy.types.Object, skeleton: Skeleton, tip: str, before: Floats, after: Floats
-) -> tuple[float, float]:
-    """How far the tip of a chain moved, in chain lengths, and how far its bones turned."""
-    bones = [skeleton.names.index(bone.name) for bone in chain_bones(ob.pose.bones[tip])]
+def _move(
+    ob: bpy.types.Object,
+    view_layer: bpy.types.ViewLayer,
+    skeleton: Skeleton,
+    tip: str,
+    before: Floats,
+    after: Floats,
+) -> _Move:
+    """What became of a chain between two poses (m, 4, 4)."""
+    chain = chain_of(ob.pose.bones[tip])
+    bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(ob.pose.bones[tip])]
     old, new = (Limb.of(skeleton, bones, poses) for poses in (before, after))
-    distance = float(np.linalg.norm(old.tip - new.tip)) / max(old.length, 1e-30)
-    return distance, largest_turn(old.frames, new.frames)
+    depsgraph = view_layer.depsgraph
+    target = seen_from(ob, world_of(chain.target, chain.target_bone, depsgraph).translation, depsgraph)
+    missed, misses, distance = (
+        float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
+        for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
+    )
+    return _Move(distance, largest_turn(old.frames, new.frames), misses < missed)
 
 
 def _keep_pose(
@@ -400,7 +437,7 @@ def _keep_pose(
     kept = [
         tip
         for tip in tips
-        if _difference(ob, skeleton, tip, before, after)[1] > 0.2 * TURNED and can_be_kept(ob.pose.bones[tip])
+        if _move(ob, view_layer, skeleton, tip, before, after).angle > 0.2 * TURNED and can_be_kept(ob.pose.bones[tip])
     ]
     if not kept:
         return []
