@@ -1,0 +1,92 @@
+"""The documentation: its examples for Blender run, and the names in it are those of the extension."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import bpy
+import pytest
+
+from tests.documents import DOCS, examples
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+ROOT = DOCS.parent
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+
+
+def test_examples_print_what_the_page_says() -> None:
+    """In one scene, one after the other, as they stand on the page."""
+    found = [example for example in examples("scripting.md") if example.needs_blender]
+    assert len(found) >= 5
+    for example in found:
+        assert example.run() == example.printed, example.title
+
+
+def rows(page: str, heading: str) -> Iterator[list[str]]:
+    """The cells of the tables in a section of a page, without their heads."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    section = re.split(r"^## ", text.split(f"## {heading}\n", 1)[1], flags=re.MULTILINE)[0]
+    for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
+        for line in table.splitlines()[2:]:
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def names(cell: str) -> list[str]:
+    """What stands in backquotes."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_every_setting_of_the_page_is_there() -> None:
+    chain = {p.identifier: p for p in bpy.types.PoseBone.bl_rna.properties["ik_addon"].fixed_type.properties}
+    described = set()
+    for name, text in rows("scripting.md", "Settings"):
+        if "." in name:
+            owner = bpy.types.Object if "object." in name else bpy.types.Scene
+            settings = owner.bl_rna.properties["ik_addon"].fixed_type.properties
+            assert {n.rpartition(".")[2] for n in names(name)} <= set(settings.keys()), name
+            continue
+        for setting in names(name):
+            assert setting in chain
+            described.add(setting)
+            if chain[setting].type == "ENUM":
+                assert names(text) == [item.identifier for item in chain[setting].enum_items]
+    hidden = {"rna_type", "name", "base"}
+    assert set(chain) - hidden == described
+
+
+def test_every_operator_of_the_page_is_there() -> None:
+    for operators, properties, _text in rows("scripting.md", "Operators"):
+        for operator in names(operators):
+            if operator.endswith("."):
+                continue
+            known = getattr(bpy.ops.ik_addon, operator).get_rna_type().properties
+            for name in names(properties):
+                choices = {item.identifier for p in known if p.type == "ENUM" for item in p.enum_items}
+                assert name in known or name in choices or name == "bake", f"{operator}: {name}"
+
+
+def test_every_field_of_the_report_is_there(addon: Addon) -> None:
+    report = addon.module("bake").BakeReport
+    known = {field.name for field in dataclasses.fields(report)} | set(vars(report))
+    for fields, _text in rows("scripting.md", "The report of a bake"):
+        assert set(names(fields)) <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_pictures_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        if link.startswith("http"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}, link
