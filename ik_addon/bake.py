@@ -24,6 +24,7 @@ from .rig.rig import Rig
 from .settings import chain_of, object_of
 from .solve import Status
 from .solve.problem import Bools, Floats
+from .stage import stage
 
 USED = 1e-6
 """A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
@@ -189,54 +190,79 @@ def steps(
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             unknown = np.zeros((1, len(plan.live), channels.WIDTH), dtype=np.float32)
             keys.check(ob, _channels(plan, baked, unknown), new_action=new_action)
-            parts = yield from _solved(scene, view_layer, ob, rig, frames)
+            with stage(scene, ob) as own:
+                solved = yield from _solved(own, ob, rig, frames)
         before.restore()
-        rows = continuous(np.concatenate([posed.channels for _fk, posed in parts]), plan.modes)
-        used = _used(plan, baked, np.concatenate([fk_rows for fk_rows, _posed in parts]), rows)
-        poses = np.concatenate([posed.poses for _fk, posed in parts])
-        undo.callback(
-            keys.write_channels(ob, _channels(plan, baked, rows, used), np.array(frames, float), new_action=new_action)
-        )
+        todo = _channels(plan, baked, continuous(solved.rows, plan.modes), _used(plan, baked, solved.changes))
+        undo.callback(keys.write_channels(ob, todo, np.array(frames, float), new_action=new_action))
         for chain_plan in baked:
             chain_of(ob.pose.bones[chain_plan.tip]).enabled = False
             base.release(ob, chain_plan.bones)
         comparison = _Comparison(plan, baked)
-        for i, frame in enumerate(frames):
-            scene.frame_set(frame)
-            comparison.add(channels.read_pose(ob.evaluated_get(view_layer.depsgraph), plan.live), poses[i])
-            yield 0.5 + 0.5 * (i + 1) / len(frames)
+        with stage(scene, ob) as own:
+            for i, frame in enumerate(frames):
+                depsgraph = at_frame(own, frame)
+                comparison.add(channels.read_pose(ob.evaluated_get(depsgraph), plan.live), solved.poses[i])
+                yield 0.5 + 0.5 * (i + 1) / len(frames)
         undo.pop_all()
         before.restore_frame()
         before.restore_bones([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
     chosen = [i for i, chain_plan in enumerate(plan.chains) if chain_plan.tip in tips]
-    status = np.concatenate([posed.outcomes.status for _fk, posed in parts])[:, chosen]
-    errors = np.concatenate([posed.outcomes.error for _fk, posed in parts])[:, chosen]
     return BakeReport(
         chains=tuple(chain_plan.tip for chain_plan in baked),
         frames=len(frames),
         action=ob.animation_data.action.name,
-        missed=int((status != Status.REACHED).any(axis=1).sum()),
-        error=float(np.nanmax(errors, initial=0.0)),
+        missed=int((solved.status[:, chosen] != Status.REACHED).any(axis=1).sum()),
+        error=float(np.nanmax(solved.error[:, chosen], initial=0.0)),
         position=comparison.position,
         angle=comparison.angle,
     )
 
 
+def at_frame(scene: bpy.types.Scene, frame: int) -> bpy.types.Depsgraph:
+    """Go to a frame; the depsgraph of the first view layer of the scene, evaluated there."""
+    scene.frame_set(frame)
+    return scene.view_layers[0].depsgraph
+
+
+class _Solved:
+    """The solved frames of a bake, in no more precision than Blender keeps: long bakes of many bones are large."""
+
+    def __init__(self, plan: Plan, frames: int) -> None:
+        bones, chains = len(plan.live), len(plan.chains)
+        self.rows = np.empty((frames, bones, channels.WIDTH), dtype=np.float32)
+        """(F, k, 17) channels of `Plan.live`."""
+        self.poses = np.empty((frames, bones, 3, 4), dtype=np.float32)
+        """(F, k, 3, 4) their pose matrices without the last row."""
+        self.status = np.empty((frames, chains), dtype=np.int8)
+        """(F, C) of `Plan.chains`, as the next one."""
+        self.error = np.empty((frames, chains))
+        self.changes = np.zeros((bones, channels.WIDTH), dtype=np.float32)
+        """(k, 17) the largest difference of a channel from the FK pose."""
+
+    def put(self, start: int, fk: Row, posed: Posed) -> None:
+        """Keep a batch of frames (b, ...), the first being that with the index `start`."""
+        batch = slice(start, start + len(fk))
+        self.rows[batch] = posed.channels
+        self.poses[batch] = posed.poses[:, :, :3]
+        self.status[batch], self.error[batch] = posed.outcomes.status, posed.outcomes.error
+        self.changes = np.maximum(self.changes, np.abs(posed.channels - fk).max(axis=0))
+
+
 def _solved(
-    scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, rig: Rig, frames: Sequence[int]
-) -> Generator[float, None, list[tuple[Row, Posed]]]:
-    """FK channels (b, k, 17) and solved pose of the frames in batches; yields the first half of the progress."""
-    parts = []
+    scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: Sequence[int]
+) -> Generator[float, None, _Solved]:
+    """Sample and solve the frames in batches; yields the first half of the progress."""
+    solved = _Solved(rig.plan, len(frames))
     for start in range(0, len(frames), BATCH):
         samples = []
         for i, frame in enumerate(frames[start : start + BATCH], start=start):
             rig.restore_base(ob)
-            scene.frame_set(frame)
-            samples.append(rig.read_fk(ob, view_layer.depsgraph))
+            samples.append(rig.read_fk(ob, at_frame(scene, frame)))
             yield 0.5 * (i + 1) / len(frames)
         fk = stack(samples)
-        parts.append((fk.channels, rig.solve(ob, fk)))
-    return parts
+        solved.put(start, fk.channels, rig.solve(ob, fk))
+    return solved
 
 
 class _Before:
@@ -311,21 +337,20 @@ def _channels(
 ) -> list[keys.Channel]:
     """Channels to key from rows (F, k, 17): rotation in each bone's own mode, and the fields `used` by a bone (k,)."""
     found = []
-    values = rows.astype(np.float64)
     for chain_plan in baked:
         for bone in chain_plan.bones:
             row = plan.rows[bone]
             fields = [channels.rotation_field(plan.modes[row])]
             fields += [field for field, where in (used or {}).items() if where[row]]
             for field in fields:
-                columns = values[:, row, FIELDS[field]].T
+                columns = rows[:, row, FIELDS[field]].T.astype(np.float64)
                 found += [keys.Channel(plan.skeleton.names[bone], field, i, column) for i, column in enumerate(columns)]
     return found
 
 
-def _used(plan: Plan, baked: Sequence[ChainPlan], fk: Row, rows: Row) -> dict[str, Bools]:
+def _used(plan: Plan, baked: Sequence[ChainPlan], changes: Row) -> dict[str, Bools]:
     """Where (k,) on any frame a root was pushed or a bone lengthened: location and scale are keyed there only."""
-    changed = {field: np.abs(rows - fk)[:, :, FIELDS[field]].max(axis=(0, 2)) for field in ("location", "scale")}
+    changed = {field: changes[:, FIELDS[field]].max(axis=1) for field in ("location", "scale")}
     for chain_plan in baked:
         own = [plan.rows[bone] for bone in chain_plan.bones]
         changed["location"][own] /= _length(plan, chain_plan)
@@ -337,7 +362,7 @@ def _length(plan: Plan, chain_plan: ChainPlan) -> float:
 
 
 class _Comparison:
-    """The largest difference between poses (k, 4, 4) as they play and as they were solved."""
+    """The largest difference between poses as they play (k, 4, 4) and as they were solved (k, 3, 4)."""
 
     def __init__(self, plan: Plan, baked: Sequence[ChainPlan]) -> None:
         bones = [bone for chain_plan in baked for bone in chain_plan.bones]

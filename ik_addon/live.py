@@ -84,6 +84,14 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     raise AssertionError("unreachable: the second pass reads the scene anew")
 
 
+def is_solved(scene: bpy.types.Scene) -> bool:
+    """Whether the handlers solve any chain when the frame of a scene changes."""
+    armatures = () if _state.paused else live_armatures(scene)
+    return any(
+        chain_of(tip).enabled for ob in armatures if ob.session_uid not in _state.paused_rigs for tip in chain.tips(ob)
+    )
+
+
 # ---- what the settings call
 
 

@@ -473,3 +473,45 @@ def test_operator_needs_an_armature() -> None:
     bpy.context.view_layer.objects.active = rigs.empty("Empty")
     with pytest.raises(RuntimeError, match="Select an armature"):
         operator()
+
+
+def test_what_chains_do_not_need_is_not_evaluated(bake: Any) -> None:
+    ob, _target = rigs.arm()
+    other = rigs.empty("Other")
+    curve = other.driver_add("location", 0)
+    curve.driver.type = "SCRIPTED"
+    curve.driver.expression = "count_evaluations()"
+    evaluated: list[float] = []
+
+    def count() -> float:
+        evaluated.append(bpy.context.scene.frame_current)
+        return 0.0
+
+    bpy.app.driver_namespace["count_evaluations"] = count
+    try:
+        scenes = list(bpy.data.scenes)
+        bpy.context.scene.frame_set(1)
+        before = len(evaluated)
+        bake.bake(bpy.context, ob, ["lower"], FRAMES)
+        assert before > 0
+        assert len(evaluated) - before < 10
+        assert list(bpy.data.scenes) == scenes
+    finally:
+        del bpy.app.driver_namespace["count_evaluations"]
+
+
+def test_what_a_target_hangs_on_is_evaluated(bake: Any) -> None:
+    ob, target = rigs.arm()
+    parent = rigs.empty("Parent")
+    rigs.key(parent, "location", {1: (0, 0, 0), 30: (0.3, 0.2, 0.1)})
+    target.parent = parent
+    driven = target.driver_add("location", 2)
+    variable = driven.driver.variables.new()
+    variable.type = "TRANSFORMS"
+    variable.targets[0].id = parent
+    variable.targets[0].transform_type = "LOC_X"
+    driven.driver.expression = "1 - var"
+    ob.ik_addon.live = True
+    expected = poses(ob)
+    assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(ob) - expected).max() < 5 * CLOSE

@@ -1,0 +1,39 @@
+"""A scene of its own to step through frames in: it holds what chains need and none of what only takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import bpy
+
+from . import live
+from .rig import chain
+from .settings import chain_of
+
+
+@contextmanager
+def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Scene]:
+    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
+
+    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
+    out, and is not evaluated on each frame. It is the scene itself where a copy would show something else: a simulation
+    goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a scene that
+    is not shown, the animation of everything else on the same object.
+    """
+    if scene.rigidbody_world is not None or live.is_solved(scene):
+        yield scene
+        return
+    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
+    copy = scene.copy()
+    try:
+        everything = copy.collection
+        for child in everything.children[:]:
+            everything.children.unlink(child)
+        for other in everything.objects[:]:
+            everything.objects.unlink(other)
+        for needed in {ob, *goals}:
+            everything.objects.link(needed)
+        yield copy
+    finally:
+        bpy.data.scenes.remove(copy)
