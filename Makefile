@@ -3,12 +3,13 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test lint build demo bench-quality samples pictures environments
+.PHONY: test lint build demo bench bench-quality samples pictures environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
 build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)
+bench: ; @$(PYTHON) tools/dev.py bench -- $(ARGS)
 bench-quality: ; @$(PYTHON) tools/dev.py bench-quality -- $(ARGS)
 samples: ; @$(PYTHON) tools/dev.py samples -- $(ARGS)
 pictures: ; @$(PYTHON) tools/dev.py pictures -- $(ARGS)

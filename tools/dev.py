@@ -5,6 +5,8 @@ Tasks:
   lint          check style and types
   build         build the extension's zip in build/
   demo          install the extension into a fresh user folder and run tools/demo.py there
+  bench         measure the speed against Blender's own IK, on the newest Blender; ARGUMENTS go to
+                benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
   pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py
@@ -68,7 +70,7 @@ def benchmark(name: str, arguments: Sequence[str]) -> int:
     python = ensure(NEWEST.environment)
     code = run([str(python), "-m", f"benchmarks.{name}", *arguments])
     if code is None:
-        raise ToolError(f"The benchmark was ended: it took more than {TIME_LIMIT // 60} minutes; use --solves.")
+        raise ToolError(f"The benchmark was ended: it took more than {TIME_LIMIT // 60} minutes; ask for less of it.")
     return code
 
 
@@ -101,7 +103,8 @@ def main(arguments: Sequence[str]) -> int:
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "task", choices=("test", "lint", "build", "demo", "bench-quality", "samples", "pictures", "environments")
+        "task",
+        choices=("test", "lint", "build", "demo", "bench", "bench-quality", "samples", "pictures", "environments"),
     )
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
@@ -114,6 +117,8 @@ def main(arguments: Sequence[str]) -> int:
             return build()
         if chosen.task == "demo":
             return with_extension(NEWEST, ROOT / "tools" / "demo.py", rest)
+        if chosen.task == "bench":
+            return benchmark("performance", rest)
         if chosen.task == "bench-quality":
             return benchmark("quality", rest)
         if chosen.task == "pictures":
