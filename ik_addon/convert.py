@@ -12,7 +12,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Vector
 
 from . import compat, reports, setup
 from .limb import Limb, largest_turn, read_poses, seen_from, world_of
@@ -284,10 +283,10 @@ def _pole_angle(
     poses: Floats,
     depsgraph: bpy.types.Depsgraph,
 ) -> float:
-    """The pole angle of a chain that bends as the constraint does.
+    """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
 
-    Blender turns the root bone's X axis towards the pole, and the bend turns with it. Where the pose (m, 4, 4) is
-    straight, the bend is seen in the FK pose, and carried along with the root bone.
+    Blender turns the root bone's X axis towards the pole, and the bend turns with it: that is the same angle between
+    bend and pole wherever the target goes. It never stretches a limb out so far that the bend could not be seen.
     """
     if constraint.pole_target is None:
         return 0.0
@@ -300,8 +299,6 @@ def _pole_angle(
             (constraint.pole_target, constraint.pole_subtarget),
         )
     )
-    if limb.is_straight:
-        limb = _carried(Limb.of(skeleton, bones, _fk_poses(ob, skeleton, bones, poses)), limb)
     return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None])[0])
 
 
@@ -310,25 +307,6 @@ def _bones(ob: bpy.types.Object, owner: bpy.types.PoseBone, constraint: bpy.type
     tip = _tip(owner, constraint)
     bones = [ob.pose.bones.find(bone.name) for bone in (tip, *tip.parent_recursive)]
     return bones[: constraint.chain_count or None][::-1]
-
-
-def _fk_poses(ob: bpy.types.Object, skeleton: Skeleton, bones: list[int], poses: Floats) -> Floats:
-    """Poses (m, 4, 4) with those of a chain's bones as their channels make them, without the constraint."""
-    basis = channels.read_basis(ob, np.array(bones))
-    found = poses.copy()
-    for bone, local in zip(bones, basis, strict=True):
-        parent = skeleton.parents[bone]
-        above = None if parent < 0 else found[None, parent]
-        found[bone] = skeleton.to_pose(ob, bone, local[None], above)[0]
-    return found
-
-
-def _carried(fk: Limb, solved: Limb) -> Limb:
-    """A limb in its FK bend, turned as the root bone of the solved limb is and pointing where that one does."""
-    turn = solved.frames[0] @ fk.frames[0].T
-    lines = Vector(turn @ (fk.tip - fk.joints[0])), Vector(solved.tip - solved.joints[0])
-    turn = np.array(lines[0].rotation_difference(lines[1]).to_matrix()) @ turn
-    return Limb(solved.joints[0] + (fk.joints - fk.joints[0]) @ turn.T, turn @ fk.frames)
 
 
 # ---- animation

@@ -125,10 +125,12 @@ def test_keeps_the_pose(make: Callable[[], Any]) -> None:
     assert max((a.translation - b.translation).length for a, b in zip(before, after, strict=True)) < 1e-4 * length
 
 
-def test_limb_that_is_stretched_out_bends_as_before_when_its_target_comes_back() -> None:
-    ob, target, _made = limb(3, pole=True)
+@pytest.mark.parametrize("far", [(1.0, 1.5, 3.0), (10.0, 15.0, 30.0), (300.0, -200.0, 100.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_limb_that_is_stretched_out_bends_as_before_when_its_target_comes_back(seed: int, far: rigs.Point) -> None:
+    ob, target, _made = limb(seed, pole=True)
     near = matrices(ob)
-    target.location = (1.0, 1.5, 3.0)
+    target.location = far
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.convert_constraints()
     target.location = PLACES[0]
@@ -266,14 +268,16 @@ def test_says_which_animation_is_left(capfd: pytest.CaptureFixture[str]) -> None
 # ---- the way back
 
 
+@pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("make", [lambda: limb(1, pole=False), lambda: limb(2, pole=True), tentacle])
-def test_restores_everything_to_the_bit(make: Callable[[], Any], live: bool) -> None:
+def test_restores_everything_to_the_bit(make: Callable[[], Any], live: bool, driven: bool) -> None:
     ob, target, made = make()
     for bone in ob.pose.bones:
         bone.rotation_mode = "YZX"
         bone.rotation_euler = (0.1, 0.2, -0.3)
-    made.driver_add("influence").driver.expression = "1.0"
+    if driven:
+        made.driver_add("influence").driver.expression = "1.0"
     ob.ik_addon.live = live
     before = state(ob)
     bpy.ops.ik_addon.convert_constraints()
