@@ -1,4 +1,4 @@
-"""Draw what `benchmarks.quality` measured, as small SVGs for `docs/quality.md`.
+"""Show what `benchmarks.quality` measured in `docs/quality.md`: small SVGs, and the table.
 
     python -m benchmarks.plots
 
@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .quality import OUTPUT
 
 FOLDER = Path("docs/images")
+PAGE = Path("docs/quality.md")
+BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
+"""Between these lines of the page stands the table."""
 CASES = ("limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges", "limits-random")
 SOLVERS = {"blender": ("Blender's IK", "#d9792b"), "ours": ("this add-on", "#1f6fb2")}
 """Name and colour of each solver; what is drawn last lies on top."""
@@ -27,16 +30,18 @@ Row = dict[str, Any]
 Points = Sequence[tuple[float, float]]
 
 
-class Axis:
-    """A scale with ticks, from a value to a position."""
+class Axis(NamedTuple):
+    """A scale from values to positions."""
 
-    def __init__(self, ticks: Sequence[float], place: Callable[[float], float], unit: str = "") -> None:
-        self.ticks, self.unit, self._place = ticks, unit, place
+    ticks: Sequence[float]
+    scale: Callable[[float], float]
+    """`float` or `math.log`."""
+    unit: str = ""
 
     def __call__(self, value: float) -> float:
         """Return where a value is, the first tick being at 0 and the last at 1."""
-        first, last = self._place(self.ticks[0]), self._place(self.ticks[-1])
-        return min(max((self._place(value) - first) / (last - first), 0.0), 1.0)
+        first, last = self.scale(self.ticks[0]), self.scale(self.ticks[-1])
+        return min(max((self.scale(value) - first) / (last - first), 0.0), 1.0)
 
 
 def text(x: float, y: float, words: str, anchor: str = "middle", size: int = 11, extra: str = "") -> str:
@@ -51,8 +56,7 @@ def panel(title: str, x: Axis, y: Axis, lines: dict[str, Points]) -> list[str]:
         at = HEIGHT * (1.0 - y(tick))
         parts.append(f'<path d="M0 {at:.1f}H{WIDTH}" stroke="#dddddd"/>')
         parts.append(text(-5, at + 4, f"{tick:g}{y.unit}", "end"))
-    for tick in x.ticks:
-        parts.append(text(WIDTH * x(tick), HEIGHT + 15, f"{tick:g}{x.unit}"))
+    parts += [text(WIDTH * x(tick), HEIGHT + 15, f"{tick:g}{x.unit}") for tick in x.ticks]
     parts.append(f'<path d="M0 0V{HEIGHT}H{WIDTH}" fill="none" stroke="#666666"/>')
     for solver, points in lines.items():
         colour = SOLVERS[solver][1]
@@ -92,7 +96,9 @@ def reached(rows: Sequence[Row], within: str, ticks: Sequence[float], title: str
     for case in CASES:
         of_case = sorted((row for row in rows if row["case"] == case), key=lambda row: int(row["bones"]))
         bones = [float(row["bones"]) for row in of_case]
-        lines = {s: [(b, 100.0 * row[s][f"within_{within}"]) for b, row in zip(bones, of_case, strict=True)] for s in SOLVERS}
+        lines = {
+            s: [(b, 100.0 * row[s][f"within_{within}"]) for b, row in zip(bones, of_case, strict=True)] for s in SOLVERS
+        }
         panels.append(panel(case, Axis((2, 3, 5, 9, 20), math.log), Axis(ticks, float, " %"), lines))
     return picture(title, panels)
 
@@ -112,17 +118,58 @@ def smooth(rows: Sequence[Row]) -> str:
     return picture("Frames of a smooth path in which a bone turns by more than so much", panels)
 
 
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of the table in Markdown, ours before Blender's in each cell."""
+    yield "| case | bones | solves | within 1e-3 L | within 1e-4 L | within 1e-6 L | violations | worst error, L |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        ours, theirs = row["ours"], row["blender"]
+        cells = [f"{row['case']} {row.get('limits', '')}".strip(), str(row["bones"]), str(row["solves"])]
+        for limit in ("1e-3", "1e-4", "1e-6"):
+            shares = [100.0 * solver[f"within_{limit}"] for solver in (ours, theirs)]
+            cells.append(f"**{shares[0]:.2f}** / {shares[1]:.2f} %")
+        cells.append(f"{ours['violations']} / {theirs['violations']}")
+        cells.append(f"{ours['worst_error']:.0e} / {theirs['worst_error']:.0e}")
+        yield f"| {' | '.join(cells)} |"
+
+
+def path_table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of the table of the smooth paths."""
+    yield "| limits | bones | largest turn in a frame | frames above 30° | turns below 10° |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        if row["case"] == "smooth-path":
+            ours, theirs = row["ours"], row["blender"]
+            yield (
+                f"| {row['limits']} | {row['bones']} | **{ours['largest_step']:.1f}** / {theirs['largest_step']:.1f}° "
+                f"| **{ours['frames_above_30']}** / {theirs['frames_above_30']} "
+                f"| **{100.0 * ours['below_10']:.2f}** / {100.0 * theirs['below_10']:.2f} % |"
+            )
+
+
+def write_page(tables: Sequence[Iterator[str]]) -> None:
+    """Replace the tables on the page."""
+    parts = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    for i, lines in enumerate(tables, 1):
+        _, _, rest = parts[i].partition(END)
+        parts[i] = "\n".join(["", *lines, "", END]) + rest
+    PAGE.write_text(BEGIN.join(parts), encoding="utf-8")
+
+
 def main() -> None:
     """Draw and write."""
     rows = json.loads(OUTPUT.read_text(encoding="utf-8"))
     pictures = {
-        "reached": reached(rows, "1e-3", (75, 80, 85, 90, 95, 100), "Targets reached within 1e-3 L, by number of bones"),
+        "reached": reached(
+            rows, "1e-3", (75, 80, 85, 90, 95, 100), "Targets reached within 1e-3 L, by number of bones"
+        ),
         "exact": reached(rows, "1e-6", (0, 25, 50, 75, 100), "Targets reached within 1e-6 L, by number of bones"),
         "smooth": smooth(rows),
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, content in pictures.items():
         (FOLDER / f"quality-{name}.svg").write_text(content, encoding="utf-8")
+    write_page([path_table(rows), table(rows)])
 
 
 if __name__ == "__main__":

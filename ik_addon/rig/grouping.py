@@ -36,8 +36,6 @@ class Shape(NamedTuple):
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
     """(n, 6) least and greatest angle about X, Z and Y."""
-    rest: bytes
-    """What limits are measured from; of groups without limits it does not matter."""
     stiffness: tuple[tuple[float, ...], ...] | None
     """(n, 3) about X, Y and Z."""
     planar: bool

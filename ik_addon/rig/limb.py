@@ -75,12 +75,12 @@ class Limbs:
         ranges = self.wave.shape.limits
         if ranges is None:
             return None
-        skeleton, bones = self.plan.skeleton, self.wave.bones[0]
+        skeleton, bones = self.plan.skeleton, self.wave.bones
         rest = np.where(
             skeleton.inherits_rotation[bones, None, None], skeleton.offsets[bones, :3, :3], skeleton.rest[bones, :3, :3]
         )
         angles = np.array(ranges)
-        return Limits(orthonormal(rest), orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
+        return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
     def plane(self) -> Floats | None:
         """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""

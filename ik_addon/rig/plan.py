@@ -201,7 +201,6 @@ def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[Cha
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
         limits=limits,
-        rest=b"" if limits is None else skeleton.offsets[list(group.bones), :3, :3].tobytes(),
         stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),

@@ -9,7 +9,7 @@ quarter of all targets missed to none (P. Beeson and B. Ames, "TRAC-IK", Humanoi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .cones import Cone, at_limit, cone_of
 from .descent import PULL, descend
 from .guess import bent_towards, table
 from .polish import polish
-from .problem import Bools, Floats, Ints, Limits, OutOfReach, Problem, Solution, Status
+from .problem import Bools, Floats, Goal, Ints, Limits, OutOfReach, Problem, Solution, Status
 from .reach import reachable
 from .rotations import norm, quaternions, unit
 
@@ -67,7 +67,7 @@ def check_ranges(limits: Limits) -> None:
                 raise ValueError(f"joint {joint}: the least rotation about {axis} is above the greatest")
             if low > 0.0 or high < 0.0:
                 raise ValueError(f"joint {joint}: the limits about {axis} do not contain the rest pose")
-    if not np.isfinite(limits.rest).all():
+    if np.ndim(limits.rest) == 3 and not np.isfinite(limits.rest).all():
         raise ValueError("limits.rest must be finite")
 
 
@@ -77,10 +77,16 @@ def valid_members(problem: Problem) -> Bools:
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
         ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
-        ok &= (np.abs(np.linalg.det(frames) - 1.0) < 0.1).all(axis=1)
+        proper = np.linalg.det(frames)
+        ok &= (np.abs(np.abs(proper) - 1.0) < 0.1).all(axis=1) & (np.ptp(np.sign(proper), axis=1) == 0.0)
         ok &= (_lengths(problem) > 1e-100).all(axis=0)
         values: list[Floats | float | None] = [problem.softness]
-        values += [None if problem.limits is None else problem.limits.root]
+        if problem.limits is not None:
+            values += [problem.limits.root, problem.limits.rest if np.ndim(problem.limits.rest) == 4 else None]
+            sides = np.sign(np.linalg.det(np.asarray(problem.limits.root, dtype=np.float64)))
+            ok &= sides == np.sign(proper[:, 0])
+            # What a bone that does not inherit rotation is measured from has no mirror image.
+            ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
         for goal in problem.goals:
             values += [goal.target, goal.pole, goal.pole_angle, goal.rotation]
         for value in values:
@@ -93,6 +99,53 @@ def valid_members(problem: Problem) -> Bools:
 
 def solve_bodies(problem: Problem, solution: Solution, index: Ints) -> None:
     """Solve the members `index` (k,) and write them into the solution."""
+    side = np.ones(len(problem.joints))
+    side[index] = np.sign(np.linalg.det(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
+    if (side < 0.0).any():
+        _solve_upright(_reflected(problem, side), solution, index)
+        solution.joints[..., 0] *= side[:, None]
+        solution.rotations[:] = _both_sides(solution.rotations, side)
+    else:
+        _solve_upright(problem, solution, index)
+
+
+def _reflected(problem: Problem, side: Floats) -> Problem:
+    """Return a problem with the members whose `side` (B,) is -1 mirrored at X = 0, and so their frames upright.
+
+    What a joint does seen from its bones, and so what its limits mean, stays the same.
+    """
+    across = np.stack([side, np.ones_like(side), np.ones_like(side)], axis=-1)
+
+    def goal_of(goal: Goal) -> Goal:
+        # A mirrored bone cannot have the axes of an upright one: Y and Z are as wanted, X is opposite.
+        return replace(
+            goal,
+            target=goal.target * across,
+            pole=None if goal.pole is None else goal.pole * across,
+            pole_angle=None if goal.pole_angle is None else goal.pole_angle * side,
+            rotation=None if goal.rotation is None else _both_sides(goal.rotation, side),
+        )
+
+    limits = problem.limits
+    return replace(
+        problem,
+        joints=problem.joints * across[:, None],
+        frames=problem.frames * across[:, None, :, None],
+        goal=goal_of(problem.goal),
+        others=tuple(map(goal_of, problem.others)),
+        limits=None if limits is None else replace(limits, root=limits.root * across[:, :, None]),
+    )
+
+
+def _both_sides(matrix: Floats, side: Floats) -> Floats:
+    """Return matrices (B, ..., 3, 3), those whose `side` (B,) is -1 with X mirrored before and after."""
+    across = np.ones((len(side), 3, 3))
+    across[:, 0, 1:] = across[:, 1:, 0] = side[:, None]
+    return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
+
+
+def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
+    """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     task = _Task.of(problem, index)
     fk = angles_of(task.body, task.turns)
     angles, steps = _solved(task, fk, problem.iterations)
@@ -236,8 +289,9 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
     limited = np.isfinite(ranges).any(axis=1) & ~locked
     if limits is not None:
         root = np.asarray(limits.root, dtype=np.float64)[index]
+        at_rest = np.broadcast_to(np.asarray(limits.rest, dtype=np.float64), np.shape(problem.frames))[index]
         for i in map(int, np.flatnonzero(limited)):
-            own = np.asarray(limits.rest, dtype=np.float64)[i]
+            own = at_rest[:, i]
             rest[:, i] = root @ own if parents[i] < 0 and _inherits(problem, i) else own
     cone = cone_of(ranges[:, :4], ranges[:, 4:])
     cone = Cone(cone.low[:, None], cone.high[:, None], cone.twist_low[None], cone.twist_high[None])
@@ -344,7 +398,7 @@ def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints
     some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
     aims = task.aims.members(some).places()
     tried[chosen], costs[chosen], used = polish(task.body.members(some), tried[chosen], aims, _POLISH)
-    return used.reshape(ahead.shape).max(axis=1)
+    return np.asarray(used.reshape(ahead.shape).max(axis=1))
 
 
 def _finalists(body: Body) -> int:

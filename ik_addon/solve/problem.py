@@ -78,7 +78,8 @@ class Limits:
     """
 
     rest: Floats
-    """(n, 3, 3) rest orientation of each bone, seen from its parent's; in space for bones that do not inherit it."""
+    """(n, 3, 3), or (B, n, 3, 3) where members differ: rest orientation of each bone, seen from its parent's; in space
+    for bones that do not inherit it."""
     root: Floats
     """(B, 3, 3) orientation of what the root bones hang on, in the pose."""
     cones: Floats
@@ -96,7 +97,8 @@ class Problem:
     """(B, n+1, 3) FK positions, root first, the end of the tip last; any unit. For a tree (B, n+E, 3): the head of each
     bone, then the end effector of each goal."""
     frames: Floats
-    """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes."""
+    """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes. Left-handed below a
+    parent with negative scale; then all of a member must be, and `Limits.root`, where joints have limits."""
     goal: Goal
     inherits: Bools | None = None
     """(n,) bone i is rotated by bone i - 1; where False it starts from its FK orientation. None: all True."""

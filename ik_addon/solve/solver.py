@@ -192,7 +192,7 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     limits = problem.limits
     if limits is not None:
         wanted += [
-            ("limits.rest", limits.rest, (bones, 3, 3)),
+            ("limits.rest", limits.rest, (members, bones, 3, 3) if np.ndim(limits.rest) == 4 else (bones, 3, 3)),
             ("limits.root", limits.root, (members, 3, 3)),
             ("limits.cones", limits.cones, (bones, 4)),
             ("limits.twist", limits.twist, (bones, 2)),

@@ -351,3 +351,62 @@ def test_limits_are_measured_in_the_frame_the_chain_hangs_on() -> None:
     )
     np.testing.assert_allclose(moved.joints, 5.0 + 2.0 * plain.joints @ turn.T, atol=1e-7)
     assert moved.reached.all()
+
+
+def test_members_with_a_rest_pose_each_are_solved_as_they_would_be_alone() -> None:
+    rig = chain(3, CHAINS["limits-asym"])
+    rests = matrices(random_quaternions(16, 12).reshape(4, 4, 3)).transpose(2, 3, 0, 1)
+    limits = [Limits(rest, np.eye(3)[None], rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1]) for rest in rests]
+    one = rig.problem(rig.at_rest(1), np.array([[[0.2, 0.6, 0.3]]]))
+    alone = [solve(replace(one, limits=own)).rotations[0] for own in limits]
+    four = rig.problem(rig.at_rest(4), np.tile([[[0.2, 0.6, 0.3]]], (4, 1, 1)))
+    root = np.tile(np.eye(3), (4, 1, 1))
+    together = solve(replace(four, limits=replace(limits[0], rest=rests, root=root)))
+    assert np.array_equal(together.rotations, alone)
+    assert not np.allclose(together.rotations[0], together.rotations[1])
+    rests[1, 0] = np.nan
+    assert solve(replace(four, limits=replace(limits[0], rest=rests, root=root))).status[1] == Status.INVALID
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_mirrored_chain_does_what_its_mirror_image_does(axis: int) -> None:
+    rig = chain(4, CHAINS["limits-asym"])
+    rng = np.random.default_rng(17)
+    joints, _ = rig.pose(rig.turns_inside(rng, 20))
+    mirror = np.eye(3)
+    mirror[axis, axis] = -1.0
+    plain = rig.problem(rig.turns_inside(rng, 20), joints[:, 4:])
+    pole, angle = rng.normal(size=(20, 3)), rng.uniform(-2.0, 2.0, 20)
+    plain = replace(plain, goal=replace(plain.goal, pole=pole, pole_angle=angle))
+    assert plain.limits is not None
+    limits = replace(plain.limits, root=plain.limits.root @ mirror)
+    goal = replace(plain.goal, target=plain.goal.target @ mirror, pole=pole @ mirror, pole_angle=-angle)
+    mirrored = replace(plain, joints=plain.joints @ mirror, frames=mirror @ plain.frames, goal=goal, limits=limits)
+    one, other = solve(plain), solve(mirrored)
+    np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-6)
+    np.testing.assert_allclose(other.rotations, mirror @ one.rotations @ mirror, atol=1e-6)
+    np.testing.assert_array_equal(other.status, one.status)
+    assert one.reached.all()
+
+
+def test_mirrored_and_upright_bones_in_one_chain_are_refused() -> None:
+    rig = chain(3, CHAINS["limits-30"])
+    problem = rig.problem(rig.at_rest(3), np.tile([[[0.1, 0.9, 0.1]]], (3, 1, 1)))
+    assert problem.limits is not None
+    frames, root = problem.frames.copy(), problem.limits.root.copy()
+    frames[0, 2, :, 0] *= -1.0
+    frames[1, :, :, 0] *= -1.0
+    root[1, :, 0] *= -1.0
+    solution = solve(replace(problem, frames=frames, limits=replace(problem.limits, root=root)))
+    assert solution.status.tolist() == [Status.INVALID, Status.REACHED, Status.REACHED]
+
+
+@pytest.mark.parametrize("bones", [2, 5, 20])
+@pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
+def test_a_target_out_of_reach_is_given_up_before_long(name: str, bones: int) -> None:
+    rig = chain(bones, CHAINS[name])
+    targets = 1.3 * unit(np.random.default_rng(18).normal(size=(20, 1, 3)))
+    solution = solve(rig.problem(rig.at_rest(20), targets))
+    assert not solution.reached.any()
+    assert np.median(solution.iterations) <= (70 if bones < 20 else 100)
+    assert solution.iterations.max() <= 200
