@@ -37,6 +37,43 @@ for ob in bpy.context.view_layer.objects:
 bpy.context.view_layer.objects.active = bpy.data.objects['IK Target forearm.L']
 """
 
+CHAINS = """
+import math
+rig = bpy.context.object
+bpy.ops.object.mode_set(mode='POSE')
+offsets = {
+    'shin.R': (-0.05, -0.35, 0.3), 'forearm.R': (-0.3, -0.2, 0.25), 'shin.L': (0.0, 0.0, 0.0),
+    'forearm.L': (-0.22, -0.16, 0.1),
+}
+for tip, offset in offsets.items():
+    rig.data.bones.active = rig.data.bones[tip]
+    bpy.ops.ik_addon.chain_add()
+    target = rig.pose.bones[tip].ik_addon.target
+    target.location = [a + b for a, b in zip(target.location, offset)]
+limits = {
+    'upper_arm.L': {'x': (-80, 60), 'z': (-40, 70), 'y': (-45, 60)},
+    'forearm.L': {'x': (0, 130), 'z': (0, 0), 'y': (-60, 20)},
+}
+for name, axes in limits.items():
+    bone = rig.pose.bones[name]
+    for axis, (low, high) in axes.items():
+        setattr(bone, f'lock_ik_{axis}', low == high)
+        setattr(bone, f'use_ik_limit_{axis}', True)
+        setattr(bone, f'ik_min_{axis}', math.radians(low))
+        setattr(bone, f'ik_max_{axis}', math.radians(high))
+rig.ik_addon.live = True
+bpy.ops.pose.select_all(action='DESELECT')
+rig.data.bones.active = rig.data.bones['forearm.L']
+"""
+"""Four chains on a metarig, that of the left arm with limits, that of the right arm out of reach."""
+
+CLOSER = """
+view = view3d()[1].spaces.active
+view.region_3d.view_rotation = Euler((1.3, 0.0, 0.5)).to_quaternion()
+view.region_3d.view_location = Vector((0.0, 0.0, 1.2))
+view.region_3d.view_distance = 2.05
+"""
+
 
 def panel(session: Any) -> None:
     """The panel, with an arm of the metarig that has followed its target."""
@@ -44,11 +81,24 @@ def panel(session: Any) -> None:
     session.call(VIEW)
     session.idle(1.0)
     session.click_button("ik_addon.chain_add")
+    session.idle(1.0)
     session.click_button("ik_addon.live")
+    session.idle(1.0)
     session.call(SELECT_TARGET)
     window.drag(session, -90, -240)
     view = session.call("result = rects()['WINDOW']")
     save(session, "panel.png", 1000, 640, view["x"] + view["w"] - 1000, view["y"])
+
+
+def overlay(session: Any) -> None:
+    """What is drawn over the viewport."""
+    session.call("for ob in list(bpy.data.objects):\n    bpy.data.objects.remove(ob)")
+    session.call(window.METARIG)
+    session.call(VIEW + CLOSER)
+    session.call(CHAINS)
+    session.idle(2.0)
+    view = session.call("result = rects()['WINDOW']")
+    save(session, "overlay.png", 880, 640, view["x"] + 60, view["y"] + 70)
 
 
 def save(session: Any, name: str, width: int, height: int, x: int, y: int) -> None:
@@ -64,6 +114,7 @@ def main(driver: str) -> None:
     """Take all pictures."""
     with window.opened(driver) as session:
         panel(session)
+        overlay(session)
 
 
 if __name__ == "__main__":

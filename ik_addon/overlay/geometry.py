@@ -32,11 +32,11 @@ ARRIVED = 1e-3
 """A tip that is nearer to its target than this, in lengths of its last bone, needs no line to it."""
 CIRCLE = 96
 """Corners of the circle of reach."""
-CONE_SIZE = 0.45
+CONE_SIZE = 0.55
 """Radius of a cone in lengths of its bone."""
-TWIST_PLACE = 0.3
+TWIST_PLACE = 0.35
 """Where on a bone the arc of its twist is, from head (0) to tail (1)."""
-TWIST_SIZE = 0.18
+TWIST_SIZE = 0.24
 """Radius of the arc in lengths of its bone."""
 SURFACE, SIDE = 0.12, 0.06
 """Opacity of the surface of allowed directions, and of the sides of the cone below it."""
