@@ -124,12 +124,14 @@ def snap_goals(
         for goal in everything:
             keys.check(goal.ob, _channels_of(goal, goal.row()[None]))
     held: set[str] = set()
+    moved: dict[str, float] = {}
     with ExitStack() as undo:
         for goal in everything:
             undo.callback(goal.set_row, goal.row())
         with _switched_off(context, ob, [] if shown else tips):
             if frames is None:
                 held |= _place(ob, view_layer, goals, shown)
+                moved = {} if shown else _moved_by_solving(context, ob, tips)
             else:
                 rows = _placed_on(scene, view_layer, ob, goals, shown, frames, held)
         if frames is not None:
@@ -139,6 +141,12 @@ def snap_goals(
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
     view_layer.update()
     remarks = [f"'{name}' is held by a constraint, driver or lock and is not where it should be" for name in held]
+    remarks += [
+        f"Solving moves the chain on '{tip}' by {100.0 * distance:.2g} % of its length all the same, "
+        "as softness, limits or another chain hold it back"
+        for tip, distance in moved.items()
+        if distance > PLACED and not held
+    ]
     if frames is None:
         lost = [
             goal
@@ -297,6 +305,37 @@ def _place(
             if np.linalg.norm(gap - seen_from(ob, place, depsgraph)) > PLACED * limb.length:
                 held.add(goal.name)
     return held
+
+
+def _moved_by_solving(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
+) -> dict[str, float]:
+    """How far a joint of chains that are switched off moves, at most, when they are solved, in chain lengths."""
+    view_layer, skeleton = context.view_layer, Skeleton.of(ob)
+    before = read_poses(ob, view_layer.depsgraph)
+    everything = np.arange(len(ob.pose.bones))
+    rows = channels.read(ob, everything)
+    is_live = object_of(ob).live
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = True
+    else:
+        live.solve_now(ob, view_layer.depsgraph, [tip.name for tip in tips])
+    view_layer.update()
+    after = read_poses(ob, view_layer.depsgraph)
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = False
+    else:
+        setup.restore_pose(ob, view_layer, list(tips))
+        channels.write(ob, everything, rows)  # what is animated may have been posed without a key
+    view_layer.update()
+    moved = {}
+    for tip in tips:
+        bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
+        old, new = (Limb.of(skeleton, bones, poses) for poses in (before, after))
+        moved[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
+    return moved
 
 
 def _target_place(limb: Limb, world: Matrix) -> Vector:

@@ -242,6 +242,44 @@ def test_says_that_a_target_is_held(capfd: pytest.CaptureFixture[str]) -> None:
     assert "'Target' is held by a constraint" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("enabled", [False, True])
+def test_says_that_softness_holds_a_straight_limb_back(
+    capfd: pytest.CaptureFixture[str], live: bool, enabled: bool
+) -> None:
+    ob = limb(straight=True)
+    chain = ob.pose.bones["b"].ik_addon
+    ob.ik_addon.live, chain.enabled = live, enabled
+    bpy.context.view_layer.update()
+    assert said(capfd, bpy.ops.ik_addon.snap_target) == "Info: Snapped the target"
+    chain.softness = 0.1
+    report = said(capfd, bpy.ops.ik_addon.snap_target)
+    assert "Solving moves the chain on 'b' by" in report
+    assert (ob.ik_addon.live, chain.enabled) == (live, enabled)
+    assert [bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored] == (
+        ["a", "b"] if live and enabled else []
+    )
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("enabled", [False, True])
+def test_takes_and_keeps_a_pose_that_was_not_keyed(live: bool, enabled: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    for bone in ob.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    ob.ik_addon.live, chain.enabled = live, enabled
+    bpy.context.view_layer.update()
+    chain.enabled = False
+    bpy.context.view_layer.update()
+    ob.pose.bones["a"].rotation_quaternion = Euler((0.1, 0.7, 0.2)).to_quaternion()
+    bpy.context.view_layer.update()
+    before, turned = joints(ob), turns(ob)
+    bpy.ops.ik_addon.snap_target()
+    assert_same_pose(ob, before, turned)
+    assert np.linalg.norm(rigs.position(chain.target) - before[1, 1]) < 1e-4
+
+
 def animate(ob: bpy.types.Object) -> None:
     """Key the bones of a limb, and let its armature move."""
     for i, bone in enumerate(ob.pose.bones):
