@@ -261,7 +261,6 @@ def idle(frames: int = 2000) -> tuple[float, float]:
 
 def growth() -> str:
     """Return how the times grow, as a chart in SVG."""
-
     sizes = [1, 3, 10, 30, 100, 300, 1000]
 
     def frames_of(size: int) -> int:
@@ -275,10 +274,9 @@ def growth() -> str:
     found = {}
     for title, (points, measured) in panels.items():
         times = [[min(measured(x, solver) for _ in range(2)) for solver in ("ours", "blender")] for x in points]
-        found[title] = [
-            Curve(name, points, y) for name, y in zip(("ours", "Blender"), np.transpose(times), strict=True)
-        ]
-        print(title, *zip(points, *np.round(np.transpose(times), 4).tolist(), strict=True), sep="\n", file=sys.stderr)
+        sides = np.transpose(times).tolist()
+        found[title] = [Curve("ours", points, sides[0]), Curve("Blender", points, sides[1])]
+        print(title, *zip(points, *sides, strict=True), sep="\n", file=sys.stderr)
     return chart(found)
 
 

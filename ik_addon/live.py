@@ -171,7 +171,9 @@ def _before_frame(ob: bpy.types.Object) -> None:
         base.restore(ob, base.stored_bones(ob))
     else:
         rig.absorb_edits(ob)
-        rig.restore_base(ob, rig.written)
+        rig.is_put_back = not rig.stands_alone(ob)
+        if rig.is_put_back:
+            rig.restore_base(ob, rig.written)
 
 
 def _take_edits(ob: bpy.types.Object) -> None:
@@ -215,6 +217,8 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     if _state.paused:
         return
     armatures = {ob.session_uid: ob for ob in live_armatures(scene) if ob.session_uid not in _state.paused_rigs}
+    if not armatures:
+        return
     for _ in range(2):  # the first plan of one tells which bones of another its targets hang on
         for ob in armatures.values():
             _guarded(_rig, ob, view_layer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -32,12 +33,24 @@ class Report:
     """Names of the bones that stand at a limit, root first."""
 
 
-_reports: dict[tuple[int, str], Report] = {}
+class _Solved(NamedTuple):
+    """What a report is made from when somebody asks for it: most frames are solved without that."""
+
+    plan: Plan
+    frame: Sample
+    posed: Posed
+    index: int
+
+
+_reports: dict[tuple[int, str], Report | _Solved] = {}
 
 
 def get(ob: bpy.types.Object, tip: str) -> Report | None:
     """The last report on the chain of that tip bone; None when it was not solved since the file was opened."""
-    return _reports.get((ob.session_uid, tip))
+    found = _reports.get((ob.session_uid, tip))
+    if isinstance(found, _Solved):
+        found = _reports[ob.session_uid, tip] = of_chain(ob, *found)
+    return found
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
@@ -66,7 +79,7 @@ def update(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed) -> Non
     for tip, fault in plan.faults.items():
         fail(ob, [tip], fault)
     for i, chain in enumerate(plan.chains):
-        _reports[ob.session_uid, chain.tip] = of_chain(ob, plan, frame, posed, i)
+        _reports[ob.session_uid, chain.tip] = _Solved(plan, frame, posed, i)
 
 
 def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:

@@ -232,6 +232,24 @@ def test_follows_when_the_body_is_moved() -> None:
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
+def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    ob.ik_addon.live = True
+    expected = poses_at(ob, range(1, 21))
+    solved: list[object] = []
+    module = addon.module("rig.rig")
+    pose = module.pose
+
+    def counted(*arguments: object) -> object:
+        solved.append(arguments)
+        return pose(*arguments)
+
+    monkeypatch.setattr(module, "pose", counted)
+    assert poses_at(ob, range(1, 21)) == expected
+    assert len(solved) == 11
+
+
 def test_a_pole_bends_its_own_chain_alone() -> None:
     ob = rigs.armature()
     for x, name in ((0.0, "a"), (1.0, "b")):
@@ -361,7 +379,7 @@ def test_a_goal_on_the_chains_own_bone_is_refused(addon: Addon, role: str, attac
 def test_an_unexpected_error_is_told_once_and_in_the_panel(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ob, _target = rigs.arm()
+    ob, target = rigs.arm()
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
 
@@ -369,6 +387,7 @@ def test_an_unexpected_error_is_told_once_and_in_the_panel(
         raise ZeroDivisionError("broken on purpose")
 
     monkeypatch.setattr(addon.module("rig.rig"), "pose", broken)
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)
     assert report(addon, ob).failed

@@ -102,10 +102,8 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "task",
-        choices=("test", "lint", "build", "demo", "bench", "bench-quality", "samples", "pictures", "environments"),
-    )
+    tasks = ("test", "lint", "build", "demo", "bench", "bench-quality", "samples", "pictures", "environments")
+    parser.add_argument("task", choices=tasks)
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
     try:

@@ -82,6 +82,11 @@ class Sample:
     goals: Goals
     """(F, C) of `Plan.chains`."""
 
+    def equals(self, other: Sample) -> bool:
+        """Whether everything is the same to the bit."""
+        own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))
+        return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
+
 
 def sample(
     ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: tuple[Row, Floats] | None = None

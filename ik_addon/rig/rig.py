@@ -7,17 +7,27 @@ Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from types import MappingProxyType
 
 import bpy
 import numpy as np
 
+from ..settings import chain_of
 from ..solve.problem import Floats
 from . import base, channels
 from .channels import Row
 from .plan import Plan
 from .pose import Moves, Posed, pose
 from .read import Sample, sample
+
+
+def _is_free(goal: bpy.types.Object | None) -> bool:
+    """Whether an object goes nowhere but where its own F-curves take it."""
+    if goal is None:
+        return True
+    data = goal.animation_data
+    return goal.type != "ARMATURE" and goal.parent is None and not goal.constraints and not (data and data.drivers)
 
 
 def is_animated(ob: bpy.types.Object) -> bool:
@@ -49,8 +59,12 @@ class Rig:
         self.base, new = base.load(ob, self.plan.live, present)
         self.written: Row = base.take_written(ob, self.plan.live, present)
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
+        self.is_put_back = True
+        """Whether the present frame was evaluated from the base; otherwise `fk` still is the FK pose."""
         self.fk: tuple[Row, Floats] | None = None
         """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
+        self._solved: tuple[Sample, Posed] | None = None
+        """The last frame that was solved, where all that it depends on is in the sample."""
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         if len(new) == len(self.plan.live):
@@ -126,13 +140,25 @@ class Rig:
         """
         channels.write(ob, self.plan.live, self.base, present)
         self.written = self.base.copy()
+        self.is_put_back = True
 
     def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
-        """Sample a frame that was evaluated from the base."""
+        """Sample a new frame."""
         self._before_edit.clear()
-        frame = sample(ob, self.plan, depsgraph)
+        frame = sample(ob, self.plan, depsgraph, None if self.is_put_back else self.fk)
         self.fk = frame.channels[0], frame.basis[0]
         return frame
+
+    def stands_alone(self, ob: bpy.types.Object) -> bool:
+        """Whether the FK pose is the base on every frame, and nothing that a solve reads depends on the pose.
+
+        Then the base need not be put back for Blender to evaluate, which takes as long as a pose with the solution.
+        """
+        if self.fk is None or len(self.plan.sampled) or is_animated(ob) or not np.array_equal(self.fk[0], self.base):
+            return False
+        bones = ob.pose.bones
+        settings = [chain_of(bones[chain.tip]) for chain in self.plan.chains]
+        return all(_is_free(goal) for chain in settings for goal in (chain.target, chain.pole))
 
     def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
         """Sample the present frame again, on which the channels hold a solution by now."""
@@ -158,8 +184,13 @@ class Rig:
         return fk
 
     def solve(self, ob: bpy.types.Object, frame: Sample, moves: Moves = MappingProxyType({})) -> Posed:
-        """Solve all chains; `moves` as in `pose`."""
-        return pose(ob, self.plan, frame, moves)
+        """Solve all chains; `moves` as in `pose`. Where nothing moved since the last solve, its result is taken."""
+        alone = len(frame.world) == 1 and not self.plan.carriers and not self.plan.followed
+        if alone and self._solved is not None and self._solved[0].equals(frame):
+            return replace(self._solved[1], moves=moves)
+        posed = pose(ob, self.plan, frame, moves)
+        self._solved = (frame, posed) if alone else None
+        return posed
 
     def write(self, ob: bpy.types.Object, posed: Posed) -> None:
         """Write a solved frame into the channels of the original object."""
