@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -323,13 +324,23 @@ def test_leaves_constraints_alone_that_were_muted_before() -> None:
     assert state(ob) == before
 
 
-def test_restores_after_renaming_the_bone_and_undo() -> None:
+def test_restores_after_renaming_the_bone() -> None:
     ob, _target, made = limb(0, pole=True)
     bpy.ops.ik_addon.convert_constraints()
     ob.pose.bones["lower"].name = "forearm"
     assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
     assert not made.mute
     assert not ob.pose.bones["forearm"].ik_addon.is_chain
+
+
+def test_restores_after_the_file_was_saved_and_opened(tmp_path: Path) -> None:
+    ob, _target, _made = limb(1, pole=False)
+    before = state(ob)
+    bpy.ops.ik_addon.convert_constraints()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "converted.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "converted.blend"))
+    bpy.ops.ik_addon.restore_constraints()
+    assert state(bpy.data.objects["Rig"]) == before
 
 
 def test_does_not_restore_a_constraint_that_is_gone() -> None:
