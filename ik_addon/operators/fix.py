@@ -26,7 +26,7 @@ class Fix(NamedTuple):
 
 def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
     """What can be done about the last report on the chain on `tip`; None: nothing simple, or nothing is wrong."""
-    if report is None or report.reached:
+    if report is None:
         return None
     if report.failed:
         return next(_fixes(tip.id_data, tip, view_layer), None)

@@ -177,3 +177,15 @@ def test_one_step_of_undo_takes_it_back(arm: Any) -> None:
     bpy.ops.ed.undo()
     assert np.array_equal(rigs.channels(bpy.data.objects[name]), before)
     assert np.array_equal(rigs.position(bpy.data.objects[goal]), place)
+
+
+def test_a_planar_chain_follows_in_its_plane() -> None:
+    ob, target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.planar = True
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    bpy.ops.ik_addon.drag_target(offset=(0.0, -0.2, 0.3))
+    lower, goal = rigs.tail(ob, "lower"), rigs.position(target)
+    assert np.allclose(lower[1:], goal[1:], atol=1e-5)
+    assert lower[0] == pytest.approx(0.0, abs=1e-6)

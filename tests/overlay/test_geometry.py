@@ -175,8 +175,12 @@ def test_the_twist_arc_goes_from_limit_to_limit_about_the_bone(geometry: Any) ->
     assert np.allclose(present, (1.0, 0.0, 0.0))
     half = math.sqrt(0.5)
     swung = np.array([[1.0, 0.0, 0.0], [0.0, half, -half], [0.0, half, half]])
+    turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    moved, there = geometry.twist_arc(joint(geometry, rest=turned, frame=turned @ swung))
     arc, present = geometry.twist_arc(joint(geometry, frame=swung))
     assert np.allclose(arc @ swung[:, 1], 0.0)
+    assert np.allclose(moved, arc @ turned.T)
+    assert np.allclose(there, turned @ present)
 
 
 def test_a_joint_at_a_limit_is_shown_as_such(geometry: Any, palette: Any) -> None:
