@@ -448,8 +448,12 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
     constraints = [owner.constraints[owner[CONVERTED]["constraint"]] for owner in owners]
-    for owner, constraint in zip(owners, constraints, strict=True):
-        tip = _tip(owner, constraint)
+    tips = [_tip(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
+    for tip in tips:
+        if chain_of(tip).is_chain:
+            chain_of(tip).enabled = False
+    context.view_layer.update()  # gives back FK poses that are not keyed, too, unlike the removal of a solved chain
+    for owner, tip in zip(owners, tips, strict=True):
         _drop_animation(ob, tip)
         if chain_of(tip).is_chain:
             setup.remove_chain(context, tip, remove_goals=False)

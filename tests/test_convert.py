@@ -303,6 +303,23 @@ def test_restores_a_pose_that_was_kept_and_whose_rotation_mode_was_changed() -> 
     assert degrees_between(before, matrices(ob)) < 0.1
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_keeps_a_pose_that_was_not_keyed(fails: bool) -> None:
+    ob, target, _made = limb(0, pole=True)
+    for bone in ob.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+        bone.rotation_quaternion = (0.9, 0.1, -0.2, 0.3)
+    target.hide_viewport = fails
+    before = state(ob)
+    if fails:
+        with refused("disabled in viewports"):
+            bpy.ops.ik_addon.convert_constraints()
+    else:
+        bpy.ops.ik_addon.convert_constraints()
+        bpy.ops.ik_addon.restore_constraints()
+    assert state(ob) == before
+
+
 def test_restores_keys() -> None:
     ob, _target, made = limb(0, pole=True)
     made.keyframe_insert("influence", frame=1)
