@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -70,21 +71,17 @@ def build(work: Work, solver: str) -> bpy.types.Object:
     scene = bpy.context.scene
     scene.frame_end = FRAMES
     ob = rigs.armature()
-    if work.body:
-        rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
-    length = 1.0 / work.bones
+    _add_bones(ob, work)
     for c in range(work.chains):
-        points = [(x + c, y, z) for x, y, z in rigs.bent(work.bones, length, min(0.5, 1.0 / work.bones))]
-        names = [f"c{c}b{i}" for i in range(work.bones)]
-        rigs.add_bones(ob, points, names, "body" if work.body else None, connect=True)
+        tip = f"c{c}b{work.bones - 1}"
         target = rigs.empty(f"target {c}")
         for frame in range(1, FRAMES + 2, 10):
             target.location = (c + 0.4 * math.sin(0.1 * frame), 0.4 * math.cos(0.13 * frame), 0.5)
             target.keyframe_insert("location", frame=frame)
         if solver == "ours":
-            rigs.chain(ob, names[-1], target, work.bones, use_limits=work.limits)
+            rigs.chain(ob, tip, target, work.bones, use_limits=work.limits)
         elif solver == "blender":
-            constraint = ob.pose.bones[names[-1]].constraints.new("IK")
+            constraint = ob.pose.bones[tip].constraints.new("IK")
             constraint.target, constraint.chain_count = target, work.bones
     for bone in ob.pose.bones if work.limits else ():
         for axis in "xyz":
@@ -95,6 +92,25 @@ def build(work: Work, solver: str) -> bpy.types.Object:
         _add_heavy_mesh(i)
     bpy.context.view_layer.update()
     return ob
+
+
+def _add_bones(ob: bpy.types.Object, work: Work) -> None:
+    """Add all chains, a unit apart, each of length 1."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    body = None
+    if work.body:
+        body = bones.new("body")
+        body.head, body.tail = (0, 0, -1), (0, 0, 0)
+    points = rigs.bent(work.bones, 1.0 / work.bones, min(0.5, 1.0 / work.bones))
+    for c in range(work.chains):
+        above = body
+        for i, (head, tail) in enumerate(pairwise(points)):
+            bone = bones.new(f"c{c}b{i}")
+            bone.head, bone.tail = ((x + c, y, z) for x, y, z in (head, tail))
+            bone.parent, bone.use_connect = above, i > 0
+            above = bone
+    bpy.ops.object.mode_set(mode="OBJECT")
 
 
 def _add_heavy_mesh(index: int) -> None:

@@ -39,7 +39,7 @@ class _Solved(NamedTuple):
     plan: Plan
     frame: Sample
     posed: Posed
-    index: int
+    chain: int
 
 
 _reports: dict[tuple[int, str], Report | _Solved] = {}
