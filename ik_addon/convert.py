@@ -14,9 +14,9 @@ import bpy
 import numpy as np
 
 from . import compat, reports, setup
-from .limb import Limb, largest_turn, read_poses, seen_from, world_of
 from .rig import channels, keys
 from .rig.chain import chain_bones
+from .rig.present import Limb, largest_turn, read_poses, seen_from, world_of
 from .rig.skeleton import Skeleton
 from .settings import chain_of, object_of
 from .solve import pole_angle

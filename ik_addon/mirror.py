@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from .limb import world_of
 from .rig.chain import chain_bones
+from .rig.present import world_of
 from .settings import chain_of
 from .setup import MADE
 from .solve.problem import Floats

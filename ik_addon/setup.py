@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import bpy
@@ -14,6 +13,7 @@ from . import live, reports
 from .rig import base, channels
 from .rig import chain as chains
 from .rig.chain import ChainError
+from .rig.present import Limb
 from .rig.rig import is_animated
 from .rig.skeleton import matrix_array, orthonormal
 from .settings import IKAddonChain, chain_of, object_of
@@ -30,31 +30,6 @@ more than rounding, which would put it nearer and so bend the chain."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding, of which a user should see nothing."""
-
-
-@dataclass(frozen=True)
-class _Limb:
-    """The bones of a chain to be, in their present pose, in the armature's object space."""
-
-    joints: Floats
-    """(n+1, 3), root first."""
-    frames: Floats
-    """(n, 3, 3) orthonormal."""
-
-    @property
-    def segments(self) -> Floats:
-        """(n,) lengths."""
-        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=0), axis=1))
-
-    @property
-    def length(self) -> float:
-        return float(self.segments.sum())
-
-    @property
-    def middle(self) -> int | None:
-        """Index of the joint between the two segments that have length; None where there are not two."""
-        long = np.flatnonzero(self.segments > 1e-6 * self.length)
-        return int(long[1]) if len(long) == 2 else None
 
 
 def add_chain(
@@ -207,7 +182,7 @@ def _check_collection(context: bpy.types.Context, ob: bpy.types.Object) -> None:
 # ---- the limb, its target and its pole
 
 
-def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> _Limb:
+def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Limb:
     """Read bones from the evaluated armature object."""
     posed = [ob.pose.bones[bone.name] for bone in bones]
     joints = np.array([bone.head for bone in posed] + [posed[-1].tail], dtype=np.float64)
@@ -216,27 +191,27 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> _Limb:
             raise ChainError(f"The transform of bone '{bone.name}' is not a finite number; reset it")
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
-    limb = _Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
+    limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
         raise ChainError(f"The chain that ends in '{bones[-1].name}' has no length in this pose; reset its bones")
     return limb
 
 
-def _target_of(limb: _Limb) -> Floats:
+def _target_of(limb: Limb) -> Floats:
     """Where the target (3,) keeps a limb as it is: at the tip."""
     line = _unit(limb.joints[-1] - limb.joints[0])
     beyond = BEYOND * limb.length * line if np.linalg.norm(_across(limb), axis=1).max() < STRAIGHT else 0.0
     return np.asarray(limb.joints[-1] + beyond)
 
 
-def _across(limb: _Limb) -> Floats:
+def _across(limb: Limb) -> Floats:
     """How far (n+1, 3) the joints are off the line from root to tip, in lengths of the limb."""
     line = _unit(limb.joints[-1] - limb.joints[0])
     seen = (limb.joints - limb.joints[0]) / limb.length
     return np.asarray(seen - np.outer(seen @ line, line))
 
 
-def _bend(limb: _Limb, middle: int) -> Floats:
+def _bend(limb: Limb, middle: int) -> Floats:
     """Unit vector (3,) from the line between root and tip towards the middle joint.
 
     A straight limb bends by a positive rotation about the X axis of its root bone, as the solver does it.
@@ -254,7 +229,7 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: _Limb, world: Matrix, target: Vector, pole: Vector | None) -> float:
+def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) -> float:
     """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
 
     Args:

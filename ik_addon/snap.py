@@ -11,10 +11,10 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from . import bake, compat, live, reports, setup
-from .limb import Limb, read_poses, seen_from, world_of
 from .rig import channels, keys
 from .rig.chain import ChainError, chain_bones, check
 from .rig.channels import FIELDS, Row
+from .rig.present import Limb, read_poses, seen_from, world_of
 from .rig.skeleton import Skeleton
 from .settings import chain_of, object_of
 from .solve import pole_angle

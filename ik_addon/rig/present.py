@@ -9,9 +9,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
-from .rig import channels
-from .rig.skeleton import Skeleton, matrix_array, orthonormal
-from .solve.problem import Floats
+from ..solve.problem import Floats
+from . import channels
+from .skeleton import Skeleton, matrix_array, orthonormal
 
 STRAIGHT = 1e-4
 """A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
@@ -34,9 +34,20 @@ class Limb:
         return cls(np.concatenate([own[:, :3, 3], tail[None]]), orthonormal(own[:, :3, :3]))
 
     @property
+    def segments(self) -> Floats:
+        """(n,) lengths from joint to joint."""
+        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=0), axis=1))
+
+    @property
     def length(self) -> float:
-        """From joint to joint."""
-        return float(np.linalg.norm(np.diff(self.joints, axis=0), axis=1).sum())
+        """Of all segments."""
+        return float(self.segments.sum())
+
+    @property
+    def middle(self) -> int | None:
+        """Index of the joint between the two segments that have length; None where there are not two."""
+        long = np.flatnonzero(self.segments > 1e-6 * self.length)
+        return int(long[1]) if len(long) == 2 else None
 
     @property
     def tip(self) -> Floats:
