@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -90,3 +91,28 @@ def test_links_and_pictures_are_there(page: Path) -> None:
         if anchor:
             heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}, link
+
+
+def spoken() -> str:
+    """All texts of the extension, with a gap where a value goes."""
+    texts = []
+    for path in (ROOT / "ik_addon").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values]
+                texts.append("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return "\n".join(texts)
+
+
+def test_messages_of_the_guide_are_those_of_the_extension() -> None:
+    known = spoken()
+    text = (DOCS / "guide" / "messages.md").read_text(encoding="utf-8")
+    sections = ("The chain was solved", "The chain cannot be solved", "Remarks")
+    messages = [row[0] for section in sections for row in rows("guide/messages.md", section)]
+    assert len(messages) > 20
+    assert text.count("\n| ") == len(messages) + len(sections)
+    for message in messages:
+        longest = max(re.split(r"\.\.\.|\*.*?\*", message), key=len).strip()
+        assert longest in known, message
