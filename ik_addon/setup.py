@@ -102,7 +102,8 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     reports.clear(ob, [tip.name])
     # Live releases the bones now, so that all of it is one step of undo.
     context.view_layer.update()
-    evaluate_animation(ob, set(solved).difference(base.stored_bones(ob)), context.view_layer)
+    if not object_of(ob).live:
+        evaluate_animation(ob, set(solved).difference(base.stored_bones(ob)), context.view_layer)
     if not remove_goals:
         return []
     kept = [goal for goal in goals if _is_needed(goal)]
@@ -124,14 +125,14 @@ def restore_pose(
     """
     bones = base.stored_bones(ob)
     if object_of(ob).live:
-        object_of(ob).live = False
+        object_of(ob).live = False  # which gives back the FK pose of this frame, edits that are not keyed included
     else:
         if only is not None:
             names = {bone.name for tip in only for bone in chains.chain_bones(tip)}
             bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
         base.release(ob, bones)
         reports.clear(ob, None if only is None else [tip.name for tip in only])
-    evaluate_animation(ob, bones, view_layer)
+        evaluate_animation(ob, bones, view_layer)
     return len(bones)
 
 

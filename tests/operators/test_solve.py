@@ -270,3 +270,17 @@ def test_refuses_a_target_that_nothing_follows() -> None:
     chain.target = None
     with refused("Select an armature"):
         bpy.ops.ik_addon.solve()
+
+
+def test_restore_pose_keeps_edits_that_are_not_keyed() -> None:
+    ob, _target = rigs.arm()
+    upper = ob.pose.bones["upper"]
+    rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.3, 0.1, 0)})
+    bpy.context.scene.frame_set(7)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    by_hand = (0.8, 0.0, 0.6, 0.0)
+    upper.rotation_quaternion = by_hand
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.restore_pose()
+    assert upper.rotation_quaternion[:] == pytest.approx(by_hand)
