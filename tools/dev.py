@@ -9,14 +9,17 @@ Tasks:
                 benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
-  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py
+  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where BLENDER_WINDOW_RUNNER
+                names the folder of a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that the tasks above make when they need them
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -95,6 +98,19 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def pictures(arguments: Sequence[str]) -> int:
+    """Take the pictures of the documentation anew."""
+    code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
+    driver = os.environ.get("BLENDER_WINDOW_RUNNER")
+    if not driver:
+        print("The pictures of the window stay as they are: BLENDER_WINDOW_RUNNER names no driver.", flush=True)
+        return code
+    for script in ("pictures.py", "guide_pictures.py"):
+        if code == 0:
+            code = subprocess.run([sys.executable, str(ROOT / "tools" / script), driver], check=False).returncode
+    return code
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the task that `arguments` name."""
     options, rest = list(arguments), []
@@ -120,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
         if chosen.task == "bench-quality":
             return benchmark("quality", rest)
         if chosen.task == "pictures":
-            return with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", rest)
+            return pictures(rest)
         if chosen.task == "environments":
             return environments()
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
