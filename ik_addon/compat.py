@@ -13,6 +13,9 @@ HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
 """Since 5.0 the selection belongs to the pose bone, before that to the bone of the armature."""
 
+POINT_SHADER = "POINT_UNIFORM_COLOR" if bpy.app.version >= (4, 5, 0) else "UNIFORM_COLOR"
+"""Since 4.5 points have shaders of their own, before that the one of faces draws them too."""
+
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""

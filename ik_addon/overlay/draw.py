@@ -13,7 +13,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
-from .. import settings
+from .. import compat, settings
 from ..rig.skeleton import inverse, matrix_array
 from ..settings import overlay_of
 from .geometry import Colour, Drawing, Lines, Palette, drawing, reach, transformed
@@ -185,7 +185,7 @@ def _lighter(colour: Any) -> Colour:
 
 def batches(shown: Drawing) -> _Batches:
     """Send geometry to the graphics card."""
-    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", "POINT_UNIFORM_COLOR"))
+    fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
     return _Batches(
         faces=_coloured(fill, "TRIS", shown.faces.points, shown.faces.colours),
         edges=_lines(line, shown.edges),
@@ -196,7 +196,7 @@ def batches(shown: Drawing) -> _Batches:
 
 def draw(kept: _Batches, outlines: list[Any], colours: Palette, scale: float) -> None:
     """Draw batches, and lines (k, 3) in the colour of reach, into what is bound; leaves the state as it was."""
-    line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", "POINT_UNIFORM_COLOR"))
+    line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     plain = _shader("POLYLINE_UNIFORM_COLOR")
     gpu.state.blend_set("ALPHA")
     gpu.state.depth_test_set("NONE")
