@@ -120,9 +120,12 @@ def live_switched(ob: bpy.types.Object) -> None:
 
 
 def _release_unused(ob: bpy.types.Object) -> None:
+    stored = base.stored_bones(ob)
+    if not stored:
+        return
     index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
     used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.chain_bones(tip)}
-    base.release(ob, set(base.stored_bones(ob)) - used)
+    base.release(ob, set(stored) - used)
 
 
 # ---- solving
