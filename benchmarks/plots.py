@@ -135,13 +135,14 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 def path_table(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of the table of the smooth paths."""
-    yield "| limits | bones | largest turn in a frame | frames above 30° | turns below 10° |"
-    yield "|---|---|---|---|---|"
-    for row in rows:
-        if row["case"] == "smooth-path":
+    yield "| case | bones | frames | largest turn in a frame | frames above 30° | turns below 10° |"
+    yield "|---|---|---|---|---|---|"
+    for row in sorted(rows, key=lambda row: str(row["case"])):
+        if "largest_step" in row["ours"]:
             ours, theirs = row["ours"], row["blender"]
             yield (
-                f"| {row['limits']} | {row['bones']} | **{ours['largest_step']:.1f}** / {theirs['largest_step']:.1f}° "
+                f"| {row['case']} {row['limits']} | {row['bones']} | {row['solves']} "
+                f"| **{ours['largest_step']:.1f}** / {theirs['largest_step']:.1f}° "
                 f"| **{ours['frames_above_30']}** / {theirs['frames_above_30']} "
                 f"| **{100.0 * ours['below_10']:.2f}** / {100.0 * theirs['below_10']:.2f} % |"
             )

@@ -30,6 +30,8 @@ TOLERANCE = 1e-7
 VIOLATION = 0.01
 """Degrees outside of a limit that count as a violation."""
 RANDOM_RIGS = 8
+PATHS = 12
+"""How many paths, of half as many frames, a row of `smooth-paths` has."""
 OUTPUT = Path("build/bench/quality.json")
 STEPS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120)
 """Degrees a frame for which it is counted how many frames are above."""
@@ -97,9 +99,9 @@ def trials(solves: int) -> Iterator[Trial]:
     for case in ("limits-30", "limits-45", "limits-90", "limits-asym"):
         for bones in (5, 9):
             rig = chain(bones, CHAINS[case])
-            seed = 1200 + bones
-            joints, _ = rig.pose(smooth_turns(np.random.default_rng(seed), rig, solves))
-            yield Trial("smooth-path", seed, ((rig, rig.at_rest(solves), joints[:, bones:]),), path=True, limits=case)
+            yield Trial("smooth-path", 1200 + bones, (_path(rig, (1200 + bones,), solves),), path=True, limits=case)
+            parts = tuple(_path(rig, (1400 + bones, number), solves // 2) for number in range(PATHS))
+            yield Trial("smooth-paths", 1400 + bones, parts, path=True, limits=case)
     for bones in BONES:
         rig = chain(bones, free)
         rng = np.random.default_rng(1300 + bones)
@@ -108,6 +110,12 @@ def trials(solves: int) -> Iterator[Trial]:
         away = rng.normal(size=(solves, 3))
         away *= (rng.uniform(0.978, 0.9999, solves) / np.linalg.norm(away, axis=1))[:, None]
         yield Trial("near-extension", 1300 + bones, ((rig, rig.at_rest(solves), away[:, None]),), limited=False)
+
+
+def _path(rig: Rig, seed: tuple[int, ...], frames: int) -> tuple[Rig, Floats, Floats]:
+    """Return targets that follow a smooth motion, each to be reached from rest."""
+    joints, _ = rig.pose(smooth_turns(np.random.default_rng(seed if len(seed) > 1 else seed[0]), rig, frames))
+    return rig, rig.at_rest(frames), joints[:, rig.bones :]
 
 
 def _reachable(case: str, rigs: list[Rig], seed: int, solves: int, solved_with: Floats | None = None) -> Trial:

@@ -31,16 +31,16 @@ _PULL = 1.0
 """What a restart goes after in a step: it is not to be near anything."""
 _BRIEF = 10
 """Steps of a restart; what comes near in these is brought to its end by Newton's method."""
-_AGREED, _ALIKE = 5, 1e-6
-"""When so many poses miss by the same, to within this many chain lengths, a target cannot be reached any better."""
+_ENOUGH = 5
+"""When so many poses, or more than half of those that were followed, are among the best, none will be better."""
 _SAME = 2e-4
-"""Of poses that miss by not more than this, in chain lengths, beyond the best, the one nearest to FK is taken."""
+"""Poses that miss by not more than this, in chain lengths, beyond the best are as good as it."""
 _TIE = 1e-3
 """Poses whose squared distances from FK differ by no more than this fraction are equally near to it."""
 _FINALISTS = 120, 4, 32
 """How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
-_POLISH = 60
+_POLISH = 40
 """Steps that may be spent on coming as near as possible to a target that cannot be reached."""
 
 
@@ -361,6 +361,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = np.flatnonzero((cost > _ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]
+    done = np.zeros((len(stuck), 0, *angles.shape[1:])), np.zeros((len(stuck), 0))
     for k, count in enumerate(_RESTARTS):
         if not len(stuck):
             break
@@ -373,23 +374,25 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
         left = costs.min(axis=1) > _ARRIVED
         steps[stuck[left]] += _finished(task, stuck, tried, costs, np.flatnonzero(left))
+        tried, costs = np.concatenate([done[0], tried], axis=1), np.concatenate([done[1], costs], axis=1)
         best = _nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + _ALIKE, axis=1)
-        left = (cost[stuck] > _ARRIVED) & (alike < min(_AGREED, _finalists(body)))
-        stuck, tried, costs = stuck[left], tried[left], costs[left]
+        alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + _SAME, axis=1)
+        left = (cost[stuck] > _ARRIVED) & (alike < min(_ENOUGH, _finalists(body) // 2 + 1))
+        stuck, done = stuck[left], (tried[left], costs[left])
+        tried, costs = done[0][:, :0], done[1][:, :0]
     return angles, steps
 
 
 def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints) -> Ints:
-    """Bring the best poses of some members as near as they can come, and return the steps (r,) that took.
+    """Bring the best poses of some members as near as they can come, drop the others, and return the steps (r,).
 
     Args:
         task: what is solved.
         stuck: (s,) the members that are not there.
         tried: (s, k, n, 3) poses of theirs; the best ones are replaced.
-        costs: (s, k) what is missing in them.
+        costs: (s, k) what is missing in them; infinite where a pose is dropped.
         rows: (r,) which of them are wanted.
     """
     if not len(rows):
@@ -397,7 +400,9 @@ def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints
     ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _finalists(task.body)], axis=1)
     some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
     aims = task.aims.members(some).places()
-    tried[chosen], costs[chosen], used = polish(task.body.members(some), tried[chosen], aims, _POLISH)
+    tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, _POLISH)
+    costs[rows] = np.inf
+    costs[chosen] = missing
     return np.asarray(used.reshape(ahead.shape).max(axis=1))
 
 
@@ -432,10 +437,15 @@ def _as_near_as_can_be(task: _Task, cost: Floats) -> Bools:
 
 
 def _nearest_to_fk(tried: Floats, costs: Floats, fk: Floats) -> Ints:
-    """Return which of the poses (B, k, n, 3) to take, (B,): the one nearest to FK (B, n, 3) of those that do best."""
+    """Return which of the poses (B, k, n, 3) to take, (B,): the one nearest to FK (B, n, 3) of those that do best.
+
+    The first one, which changes smoothly with the target, is taken before all others: where many poses do best, it
+    depends on details which of them a restart ends in.
+    """
     least = costs.min(axis=1, keepdims=True)
     good = costs <= np.where(least <= _ARRIVED, _ARRIVED, least + _SAME)
     away = ((tried - fk[:, None]) * [2.0, 2.0, 1.0]) ** 2
     away = np.where(good, np.cumsum(away.reshape(*costs.shape, -1), axis=-1)[..., -1], np.inf)
+    away[:, 0] = np.where(good[:, 0], 0.0, away[:, 0])
     # Mirror images are equally near; rounding must not choose between them.
     return np.asarray(np.argmax(away <= away.min(axis=1, keepdims=True) * (1.0 + _TIE), axis=1))
