@@ -44,7 +44,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
         yield Fix("Switch to Pose Position", lambda: setattr(ob.data, "pose_position", "POSE"))
     for role in ("target", "pole"):
         yield from _goal_fixes(chain, role, view_layer)
-    fighting = [constraint for _, constraint in chains._fighting_constraints(ob, bones)]
+    fighting = [constraint for _, constraint in chains.fighting_constraints(ob, bones)]
     if fighting:
         label = f"Mute '{fighting[0].name}'" if len(fighting) == 1 else f"Mute {len(fighting)} Constraints"
         yield Fix(label, lambda: _mute(fighting))

@@ -64,7 +64,7 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
 
 def check_bones(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> None:
     """Raise `ChainError` if something else than the solver moves these bones."""
-    for owner, constraint in _fighting_constraints(ob, bones):
+    for owner, constraint in fighting_constraints(ob, bones):
         raise ChainError(
             f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
         )
@@ -146,7 +146,7 @@ def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> I
             yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
 
 
-def _fighting_constraints(
+def fighting_constraints(
     ob: bpy.types.Object, bones: list[bpy.types.PoseBone]
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
     """Enabled constraints that move a bone of the chain after the solve, with the bone that carries them."""
