@@ -40,20 +40,34 @@ class CurveOwner(Protocol):
 
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
     """The owner of the F-curves that animate an object; None where nothing does."""
-    data: Any = ob.animation_data
-    if data is None or data.action is None:
+    return _owner_for(ob.animation_data)
+
+
+def _owner_for(user: Any) -> CurveOwner | None:
+    """The owner of the F-curves that animation data, or an NLA strip, takes from its action."""
+    if user is None or user.action is None:
         return None
     if not HAS_SLOTS:
-        return data.action
-    if data.action_slot is None:
+        return user.action
+    if user.action_slot is None:
         return None
     bags = (
-        strip.channelbag(data.action_slot)
-        for layer in data.action.layers
+        strip.channelbag(user.action_slot)
+        for layer in user.action.layers
         for strip in layer.strips
         if strip.type == "KEYFRAME"
     )
     return next((bag for bag in bags if bag is not None), None)
+
+
+def animated_paths(ob: bpy.types.Object) -> set[str]:
+    """Data paths of an object's properties that its action, its NLA strips or its drivers set."""
+    data: Any = ob.animation_data
+    if data is None:
+        return set()
+    users = [data, *(strip for track in data.nla_tracks for strip in track.strips)]
+    owners = [owner for user in users if (owner := _owner_for(user)) is not None]
+    return {curve.data_path for curves in (*(owner.fcurves for owner in owners), data.drivers) for curve in curves}
 
 
 def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:

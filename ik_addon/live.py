@@ -18,7 +18,7 @@ from . import reports, settings
 from .rig import base, chain
 from .rig.carrier import in_order
 from .rig.pose import Moves
-from .rig.read import Sample
+from .rig.read import Sample, take_animated
 from .rig.rig import Rig
 from .settings import chain_of, object_of
 
@@ -258,7 +258,10 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        return _solve(ob, rig, rig.read_fk(ob, depsgraph), moves)
+        frame = rig.read_fk(ob, depsgraph)
+        if depsgraph.mode == "RENDER":
+            take_animated(ob, depsgraph)
+        return _solve(ob, rig, frame, moves)
 
     _in_order(scene, depsgraph.view_layer, step)
 

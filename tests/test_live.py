@@ -134,6 +134,52 @@ def test_rendered_pose_is_the_live_pose(probe: type[_Probe], tmp_path: Path) -> 
     assert rigs.pose(ob).tobytes() == at_three
 
 
+def test_everything_else_on_the_rig_is_rendered_as_of_its_frame(
+    probe: type[_Probe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["a.b"])
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    rigs.key(ob, "location", {1: (0, 0, 0), 20: (0, 0, 1)})
+    bone = ob.pose.bones["a.b"]
+    rigs.key(bone, "location", {1: (0, 0, 0), 20: (1, 0, 0)})
+    constraint = bone.constraints.new("COPY_ROTATION")
+    constraint.target = target
+    for frame, value in ((1, 0.0), (20, 1.0)):
+        constraint.influence = ob["its [own]"] = bone["own"] = value
+        ob.keyframe_insert('["its [own]"]', frame=frame)
+        ob.keyframe_insert('pose.bones["a.b"]["own"]', frame=frame)
+        ob.keyframe_insert('pose.bones["a.b"].constraints["Copy Rotation"].influence', frame=frame)
+    driver = bone.driver_add("scale", 0).driver
+    driver.type = "SUM"
+    variable = driver.variables.new()
+    variable.targets[0].id = ob
+    variable.targets[0].data_path = '["its [own]"]'
+
+    def state(depsgraph: bpy.types.Depsgraph) -> list[float]:
+        done = ob.evaluated_get(depsgraph)
+        other = done.pose.bones["a.b"]
+        held = other.constraints[0].influence
+        own = [held, done["its [own]"], other["own"], other.scale.x]
+        return [*other.location, *other.head, *done.location, *done.matrix_world.translation, *own]
+
+    seen: dict[int, list[float]] = {}
+
+    def note(_engine: bpy.types.RenderEngine, depsgraph: bpy.types.Depsgraph) -> None:
+        seen[depsgraph.scene.frame_current] = state(depsgraph)
+
+    monkeypatch.setattr(probe, "render", note)
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(3)
+    before = state(bpy.context.evaluated_depsgraph_get())
+    render(10, 11, tmp_path)
+    assert state(bpy.context.evaluated_depsgraph_get()) == before
+    for frame in (10, 11):
+        bpy.context.scene.frame_set(frame)
+        assert seen[frame] == state(bpy.context.evaluated_depsgraph_get())
+        assert seen[frame] != before
+
+
 def test_rendered_mesh_follows(probe: type[_Probe], tmp_path: Path) -> None:
     ob, _target = animated_arm()
     skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import bpy
 import numpy as np
 
+from .. import compat
 from ..settings import chain_of
 from ..solve.problem import Floats
 from . import channels
@@ -16,6 +18,8 @@ from .channels import Row
 from .plan import ChainPlan, Plan
 from .skeleton import inverse_of_one, matrix_array, orthonormal
 
+CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
+"""The data path of a custom property."""
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
 
@@ -185,3 +189,25 @@ def _transformed(matrix: Floats, points: Floats) -> Floats:
     with np.errstate(all="ignore"):
         moved = (matrix[:3, :3] @ points[:, :, None])[..., 0] + matrix[:3, 3]
         return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
+
+
+def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Set the animated properties of an object to what they are in a render.
+
+    There the original stands at the frame of the viewport. What is written to it makes Blender copy it anew, without
+    animating the copy again, so that everything but the written channels would be rendered as of another frame.
+    """
+    original: Any = ob
+    evaluated: Any = ob.evaluated_get(depsgraph)
+    for path in compat.animated_paths(ob):
+        try:
+            value = evaluated.path_resolve(path)
+            custom = CUSTOM.fullmatch(path)
+            if custom:
+                owner = original.path_resolve(custom["owner"]) if custom["owner"] else original
+                owner[bpy.utils.unescape_identifier(custom["name"])] = value
+            else:
+                prefix, _, name = path.rpartition(".")
+                setattr(original.path_resolve(prefix) if prefix else original, name, value)
+        except (ValueError, AttributeError, TypeError, KeyError):
+            continue  # an F-curve for something that is not there or cannot be set
