@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .quality import OUTPUT
+from .quality import OUTPUT, PATHS
 
 FOLDER = Path("docs/images")
 PAGE = Path("docs/quality.md")
@@ -24,7 +24,7 @@ SOLVERS = {"blender": ("Blender's IK", "#d9792b"), "ours": ("this add-on", "#1f6
 """Name and colour of each solver; what is drawn last lies on top."""
 WIDTH, HEIGHT = 190, 130
 """Size of a panel's axes."""
-LEFT, TOP, GAP = 50, 56, 56
+LEFT, TOP, GAP = 60, 56, 62
 
 Row = dict[str, Any]
 Points = Sequence[tuple[float, float]]
@@ -106,16 +106,16 @@ def reached(rows: Sequence[Row], within: str, ticks: Sequence[float], title: str
 def smooth(rows: Sequence[Row]) -> str:
     """Return in how many frames of a path a bone turns by more than so many degrees."""
     panels = []
-    paths = [row for row in rows if row["case"] == "smooth-path"]
+    paths = [row for row in rows if row["case"] == "smooth-paths"]
     for row in sorted(paths, key=lambda row: int(row["bones"])):
         lines = {}
         for solver in SOLVERS:
-            figures, frames = row[solver], row["solves"] - 1
+            figures, frames = row[solver], row["solves"] - PATHS
             above = [(float(step), 100.0 * count / frames) for step, count in figures["frames_above"].items() if count]
             lines[solver] = [*above, (figures["largest_step"], 100.0 / frames)]
-        x, y = Axis((1, 3, 10, 30, 180), math.log, "°"), Axis((0.05, 0.1, 1, 10, 100), math.log, " %")
+        x, y = Axis((1, 3, 10, 30, 180), math.log, "°"), Axis((0.008, 0.1, 1, 10, 100), math.log, " %")
         panels.append(panel(f"{row['limits']}, {row['bones']} bones", x, y, lines))
-    return picture("Frames of a smooth path in which a bone turns by more than so much", panels)
+    return picture("Frames of smooth paths in which a bone turns by more than so much", panels)
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:

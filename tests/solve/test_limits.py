@@ -259,6 +259,16 @@ def test_a_target_that_hardly_moves_moves_hardly_anything(name: str) -> None:
     assert np.degrees(chord).max() < 0.1
 
 
+def test_where_many_poses_come_as_near_the_same_one_is_taken_next_time() -> None:
+    rig = chain(5, CHAINS["limits-30"])
+    rng = np.random.default_rng(42)
+    targets = (unit(rng.normal(size=(150, 1, 3))) * rng.uniform(0.5, 1.6, (150, 1, 1)))[49:50]
+    moved = 1e-6 * unit(rng.normal(size=(150, 1, 3)))[49:50]
+    one, other = (solve(rig.problem(rig.at_rest(1), target)) for target in (targets, targets + moved))
+    assert one.status[0] == Status.LIMITED
+    assert np.degrees(np.linalg.norm(one.rotations - other.rotations, axis=(-2, -1))).max() < 0.1
+
+
 def test_a_joint_locked_on_all_axes_keeps_its_fk_rotation() -> None:
     rig = chain(4, CHAINS["limits-90"])
     turns = rig.turns_inside(np.random.default_rng(11), 20)
