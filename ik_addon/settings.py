@@ -43,6 +43,11 @@ def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> Non
         listener(group.id_data)
 
 
+def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """A number that a solve reads on each frame was set, by hand or by a script: have Blender evaluate the rig."""
+    group.id_data.update_tag()
+
+
 def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     for listener in on_live_switched:
         listener(group.id_data)
@@ -125,6 +130,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         soft_min=-math.pi,
         soft_max=math.pi,
         override=OVERRIDABLE,
+        update=_number_changed,
     )
     iterations: IntProperty(
         name="Iterations",
@@ -145,6 +151,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         precision=6,
         step=0.001,
         override=OVERRIDABLE,
+        update=_number_changed,
     )
     out_of_reach: EnumProperty(
         name="Out of Reach",
@@ -164,6 +171,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         max=1.0,
         soft_max=0.3,
         override=OVERRIDABLE,
+        update=_number_changed,
     )
     push_limit: FloatProperty(
         name="Push Limit",
@@ -172,6 +180,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=1.0,
         override=OVERRIDABLE,
+        update=_number_changed,
     )
     use_limits: BoolProperty(
         name="Limits",
@@ -213,6 +222,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         min=0.0,
         max=1.0,
         override=OVERRIDABLE,
+        update=_number_changed,
     )
     base: PointerProperty(type=IKAddonBase, override=OVERRIDABLE)
 

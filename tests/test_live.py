@@ -161,7 +161,7 @@ def test_everything_else_on_the_rig_is_rendered_as_of_its_frame(
         other = done.pose.bones["a.b"]
         held = other.constraints[0].influence
         own = [held, done["its [own]"], other["own"], other.scale.x]
-        return [*other.location, *other.head, *done.location, *done.matrix_world.translation, *own]
+        return [*other.location[:], *other.head[:], *done.location[:], *done.matrix_world.translation[:], *own]
 
     seen: dict[int, list[float]] = {}
 

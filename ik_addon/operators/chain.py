@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bpy
-from bpy.props import BoolProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat, setup
 from ..rig.chain import ChainError
+from ..settings import chain_of
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
@@ -114,4 +115,42 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         return {"FINISHED"}
 
 
-CLASSES = (IK_ADDON_OT_chain_add, IK_ADDON_OT_chain_remove, IK_ADDON_OT_chain_select)
+class IK_ADDON_OT_setting_key(ArmatureOperator):
+    """Key a number of a chain: Blender knows no animation path to it from its own button."""
+
+    bl_idname = "ik_addon.setting_key"
+    bl_label = "Key Setting"
+    bl_description = "Insert a keyframe for this setting of the chain on the present frame"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+    setting: EnumProperty(
+        name="Setting",
+        description="Which setting is keyed",
+        items=(
+            ("influence", "Influence", ""),
+            ("pole_angle", "Pole Angle", ""),
+            ("softness", "Softness", ""),
+            ("push_limit", "Push Limit", ""),
+        ),
+    )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Insert the key."""
+        ob = armature(context)
+        assert ob is not None
+        bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
+        if bone is None or not chain_of(bone).is_chain:
+            self.report({"ERROR"}, f"'{ob.name}' has no chain on a bone '{self.tip}'")
+            return {"CANCELLED"}
+        try:
+            ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
+        except RuntimeError as error:
+            self.report({"ERROR"}, f"Can't key '{ob.name}': {error}")
+            return {"CANCELLED"}
+        frame = context.scene.frame_current
+        self.report({"INFO"}, f"Keyed {self.setting.replace('_', ' ')} of the chain on '{bone.name}' on frame {frame}")
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_chain_add, IK_ADDON_OT_chain_remove, IK_ADDON_OT_chain_select, IK_ADDON_OT_setting_key)

@@ -124,6 +124,9 @@ def at_limit(swing: Floats, twist: Floats, cone: Cone) -> Bools:
     axes = np.where(swing < 0.0, cone.low, cone.high)
     room = cone.low + cone.high > 0.0
     swung = room.any(axis=0) & (_level(np.where(room, swing, 0.0), np.where(room, axes, 1.0)) > 1.0 - _AT)
+    # Where a limit is rest itself, as of a knee that does not bend back, no ellipse shows it.
+    at_rest = ((cone.low == 0.0) & (swing <= _AT)) | ((cone.high == 0.0) & (swing >= -_AT))
+    swung |= (room & at_rest).any(axis=0)
     turned = (twist <= cone.twist_low + _AT) | (twist >= cone.twist_high - _AT)
     return np.asarray(swung | (turned & (cone.twist_high > cone.twist_low)))
 

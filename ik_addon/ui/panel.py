@@ -167,10 +167,10 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         column = layout.column()
         draw_goal(column, chain, "pole")
         if chain.pole is not None:
-            column.prop(chain, "pole_angle", text="Angle")
+            draw_keyed(column, tip, "pole_angle", text="Angle")
 
         column = layout.column()
-        column.prop(chain, "influence")
+        draw_keyed(column, tip, "influence")
         column.prop(chain, "use_limits")
         column.prop(chain, "planar")
         if shares_bones(tip):
@@ -178,8 +178,17 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
             return  # a tree has no reach of its own
         column.prop(chain, "out_of_reach")
         if chain.out_of_reach == "PUSH_ROOT":
-            column.prop(chain, "push_limit")
-        column.prop(chain, "softness")
+            draw_keyed(column, tip, "push_limit")
+        draw_keyed(column, tip, "softness")
+
+
+def draw_keyed(layout: bpy.types.UILayout, tip: bpy.types.PoseBone, setting: str, text: str | None = None) -> None:
+    """Draw a number of a chain with a button that keys it."""
+    row = layout.row(align=True)
+    row.use_property_decorate = False
+    row.prop(chain_of(tip), setting, text=text)
+    key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
+    key.tip, key.setting = tip.name, setting
 
 
 def shares_bones(tip: bpy.types.PoseBone) -> bool:

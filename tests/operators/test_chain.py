@@ -545,3 +545,30 @@ def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
     reports = addon.module("reports")
     assert reports.get(ob, "b") is None
     assert reports.get(ob, "d").reached
+
+
+def test_keys_a_number_of_a_chain() -> None:
+    ob = limb(rigs.bent(2))
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["b"].ik_addon
+    for frame, influence in ((1, 0.0), (11, 1.0)):
+        bpy.context.scene.frame_set(frame)
+        chain.influence = influence
+        assert bpy.ops.ik_addon.setting_key(tip="b", setting="influence") == {"FINISHED"}
+    bpy.context.scene.frame_set(6)
+    assert chain.influence == pytest.approx(0.5, abs=0.05)
+    with refused("'Rig' has no chain on a bone 'a'"):
+        bpy.ops.ik_addon.setting_key(tip="a", setting="influence")
+
+
+def test_a_number_that_a_script_sets_is_solved_with_live_on() -> None:
+    ob = limb(rigs.bent(2))
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.location.x += 0.3
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    solved = rigs.pose(ob)
+    chain.influence = 0.0
+    bpy.context.view_layer.update()
+    assert not np.array_equal(rigs.pose(ob), solved)

@@ -246,3 +246,14 @@ def test_chains_with_alike_limits_keep_each_its_own_rest_pose() -> None:
     bpy.context.view_layer.update()
     for bone in ob.pose.bones:
         assert beyond(ob, bone.name) < ALLOWED
+
+
+def test_a_joint_that_does_not_bend_back_is_told_at_its_limit(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 1.0, 0), (0, 1.8, 0), (0, 2.4, 0)], ["a", "b", "c"])
+    for bone in ob.pose.bones:
+        limit(bone, x=(0, 90), y=(0, 0), z=(0, 0))
+    rigs.chain(ob, "c", rigs.empty("Target", (0, 1.2, -1.2)), 3)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert addon.module("reports").get(ob, "c").at_limit
