@@ -1,6 +1,6 @@
 """How often targets are reached, how exactly, and how smoothly, against Blender's own IK on the same rigs and targets.
 
-    python -m benchmarks.quality [--solves N] [--case NAME ...]
+    python -m benchmarks.quality [--solves N] [--case NAME]...   (--case once for each)
 
 with an interpreter that has bpy, from the project's folder. Prints a table in Markdown and writes it with all figures
 to `build/bench/quality.json`. Everything is seeded: only changes of the code change the figures.
