@@ -80,9 +80,7 @@ def panel(session: Any) -> None:
     session.call(window.METARIG)
     session.call(VIEW)
     session.idle(1.0)
-    session.click_button("ik_addon.chain_add")
-    session.idle(1.0)
-    session.click_button("ik_addon.live")
+    session.click_button("ik_addon.chain_add")  # which switches Live on
     session.idle(1.0)
     session.call(SELECT_TARGET)
     window.drag(session, -90, -240)

@@ -5,49 +5,86 @@ from __future__ import annotations
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from .. import compat, setup
-from ..rig.chain import ChainError
-from ..settings import chain_of
+from .. import compat, ends, setup
+from ..rig.chain import ChainError, chain_with, tips
+from ..settings import chain_of, object_of
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
-    """Put a chain on the active bone."""
+    """Put a chain on a limb, a finger, a spine or a tail."""
 
     bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
-    bl_description = "Put an IK chain on the active bone, with a target at its tip; the pose stays as it is"
+    bl_description = (
+        "Put an IK chain on the limb, finger, spine or tail that the active bone belongs to, with a target at its tip; "
+        "the pose stays as it is"
+    )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
+    tip: StringProperty(
+        name="Tip",
+        description="The last bone of the chain, which its target moves; empty: as the active bone suggests",
+        options={"SKIP_SAVE"},
+    )
     chain_length: IntProperty(
         name="Chain Length",
-        description="How many bones the chain has, counted from the active bone up; 0: up to the armature's root",
+        description="How many bones the chain has, counted from the tip up; 0: up to the armature's root",
         default=2,
         min=0,
         soft_max=64,
+        options={"SKIP_SAVE"},
     )
     with_pole: BoolProperty(
         name="Pole",
         description="Make a pole that a chain of two bones bends towards",
         default=True,
     )
+    live: BoolProperty(
+        name="Live",
+        description="Switch Live on, so that the chain follows its target at once",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+    found_from: StringProperty(
+        name="Found From",
+        description="The bone that was active when the ends of the chain were found",
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
 
     @classmethod
     def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """A chain needs the active bone."""
-        return "" if active_bone(ob) else f"'{ob.name}' has no active bone; select the last bone of the chain"
+        if active_bone(ob):
+            return ""
+        return f"'{ob.name}' has no active bone; click a bone of the limb, finger or tail in Pose Mode"
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button: the first chain of an armature is live at once; later ones leave Live as it is."""
+        ob = armature(context)
+        if not self.properties.is_property_set("live"):
+            self.live = object_of(ob).live or not tips(ob)
+        return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
         ob = armature(context)
         assert ob is not None
-        tip = active_bone(ob)
-        assert tip is not None
+        self._find(ob)
+        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
+        if tip is None:
+            self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
+            return {"CANCELLED"}
         try:
             bones = setup.add_chain(context, ob, tip, self.chain_length, self.with_pole)
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if active_bone(ob) not in bones:
+            compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
+        if self.live and not object_of(ob).live:
+            object_of(ob).live = True
+            context.view_layer.update()
         count = len(bones)
         if self.chain_length > count:
             self.report(
@@ -58,6 +95,28 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         else:
             self.report({"INFO"}, f"Added a chain from '{bones[0].name}' to '{tip.name}'")
         return {"FINISHED"}
+
+    def _find(self, ob: bpy.types.Object) -> None:
+        """Find the ends where none were asked for, also when the operator is repeated on another bone."""
+        active = active_bone(ob)
+        is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
+        if active is None or (is_asked and self.found_from in ("", active.name)):
+            return
+        found = ends.find(active.bone)
+        if chain_of(ob.pose.bones[found.tip.name]).is_chain and chain_with(active) is None:
+            found = ends.find_above(active.bone)  # the hand of an arm that has a chain
+        self.tip, self.chain_length, self.found_from = found.tip.name, found.length, active.name
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """The ends, then what is made."""
+        layout = self.layout
+        layout.use_property_split = True
+        ob = armature(context)
+        if ob is not None and ob.type == "ARMATURE":
+            layout.prop_search(self, "tip", ob.data, "bones", icon="BONE_DATA")
+        layout.prop(self, "chain_length")
+        layout.prop(self, "with_pole")
+        layout.prop(self, "live")
 
 
 class IK_ADDON_OT_chain_remove(ArmatureOperator):

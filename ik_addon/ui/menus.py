@@ -42,11 +42,11 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the entries."""
         layout = self.layout
+        # From a menu, too, the dialogs and the mouse are wanted, not what a script gets.
+        layout.operator_context = "INVOKE_DEFAULT"
         layout.operator("ik_addon.chain_add", icon="ADD")
         layout.operator("ik_addon.chain_remove", icon="REMOVE")
         layout.separator()
-        # From a menu, too, the dialogs and the mouse are wanted, not what a script gets.
-        layout.operator_context = "INVOKE_DEFAULT"
         layout.operator("ik_addon.drag_target", icon="VIEW_PAN")
         layout.operator("ik_addon.solve", icon="CON_KINEMATIC")
         layout.operator("ik_addon.restore_pose", icon="LOOP_BACK")

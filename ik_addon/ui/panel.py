@@ -6,7 +6,7 @@ from typing import Literal
 
 import bpy
 
-from .. import reports
+from .. import convert, reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of
 from ..rig import chain as chains
@@ -41,6 +41,9 @@ class VIEW3D_PT_ik_addon(IKPanel):
         if reason:
             draw_message(layout, context, reason, icon="INFO")
             return
+        if not chains.tips(armature(context)):
+            draw_start(layout, context)
+            return
         settings = object_of(armature(context))
         column = layout.column(align=True)
         column.scale_y = 1.3
@@ -50,6 +53,23 @@ class VIEW3D_PT_ik_addon(IKPanel):
         if hasattr(bpy.types, "IK_ADDON_OT_bake"):
             column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
         column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
+
+
+def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """Draw the way to the first chain, and nothing that needs one."""
+    ob = armature(context)
+    if ob.mode == "POSE":
+        text = "Click any bone of an arm, leg, finger, spine or tail, then press Add Chain"
+    else:
+        text = "Switch to Pose Mode and click any bone of an arm, leg, finger, spine or tail"
+    draw_message(layout, context, text, icon="INFO")
+    column = layout.column(align=True)
+    column.scale_y = 1.3
+    if ob.mode != "POSE":
+        column.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
+    column.operator("ik_addon.chain_add", icon="ADD")
+    if any(convert.ik_constraints(ob)):
+        layout.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
 
 
 class ArmaturePanel(IKPanel):
@@ -69,17 +89,18 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
     bl_idname = "VIEW3D_PT_ik_addon_chains"
     bl_label = "Chains"
 
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Only where there are chains; the first is added in the panel above."""
+        return super().poll(context) and bool(chains.tips(armature(context)))
+
     def draw(self, context: bpy.types.Context) -> None:
         """Draw a row for each chain."""
         layout = self.layout
-        tips = chains.tips(armature(context))
         active = active_chain(context)
-        if tips:
-            column = layout.box().column()
-            for tip in tips:
-                draw_row(column, context, tip, tip == active)
-        else:
-            draw_message(layout, context, "Select a bone and press Add Chain", icon="INFO")
+        column = layout.box().column()
+        for tip in chains.tips(armature(context)):
+            draw_row(column, context, tip, tip == active)
         row = layout.row(align=True)
         row.operator("ik_addon.chain_add", text="Add Chain", icon="ADD")
         row.operator("ik_addon.chain_remove", text="Remove Chain", icon="REMOVE")

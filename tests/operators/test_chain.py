@@ -57,7 +57,7 @@ def assert_solving_keeps_the_pose(ob: bpy.types.Object) -> None:
 
 def test_makes_target_and_pole_in_a_collection_of_their_own() -> None:
     ob = limb(rigs.bent(3))
-    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    assert bpy.ops.ik_addon.chain_add(chain_length=2) == {"FINISHED"}
     chain = ob.pose.bones["c"].ik_addon
     assert chain.is_chain
     assert chain.chain_length == 2
@@ -94,11 +94,11 @@ def test_sizes_follow_the_bone() -> None:
 
 def test_two_armatures_have_two_collections_and_two_chains_share_one() -> None:
     first = limb(rigs.straight(4))
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     activate(first, "b")
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     second = limb(rigs.straight(2))
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     assert {c.name: len(c.objects) for c in bpy.data.collections} == {"Rig IK": 4, f"{second.name} IK": 2}
 
 
@@ -244,7 +244,7 @@ def test_refuses_in_edit_mode(operator: str) -> None:
 def test_refuses_without_an_active_bone() -> None:
     ob = limb(rigs.straight(2))
     activate(ob, None)
-    with refused("'Rig' has no active bone; select the last bone of the chain"):
+    with refused("'Rig' has no active bone; click a bone of the limb, finger or tail in Pose Mode"):
         bpy.ops.ik_addon.chain_add()
 
 
@@ -258,10 +258,10 @@ def test_refuses_a_second_chain_on_a_bone() -> None:
 def test_a_chain_may_share_bones_with_another_and_keeps_the_pose() -> None:
     ob = limb(rigs.bent(4))
     activate(ob, "c")
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     before = rigs.pose(ob)
     activate(ob, "d")
-    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    assert bpy.ops.ik_addon.chain_add(chain_length=2) == {"FINISHED"}
     bpy.ops.ik_addon.solve()
     assert np.abs(rigs.pose(ob) - before).max() < 1e-4
 
@@ -318,12 +318,12 @@ def test_refuses_a_chain_without_length() -> None:
 
 def test_refuses_where_the_target_would_not_move() -> None:
     ob = limb(rigs.straight(4))
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     activate(ob, "b")
     layer = bpy.context.view_layer.layer_collection.children["Rig IK"]
     layer.exclude = True
     with refused("The collection 'Rig IK' is disabled or excluded from this view layer"):
-        bpy.ops.ik_addon.chain_add()
+        bpy.ops.ik_addon.chain_add(chain_length=2)
 
 
 @pytest.mark.parametrize("operator", ["chain_add", "chain_remove", "solve", "restore_pose"])
@@ -434,9 +434,9 @@ def test_remove_resets_the_settings() -> None:
 
 def test_remove_leaves_other_chains_solved() -> None:
     ob = limb(rigs.bent(4))
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     activate(ob, "b")
-    bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.chain_add(chain_length=2)
     for bone in ("b", "d"):
         ob.pose.bones[bone].ik_addon.target.location.y += 0.2
     bpy.ops.ik_addon.solve()
@@ -539,7 +539,7 @@ def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
     ob = limb(rigs.bent(4))
     for tip in ("d", "b"):
         activate(ob, tip)
-        bpy.ops.ik_addon.chain_add()
+        bpy.ops.ik_addon.chain_add(chain_length=2)
     bpy.ops.ik_addon.solve()
     bpy.ops.ik_addon.chain_remove()
     reports = addon.module("reports")

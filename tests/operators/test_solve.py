@@ -250,7 +250,7 @@ def test_works_while_the_target_is_active() -> None:
     rigs.add_bones(ob, rigs.bent(4), list("abcd"))
     for tip in ("b", "d"):
         activate(ob, tip)
-        bpy.ops.ik_addon.chain_add()
+        bpy.ops.ik_addon.chain_add(chain_length=2)
     target = ob.pose.bones["b"].ik_addon.target
     target.location.z -= 0.3
     bpy.context.view_layer.objects.active = target
