@@ -73,9 +73,8 @@ def touch(session: Any, screenshots: Path) -> None:
     def is_reached(now: dict[str, Any]) -> bool:
         return max(abs(a - b) for a, b in zip(now["tip"], now["target"], strict=True)) < 1e-4
 
-    for live in (True, False):
-        if not live:
-            session.click_button("ik_addon.live")
+    for live in (False, True):
+        session.click_button("ik_addon.live")  # which Add Chain switched on
         before = state(f"before, live {live}")
         for key in ("Escape", 3):
             drag(-60, -50)
