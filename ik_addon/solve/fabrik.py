@@ -14,21 +14,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arc import SLACK, bow_of, pull_of
 from .problem import Bools, Floats, Ints
 from .rotations import about, between, cross, dot, norm, reject, rotate, unit
-from .twist import Axes, joints_of, tip_of, total
+from .twist import Axes, joints_of, tip_of
 from .two_bone import triangle
 
 REACHING = 1
 """The pass that reaches backward and forward; the one before it and those after it are Newton's."""
 PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
-FLAT = 1e-9
-"""Where the bones of a chain leave its line by less than this (squared sine), no pass can bend it."""
-KICK = 0.2
-"""Radians that a flat chain is bent by to begin with."""
-ROUNDING = 1e-12
-"""Distances in chain lengths that differ by less are the same."""
 
 
 def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Floats) -> Floats:
@@ -49,35 +44,28 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     tip = tip_of(directions, lengths)
     chord = norm(tip) / whole
     wanted = distance / whole
-    turn = np.maximum(arc_of(wanted) - arc_of(chord), 0.0)
-    stiff = _give(directions, lengths, unit(tip)) < FLAT
-    turn = np.where(stiff & (np.abs(wanted - chord) > ROUNDING), np.maximum(turn, KICK), turn)
     along = (ends - lengths / 2.0) / whole - 0.5
-    bent = rotate(about(axes.normal[:, None], turn * along), directions)
-    slack = np.maximum(1.0 - wanted, ROUNDING) / np.maximum(1.0 - chord, ROUNDING)
-    pull = 1.0 / np.sqrt(np.minimum(slack, 1.0)) - 1.0
-    guess = _towards(bent + pull * axes.line[:, None], bent)
+    parts = lengths / whole
+    x, y, z = (dot(directions, axis[:, None]) for axis in (axes.line, axes.bend, axes.normal))
+    turn, pull = np.zeros_like(wanted), np.zeros_like(wanted)
+    changed = np.flatnonzero(np.abs(chord - wanted) > SLACK)
+    if len(changed):
+        x, y, z, parts, places = (value[:, changed] for value in (x, y, z, parts, along))
+        bow = bow_of(x, parts, chord[changed], wanted[changed])
+        cosine, sine = np.cos(bow * places), np.sin(bow * places)
+        x, y = x * cosine + y * sine, y * cosine - x * sine
+        turn[changed], pull[changed] = bow, pull_of(x, y, z, parts, chord[changed], wanted[changed])
+    bowed = rotate(about(axes.normal[:, None], turn * along), directions)
+    guess = _towards(bowed + pull * axes.line[:, None], bowed)
     # At the ends of the reach there is nothing to search for. Folded flat, the longest bone goes towards the target and
     # all others come back.
     longest = lengths.max(axis=0)
-    straight = wanted >= 1.0 - ROUNDING
-    folded = (2.0 * longest > whole) & (2.0 * longest - whole >= distance - ROUNDING)
+    straight = wanted >= 1.0 - SLACK
+    folded = (2.0 * longest > whole) & (2.0 * longest - whole >= distance - SLACK)
     if straight.any() or folded.any():
         flat = np.where(straight | (lengths == longest), 1.0, -1.0) * axes.line[:, None]
         guess = np.where(straight | folded, flat, guess)
     return guess
-
-
-def arc_of(chord: Floats) -> Floats:
-    """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
-    # Of a straight chain rounding would show as its square root.
-    missing = np.clip(1.0 - ROUNDING - chord, 0.0, 1.0)
-    return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing)))
-
-
-def _give(directions: Floats, lengths: Floats, line: Floats) -> Floats:
-    """Return how far the tips (B,) give way along unit vectors (3, B) when every bone is pulled there alike."""
-    return total(lengths * (1.0 - dot(directions, line[:, None]) ** 2))
 
 
 def solve_directions(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arc import arc_of
 from .articulated import Body, allowed_angles, angles_of, joined, pose_of
-from .fabrik import arc_of
 from .problem import Floats
 from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
 from .twist import STRAIGHT, Axes, centroid, chain_axes

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
-from . import fabrik, rotations, twist
+from . import arc, fabrik, rotations, twist
 from .problem import OutOfReach, Problem, Solution, Solver, Status
 
 NO_LENGTH = 1e-6
@@ -107,7 +107,7 @@ class _Chain:
             directions = _two_bone(lengths, carried, distance, line, bend)
         else:
             start = [_rotate(base, direction) for direction in self.directions]
-            start = _first_guess(start, lengths, line, normal, distance)
+            start = _first_guess(start, lengths, line, bend, normal, distance)
             found = _solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
             if found is None:
                 return False
@@ -407,8 +407,54 @@ def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: 
 
 
 def _arc(chord: float) -> float:
-    missing = min(max(1.0 - fabrik.ROUNDING - chord, 0.0), 1.0)
+    """See `arc.arc_of`."""
+    missing = min(max(1.0 - arc.SLACK - chord, 0.0), 1.0)
     return 2.0 * sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing))
+
+
+def _cosines(angles: Any) -> tuple[list[float], list[float]]:
+    """Cosines and sines; numpy's are not to the bit those of the standard library."""
+    return np.cos(angles).tolist(), np.sin(angles).tolist()
+
+
+Plane = list[tuple[float, float, float]]
+"""Directions of bones along the chain's line, towards its bend and along its normal."""
+
+
+def _bowed(plane: Plane, turn: float, places: Any) -> Plane:
+    cosines, sines = _cosines(turn * places)
+    return [(x * c + y * s, y * c - x * s, z) for (x, y, z), c, s in zip(plane, cosines, sines, strict=True)]
+
+
+def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float) -> float:
+    """See `arc.pull_of`."""
+    slack = max(1.0 - wanted, arc.SLACK)
+    goal = 1.0 / sqrt(slack)
+    pull = sqrt(max(max(1.0 - chord, arc.SLACK) / slack, 1.0)) - 1.0
+    low, high = arc.LEAST, inf
+    across = [y * y + z * z for _x, y, z in plane]
+    for _ in range(arc.STEPS):
+        tip_x = tip_y = tip_z = slope_x = slope_y = slope_z = 0.0
+        for (x, y, z), part, beside in zip(plane, parts, across, strict=True):
+            along = x + pull
+            length = max(sqrt(along * along + beside), 1e-12)
+            share = part / length
+            right, up, out = share * along, share * y, share * z
+            tip_x, tip_y, tip_z = tip_x + right, tip_y + up, tip_z + out
+            drift = along / (length * length)
+            slope_x, slope_y, slope_z = slope_x + (share - drift * right), slope_y + drift * up, slope_z + drift * out
+        size = sqrt(tip_x * tip_x + tip_y * tip_y + tip_z * tip_z)
+        missing = size - wanted
+        if not abs(missing) > arc.PRECISE:
+            break
+        low, high = (pull, high) if missing < 0.0 else (low, pull)
+        slope = (tip_x * slope_x - tip_y * slope_y - tip_z * slope_z) / max(size, 1e-200)
+        now = max(1.0 - size, 1e-16)
+        ahead = pull + (goal - 1.0 / sqrt(now)) * (2.0 * now * sqrt(now)) / max(slope, 1e-30)
+        if not (low < ahead < high and ahead < 4.0 * pull + 3.0):
+            ahead = min((low + high) / 2.0, 4.0 * low + 3.0)
+        pull = ahead
+    return pull
 
 
 def _towards(offset: Vector, otherwise: Vector) -> Vector:
@@ -417,7 +463,7 @@ def _towards(offset: Vector, otherwise: Vector) -> Vector:
 
 
 def _first_guess(
-    directions: list[Vector], lengths: list[float], line: Vector, normal: Vector, distance: float
+    directions: list[Vector], lengths: list[float], line: Vector, bend: Vector, normal: Vector, distance: float
 ) -> list[Vector]:
     """See `fabrik.first_guess`."""
     ends = []
@@ -428,25 +474,22 @@ def _first_guess(
     tip = _tip(directions, lengths)
     chord, wanted = _norm(tip) / total, distance / total
     longest = max(lengths)
-    straight = wanted >= 1.0 - fabrik.ROUNDING
-    if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - fabrik.ROUNDING):
+    straight = wanted >= 1.0 - arc.SLACK
+    if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
         back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
         return [line if straight or length == longest else back for length in lengths]
-    turn = max(_arc(wanted) - _arc(chord), 0.0)
-    if abs(wanted - chord) > fabrik.ROUNDING:
-        along = _unit(tip)
-        parts = [_dot(direction, along) for direction in directions]
-        give = _total([length * (1.0 - part * part) for length, part in zip(lengths, parts, strict=True)])
-        if give < fabrik.FLAT:
-            turn = max(turn, fabrik.KICK)
-    slack = max(1.0 - wanted, fabrik.ROUNDING) / max(1.0 - chord, fabrik.ROUNDING)
-    pull = 1.0 / sqrt(min(slack, 1.0)) - 1.0
+    parts = [length / total for length in lengths]
+    places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
+    plane = [(_dot(direction, line), _dot(direction, bend), _dot(direction, normal)) for direction in directions]
+    turn = pull = 0.0
+    if abs(chord - wanted) > arc.SLACK:
+        give = _total([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
+        turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF else 0.0)
+        pull = _pull_of(_bowed(plane, turn, places), parts, chord, wanted)
     pulled = _times(line, pull)
-    # numpy's sine is not to the bit that of the standard library
-    places = [(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)]
-    half = turn * np.array(places) / 2
+    cosines, sines = _cosines(turn * places / 2)
     guess = []
-    for direction, cosine, sine in zip(directions, np.cos(half).tolist(), np.sin(half).tolist(), strict=True):
+    for direction, cosine, sine in zip(directions, cosines, sines, strict=True):
         bent = _rotate(_about(normal, cosine, sine), direction)
         guess.append(_towards(_plus(bent, pulled), bent))
     return guess

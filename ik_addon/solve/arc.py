@@ -1,0 +1,86 @@
+"""Chains that change their shape by one number: bent about as an arc is, then pulled along their line to the point.
+
+That keeps the character of a pose and moves smoothly with the distance from root to tip, which is all that has to come
+right. The bend is a formula; the pull is found to rounding by Newton's method in a few steps.
+
+Bones are unit directions in the axes of their chain, see `twist.Axes`: `x` (n, B) along its line, `y` (n, B) towards
+its bend and `z` (n, B) along its normal. Lengths and distances are fractions of the chain's length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problem import Floats
+from .twist import total
+
+STEPS = 12
+"""Most steps; mostly three or four do. A shape that is not found in these cannot be had by the one number alone."""
+PRECISE = 1e-13
+"""The difference in distance that is not worth a step."""
+LEAST = -0.5
+"""The strongest push: bones that stand across the line turn by half a right angle, those along it stay."""
+STIFF = 1e-9
+"""Where the bones of a chain leave its line by less than this (squared sine), no pull changes it."""
+KICK = 0.2
+"""Radians that such a chain is bent by to begin with."""
+SLACK = 1e-12
+"""The least that a chain with a bend lacks to its full length: nearer to it, rounding would show as its square root."""
+
+
+def arc_of(chord: Floats) -> Floats:
+    """Return the angles that arcs of length 1 turn through, from their chords; to a percent."""
+    missing = np.clip(1.0 - SLACK - chord, 0.0, 1.0)
+    return np.asarray(2.0 * np.sqrt(6.0 * missing) * (1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing)))
+
+
+def bow_of(x: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
+    """Return the radians (B,), from end to end, by which chains are bent to begin with: none to become longer.
+
+    Args:
+        x: (n, B) directions along the chains' lines.
+        parts: (n, B) lengths.
+        chord: (B,) distance from root to tip.
+        wanted: (B,) what it is to be.
+    """
+    stiff = total(parts * (1.0 - x * x)) < STIFF
+    return np.maximum(arc_of(wanted) - arc_of(chord), np.where(stiff, KICK, 0.0))
+
+
+def pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
+    """Return what (B,) is added to the unit directions of all bones, along their chain's line, for the distance.
+
+    Args:
+        x: (n, B) directions along the chains' lines, after they were bent, as the next two.
+        y: (n, B) directions towards their bends.
+        z: (n, B) directions along their normals.
+        parts: (n, B) lengths.
+        chord: (B,) distance from root to tip before they were bent.
+        wanted: (B,) what it is to be.
+    """
+    # A long pull leaves 1 / (1 + pull)^2 of the slack: counted in 1 / sqrt(slack), Newton's method goes straight there.
+    slack = np.maximum(1.0 - wanted, SLACK)
+    goal = 1.0 / np.sqrt(slack)
+    pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
+    low, high = np.full_like(pull, LEAST), np.full_like(pull, np.inf)
+    across = y * y + z * z
+    for _ in range(STEPS):
+        along = x + pull
+        length = np.maximum(np.sqrt(along * along + across), 1e-12)
+        share = parts / length
+        right, up, out = share * along, share * y, share * z
+        tip_x, tip_y, tip_z = total(right), total(up), total(out)
+        size = np.sqrt(tip_x * tip_x + tip_y * tip_y + tip_z * tip_z)
+        missing = size - wanted
+        left = np.abs(missing) > PRECISE
+        if not left.any():
+            break
+        low, high = np.where(missing < 0.0, pull, low), np.where(missing < 0.0, high, pull)
+        drift = along / (length * length)
+        slope = tip_x * total(share - drift * right) - tip_y * total(drift * up) - tip_z * total(drift * out)
+        slope = slope / np.maximum(size, 1e-200)
+        now = np.maximum(1.0 - size, 1e-16)
+        ahead = pull + (goal - 1.0 / np.sqrt(now)) * (2.0 * now * np.sqrt(now)) / np.maximum(slope, 1e-30)
+        half = np.minimum((low + high) / 2.0, 4.0 * low + 3.0)
+        pull = np.where(left, np.where((ahead > low) & (ahead < high) & (ahead < 4.0 * pull + 3.0), ahead, half), pull)
+    return pull
