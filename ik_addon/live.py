@@ -35,6 +35,8 @@ class _State:
     """Rigs that raised an error nobody expected: left alone until something on them changes."""
     live: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     """`session_uid` and name of the live armatures, by `session_uid` of the scene."""
+    all_objects: int = 0
+    """How many objects the file had: the sign of a live armature that was appended or copied."""
     objects: int = 0
     """How many objects the view layer had: the sign of a deleted target."""
     paused: int = 0
@@ -70,6 +72,10 @@ def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
 
 def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     """The armature objects of a scene that are solved live."""
+    count = len(bpy.data.objects)
+    if count != _state.all_objects:
+        _state.all_objects = count
+        _state.live.clear()
     for _ in range(2):
         known = _state.live.get(scene.session_uid)
         if known is None:

@@ -9,6 +9,8 @@ Tasks:
                 benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
+  release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
+                Blender: once for each released version
   pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where BLENDER_WINDOW_RUNNER
                 names the folder of a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that the tasks above make when they need them
@@ -118,7 +120,18 @@ def main(arguments: Sequence[str]) -> int:
         split = options.index("--")
         options, rest = options[:split], options[split + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tasks = ("test", "lint", "build", "demo", "bench", "bench-quality", "samples", "pictures", "environments")
+    tasks = (
+        "test",
+        "lint",
+        "build",
+        "demo",
+        "bench",
+        "bench-quality",
+        "samples",
+        "release-sample",
+        "pictures",
+        "environments",
+    )
     parser.add_argument("task", choices=tasks)
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
     chosen = parser.parse_args(options)
@@ -139,6 +152,8 @@ def main(arguments: Sequence[str]) -> int:
             return pictures(rest)
         if chosen.task == "environments":
             return environments()
+        if chosen.task == "release-sample":
+            return with_extension(OLDEST, ROOT / "tests" / "reliability" / "released" / "write_sample.py", rest)
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)
     except ToolError as error:
         print(error, file=sys.stderr)

@@ -78,11 +78,14 @@ class Rig:
         The base of bones that no longer belong to a chain is restored.
         """
         after = Rig(ob, view_layer, followed=followed)
-        after._before_edit = self._before_edit
         names = {after.plan.skeleton.names[bone] for bone in after.plan.live}
-        if self.plan.skeleton.matches(ob):
+        matches = self.plan.skeleton.matches(ob)
+        if matches:
             self.release(ob, [bone for bone in self.plan.rows if self.plan.skeleton.names[bone] not in names])
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
+        if not matches:
+            return after  # a bone that was renamed may have the name of another by now
+        after._before_edit = self._before_edit
         row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
         kept = [
             (new, row_of[name])
@@ -176,6 +179,9 @@ class Rig:
         self.restore_base(ob)
         if is_animated(ob):
             ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+            # Blender before 5.0 loses its list of objects in an update within one that concerns the scene, and
+            # crashes on the next; tagged, the scene makes the list again.
+            depsgraph.scene.update_tag()
             depsgraph.view_layer.update()
         fk = channels.read(ob, self.plan.live), channels.read_basis(ob, self.plan.live)
         # What the user changed on other bones and did not key yet must survive that.

@@ -1,0 +1,617 @@
+"""Chains come whole through everything that Blender does with files, objects and scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tools import blender
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = (1, 9, 20)
+SOLVED = 1e-5
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+
+def keyed_arm(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
+    """A live arm: its upper bone keyed, its lower one posed by hand, its target keyed."""
+    ob = rigs.armature(name)
+    rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], ["upper", "lower"])
+    target = rigs.empty(f"{name} Target")
+    rigs.key(target, "location", {1: (x + 0.6, 0.5, 1.0), 20: (x - 0.5, 0.9, 0.8)})
+    upper = ob.pose.bones["upper"]
+    rigs.key(upper, "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
+    ob.pose.bones["lower"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+    rigs.chain(ob, "lower", target, 2, softness=0.01)
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(9)
+    return ob
+
+
+def poses(ob: bpy.types.Object) -> list[bytes]:
+    """The live poses on some frames."""
+    found = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found.append(rigs.pose(ob).tobytes())
+    return found
+
+
+def fk_channels(ob: bpy.types.Object, frame: int) -> bytes:
+    """The channels of an armature whose chains are off, as they would be on a frame."""
+    bpy.context.scene.frame_set(frame)
+    return rigs.channels(ob).tobytes()
+
+
+def fk_of(build: Callable[[], bpy.types.Object], frame: int = 9) -> bytes:
+    """The FK channels on a frame of what `build` builds, which is taken away again."""
+    ob = build()
+    ob.ik_addon.live = False
+    fk = fk_channels(ob, frame)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    return fk
+
+
+def save_and_open(path: Path) -> None:
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+
+
+def only_armature() -> bpy.types.Object:
+    (ob,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
+    return ob
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """The extension disabled, as in the Blender of somebody who has it not."""
+    blender.disable()
+    try:
+        yield
+    finally:
+        blender.enable()
+
+
+def miss(ob: bpy.types.Object, tip: str = "lower") -> float:
+    """Distance from the tip of a chain to its target."""
+    target: bpy.types.Object = ob.pose.bones[tip].ik_addon.target
+    return float(np.linalg.norm(rigs.tail(ob, tip) - rigs.position(target)))
+
+
+# ---- saving and loading
+
+
+def test_saving_changes_neither_pose_nor_base(tmp_path: Path) -> None:
+    fk = fk_of(keyed_arm)
+    ob = keyed_arm()
+    solved = rigs.channels(ob).tobytes()
+    for i in range(3):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / f"{i}.blend"), copy=bool(i))
+        assert rigs.channels(ob).tobytes() == solved
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
+@pytest.mark.parametrize("turn_off", ["live", "enabled", "restore", "remove"])
+def test_the_base_comes_back_to_the_bit_after_loading(tmp_path: Path, turn_off: str) -> None:
+    fk = fk_of(keyed_arm)
+    expected = poses(keyed_arm())
+    bpy.context.scene.frame_set(9)
+    for i in range(2):
+        save_and_open(tmp_path / f"{i}.blend")
+    ob = only_armature()
+    assert rigs.pose(ob).tobytes() == expected[1]
+    assert poses(ob) == expected
+    save_and_open(tmp_path / "again.blend")
+    ob = only_armature()
+    bpy.context.view_layer.objects.active = ob
+    if turn_off == "live":
+        ob.ik_addon.live = False
+    elif turn_off == "enabled":
+        ob.pose.bones["lower"].ik_addon.enabled = False
+    elif turn_off == "restore":
+        OPERATORS.ik_addon.restore_pose()
+    else:
+        bpy.ops.object.mode_set(mode="POSE")
+        ob.data.bones.active = ob.data.bones["lower"]
+        OPERATORS.ik_addon.chain_remove()
+    bpy.context.view_layer.update()
+    assert fk_channels(ob, 9) == fk
+
+
+def test_without_the_add_on_the_pose_stays_and_nothing_is_lost(tmp_path: Path) -> None:
+    fk = fk_of(keyed_arm)
+    ob = keyed_arm()
+    expected = poses(ob)
+    bpy.context.scene.frame_set(9)
+    solved = rigs.channels(ob)
+    path = tmp_path / "file.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    with disabled():
+        for _ in range(2):
+            bpy.ops.wm.open_mainfile(filepath=str(path))
+            ob = only_armature()
+            lower = rigs.channels(ob).reshape(-1)
+            assert ob.pose.bones["lower"].rotation_quaternion[:] == tuple(solved_rotation(solved))
+            assert np.isfinite(lower).all()
+            bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    ob = only_armature()
+    chain = ob.pose.bones["lower"].ik_addon
+    assert (chain.is_chain, chain.target.name, chain.chain_length) == (True, "Rig Target", 2)
+    assert ob.ik_addon.live
+    assert poses(ob) == expected
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
+def solved_rotation(channels: Any) -> list[float]:
+    """The quaternion of the second of two bones, out of `rigs.channels`."""
+    return channels[2 * 3 + 4 : 2 * 3 + 8].tolist()
+
+
+# ---- append and link
+
+
+def in_library(tmp_path: Path, build: Callable[[], bpy.types.Object] = keyed_arm) -> tuple[Path, list[bytes]]:
+    """A file with a rig, and the rig's live poses; an empty file is open afterwards."""
+    ob = build()
+    expected = poses(ob)
+    bpy.context.scene.frame_set(9)
+    path = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    return path, expected
+
+
+def bring(path: Path, link: bool, names: tuple[str, ...] = ("Rig",)) -> list[bpy.types.Object]:
+    """Append or link objects into the scene."""
+    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    with libraries.load(str(path), link=link) as (_source, wanted):
+        wanted.objects = list(names)
+    for ob in wanted.objects:
+        bpy.context.scene.collection.objects.link(ob)
+        for bone in ob.pose.bones if ob.type == "ARMATURE" else ():
+            goal = bone.ik_addon.target
+            if goal is not None and goal.name not in bpy.context.scene.collection.objects:
+                bpy.context.scene.collection.objects.link(goal)
+    return list(wanted.objects)
+
+
+def test_appended_is_live_at_once(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    fk = fk_of(keyed_arm)
+    (ob,) = bring(path, link=False)
+    assert poses(ob) == expected
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
+def test_appended_by_the_operator_twice_beside_another_of_its_name(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    for _ in range(3):
+        bpy.ops.wm.append(directory=f"{path}/Object/", filename="Rig")
+    objects = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+    assert len(objects) == 3
+    for ob in objects:
+        goal = ob.pose.bones["lower"].ik_addon.target
+        if goal.name not in bpy.context.scene.objects:
+            bpy.context.scene.collection.objects.link(goal)
+    bpy.context.view_layer.update()
+    for ob in objects:
+        assert poses(ob) == expected
+    bpy.data.objects["Rig.001"].ik_addon.live = False
+    assert poses(bpy.data.objects["Rig.002"]) == expected
+
+
+def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon) -> None:
+    path, _expected = in_library(tmp_path)
+    (ob,) = bring(path, link=True)
+    bpy.context.view_layer.update()
+    lower = ob.pose.bones["lower"].rotation_quaternion[:]
+    report = addon.module("reports").get(ob, "lower")
+    assert report.failed
+    assert "make a library override" in report.message
+    for frame in (9, 1, 9):
+        bpy.context.scene.frame_set(frame)
+        bpy.context.view_layer.update()
+        assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
+    save_and_open(tmp_path / "shot.blend")
+    ob = only_armature()
+    assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
+
+
+# ---- library overrides
+
+
+def overridden(path: Path, editable: bool = True) -> bpy.types.Object:
+    """A library override of the rig and its target in the scene."""
+    linked = bring(path, link=True)[0]
+    linked.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=editable)
+    return override_in_file()
+
+
+def override_in_file() -> bpy.types.Object:
+    (ob,) = (ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is None)
+    return ob
+
+
+def test_a_live_rig_is_live_as_an_override_and_stays_so(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    ob = overridden(path)
+    assert ob.override_library is not None
+    assert ob.ik_addon.live
+    for i in range(2):
+        assert poses(ob) == expected
+        bpy.context.scene.frame_set(9)
+        save_and_open(tmp_path / f"shot{i}.blend")
+        ob = override_in_file()
+        assert ob.ik_addon.live
+        assert rigs.pose(ob).tobytes() == expected[1]
+
+
+def test_the_base_of_an_override_comes_back_to_the_bit(tmp_path: Path) -> None:
+    path, _expected = in_library(tmp_path)
+    fk = fk_of(keyed_arm)
+    overridden(path)
+    bpy.context.scene.frame_set(20)
+    for i in range(2):
+        save_and_open(tmp_path / f"shot{i}.blend")
+    ob = override_in_file()
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
+def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    ob = overridden(path)
+    chain = ob.pose.bones["lower"].ik_addon
+    own = rigs.empty("Own", (0.3, 0.4, 1.5))
+    values = {
+        "solver": "FABRIK",
+        "chain_length": 1,
+        "pole_angle": 0.5,
+        "iterations": 55,
+        "tolerance": 1e-4,
+        "out_of_reach": "STRETCH",
+        "softness": 0.0625,
+        "push_limit": 0.75,
+        "use_limits": False,
+        "use_rotation": True,
+        "planar": True,
+        "weight": 3.0,
+        "influence": 0.875,
+        "target_bone": "some",
+        "pole_bone": "other",
+    }
+    for name, value in values.items():
+        setattr(chain, name, value)
+    chain.target = chain.pole = own
+    for i in range(3):
+        save_and_open(tmp_path / f"shot{i}.blend")
+        chain = override_in_file().pose.bones["lower"].ik_addon
+        assert {name: getattr(chain, name) for name in values} == {
+            name: pytest.approx(value, abs=1e-7) if isinstance(value, float) else value
+            for name, value in values.items()
+        }
+        assert chain.target == chain.pole == bpy.data.objects["Own"]
+    chain.chain_length, chain.use_rotation, chain.influence, chain.out_of_reach = 2, False, 1.0, "EXTEND"
+    chain.tolerance, chain.softness, chain.planar, chain.pole = 1e-6, 0.0, False, None
+    bpy.context.view_layer.update()
+    assert miss(override_in_file()) < SOLVED
+    assert poses(override_in_file()) != expected
+
+
+def test_live_that_is_switched_off_on_an_override_stays_off(tmp_path: Path) -> None:
+    path, _expected = in_library(tmp_path)
+    fk = fk_of(keyed_arm)
+    ob = overridden(path)
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = False
+    save_and_open(tmp_path / "shot.blend")
+    ob = override_in_file()
+    assert not ob.ik_addon.live
+    assert fk_channels(ob, 9) == fk
+
+
+def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
+    path, _expected = in_library(tmp_path)
+    overridden(path)
+    bpy.context.scene.frame_set(9)
+    shot = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    ob = only_armature()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 3)], ["hand"], "lower")
+    ob.pose.bones["lower"].ik_addon.softness = 0.03
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    ob = override_in_file()
+    assert "hand" in ob.pose.bones
+    assert ob.pose.bones["lower"].ik_addon.softness == pytest.approx(0.03)
+    bpy.context.view_layer.update()
+    assert miss(ob) < SOLVED
+    bpy.context.scene.frame_set(15)
+    assert miss(ob) < SOLVED
+
+
+def test_a_library_that_is_reloaded_leaves_the_override_live(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    ob = overridden(path)
+    assert poses(ob) == expected
+    bpy.data.libraries[0].reload()
+    bpy.context.view_layer.update()
+    assert poses(override_in_file()) == expected
+
+
+def test_a_missing_library_is_survived(tmp_path: Path) -> None:
+    path, expected = in_library(tmp_path)
+    overridden(path)
+    shot = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    path.rename(tmp_path / "away.blend")
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.context.scene.frame_set(3)
+    (tmp_path / "away.blend").rename(path)
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    assert poses(override_in_file()) == expected
+
+
+# ---- objects
+
+
+def select(*objects: bpy.types.Object) -> None:
+    """Select objects; the first one is active."""
+    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for ob in bpy.context.view_layer.objects:
+        ob.select_set(ob in objects)
+    bpy.context.view_layer.objects.active = objects[0]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_duplicate_is_a_rig_of_its_own(linked: bool) -> None:
+    fk = fk_of(keyed_arm)
+    ob = keyed_arm()
+    expected = poses(ob)
+    select(ob)
+    bpy.ops.object.duplicate(linked=linked)
+    twin = bpy.context.object
+    assert twin != ob
+    assert poses(twin) == poses(ob) == expected
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+    assert poses(twin) == expected
+    twin.ik_addon.live = False
+    assert fk_channels(twin, 9) == fk
+
+
+def test_a_script_that_copies_and_steps_on_has_a_live_copy() -> None:
+    ob = keyed_arm()
+    expected = poses(ob)
+    twin = ob.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    assert poses(twin) == expected  # without any update of the view layer in between
+
+
+def two_limbs() -> bpy.types.Object:
+    """A live armature with two arms, each with its target."""
+    ob = rigs.armature("Rig")
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"upper.{side}", f"lower.{side}"])
+        ob.pose.bones[f"lower.{side}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+        rigs.chain(ob, f"lower.{side}", rigs.empty(f"Target {side}", (x + 0.6, 0.5, 1.0)), 2)
+    return ob
+
+
+def rotations(ob: bpy.types.Object) -> dict[str, tuple[float, ...]]:
+    return {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones}
+
+
+def test_separated_bones_keep_chain_base_and_live() -> None:
+    ob = two_limbs()
+    fk = rotations(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    solved = rotations(ob)
+    select(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in ob.data.edit_bones:
+        bone.select = bone.select_head = bone.select_tail = bone.name.endswith("R")
+    bpy.ops.armature.separate()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+    parts = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+    assert {name for part in parts for name in part.pose.bones.keys()} == set(fk)  # noqa: SIM118
+    for part in parts:
+        assert len(part.pose.bones) == 2
+        assert part.ik_addon.live
+        tip = part.pose.bones[1].name
+        assert miss(part, tip) < SOLVED
+        assert rotations(part) == {name: solved[name] for name in rotations(part)}
+        part.pose.bones[tip].ik_addon.target.location.x += 0.1
+        bpy.context.view_layer.update()
+        assert miss(part, tip) < SOLVED
+        part.ik_addon.live = False
+        assert rotations(part) == {name: fk[name] for name in rotations(part)}
+
+
+@pytest.mark.parametrize("other_live", [True, False])
+def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool) -> None:
+    first, second = (plain_arm(f"Rig {x}", x) for x in (0.0, 3.0))
+    fk = [rotations(first), rotations(second)]
+    first.ik_addon.live, second.ik_addon.live = True, other_live
+    bpy.context.view_layer.update()
+    select(first, second)
+    bpy.ops.object.join()
+    bpy.context.view_layer.update()
+    assert sorted(first.pose.bones.keys()) == ["lower", "lower.001", "upper", "upper.001"]
+    assert first.ik_addon.live
+    for tip in ("lower", "lower.001"):
+        assert miss(first, tip) < SOLVED
+    first.ik_addon.live = False
+    after = rotations(first)
+    assert {name: after[name] for name in ("upper", "lower")} == fk[0]
+    assert {name: after[f"{name}.001"] for name in ("upper", "lower")} == fk[1]
+
+
+def plain_arm(name: str, x: float) -> bpy.types.Object:
+    """An arm that is not animated, at some place."""
+    ob = rigs.armature(name)
+    rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], ["upper", "lower"])
+    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.1 + 0.1 * x, 0.0)
+    ob.pose.bones["lower"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1 * x)
+    rigs.chain(ob, "lower", rigs.empty(f"Target {name}", (x + 0.6, 0.5, 1.0)), 2)
+    bpy.context.view_layer.update()
+    return ob
+
+
+def test_joined_into_an_armature_without_chains() -> None:
+    plain = rigs.armature("Plain")
+    rigs.add_bones(plain, [(9, 0, 0), (9, 0, 1)], ["lower"])
+    ob = plain_arm("Rig", 0.0)
+    fk = rotations(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    select(plain, ob)
+    bpy.ops.object.join()
+    bpy.context.view_layer.update()
+    assert plain.pose.bones["lower.001"].ik_addon.is_chain
+    bpy.context.scene.frame_set(3)
+    plain.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert miss(plain, "lower.001") < SOLVED
+    OPERATORS.ik_addon.restore_pose()
+    assert rotations(plain) == {"lower": (1, 0, 0, 0), "upper": fk["upper"], "lower.001": fk["lower"]}
+
+
+def test_selecting_and_moving_at_once_after_undo() -> None:
+    ob = keyed_arm()
+    bpy.ops.ed.undo_push(message="before")
+    rigs.empty("Other")
+    bpy.ops.ed.undo_push(message="added")
+    bpy.ops.ed.undo()
+    ob, target = bpy.data.objects["Rig"], bpy.data.objects["Rig Target"]
+    # Both in one update, which has to find out the FK pose by another one within it.
+    bpy.context.view_layer.objects.active = target
+    target.location.x += 0.1
+    bpy.context.view_layer.update()
+    assert miss(ob) < SOLVED
+    for thing in (ob, target):
+        thing.update_tag()
+        bpy.context.view_layer.update()
+    assert miss(ob) < SOLVED
+
+
+def test_a_bone_that_is_added_to_a_live_rig(tmp_path: Path) -> None:
+    fk = fk_of(keyed_arm)
+    expected = poses(keyed_arm())
+    save_and_open(tmp_path / "file.blend")
+    ob = only_armature()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 3)], ["hand"], "lower")
+    ob.pose.bones["lower"].ik_addon.softness = 0.02
+    bpy.context.view_layer.update()
+    ob.pose.bones["lower"].ik_addon.softness = 0.01
+    bpy.context.view_layer.update()
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["hand"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert poses(ob) == expected
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
+# ---- names
+
+
+@pytest.mark.parametrize("through", ["frame", "update"])
+def test_names_that_collide_and_names_that_are_swapped(through: str) -> None:
+    ob = two_limbs()
+    fk = rotations(ob)
+    ob.pose.bones["upper.L"].rotation_quaternion = fk["upper.L"] = (0.8, 0.6, 0.0, 0.0)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    bones = ob.data.bones
+    bones["lower.L"].name = "lower.R"
+    assert set(bones.keys()) == {"upper.L", "lower.R.001", "upper.R", "lower.R"}
+    fk["lower.R.001"] = fk.pop("lower.L")
+    step(through)
+    bones["upper.L"].name = "spare"
+    bones["upper.R"].name = "upper.L"
+    bones["spare"].name = "upper.R"
+    fk["upper.L"], fk["upper.R"] = fk["upper.R"], fk["upper.L"]
+    step(through)
+    for tip in ("lower.R", "lower.R.001"):
+        assert miss(ob, tip) < SOLVED
+    ob.ik_addon.live = False
+    assert rotations(ob) == {name: pytest.approx(value) for name, value in fk.items()}
+
+
+def step(through: str) -> None:
+    if through == "frame":
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    else:
+        bpy.context.view_layer.update()
+
+
+def test_a_target_bone_that_is_gone_is_told(addon: Addon) -> None:
+    controls = rigs.armature("Controls")
+    rigs.add_bones(controls, [(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"])
+    ob = plain_arm("Rig", 0.0)
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.target, chain.target_bone = controls, "hand"
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert addon.module("reports").get(ob, "lower").reached
+    controls.data.bones["hand"].name = "wrist"
+    bpy.context.view_layer.update()
+    report = addon.module("reports").get(ob, "lower")
+    assert report.failed
+    assert "'Controls' has no bone 'hand'" in report.message
+
+
+# ---- scenes
+
+
+@pytest.mark.parametrize("kind", ["LINK_COPY", "FULL_COPY"])
+def test_a_copy_of_the_scene_is_solved_as_well(kind: str) -> None:
+    ob = keyed_arm()
+    expected = poses(ob)
+    bpy.ops.scene.new(type=kind)
+    copy = bpy.context.scene
+    other = only_armature()
+    assert (other == ob) == (kind == "LINK_COPY")
+    if kind == "FULL_COPY":
+        target = other.pose.bones["lower"].ik_addon.target
+        assert target.name in copy.objects
+        assert target != ob.pose.bones["lower"].ik_addon.target
+    assert poses(other) == expected
+    bpy.context.window.scene = bpy.data.scenes[0] if bpy.data.scenes[0] != copy else bpy.data.scenes[1]
+    assert poses(ob) == expected
+
+
+def test_a_copy_by_the_clipboard_is_live(tmp_path: Path) -> None:
+    ob = keyed_arm()
+    expected = poses(ob)
+    bpy.context.scene.frame_set(9)
+    select(ob)
+    assert bpy.ops.view3d.copybuffer() == {"FINISHED"}
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert bpy.ops.view3d.pastebuffer() == {"FINISHED"}
+    ob = only_armature()
+    target = ob.pose.bones["lower"].ik_addon.target
+    if target.name not in bpy.context.scene.objects:
+        bpy.context.scene.collection.objects.link(target)
+    bpy.context.view_layer.update()
+    assert poses(ob) == expected
