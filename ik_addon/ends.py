@@ -91,6 +91,13 @@ def find_above(tip: bpy.types.Bone) -> Ends:
     return Ends(tip, row.index(tip) + 1 if tip in row else 1)
 
 
+def limb_in(tip: bpy.types.Bone) -> tuple[bpy.types.Bone, bpy.types.Bone] | None:
+    """The first bones of the upper and the lower half of the limb that a bone belongs to or hangs on, by names."""
+    limb = _limb(tip)
+    lower = [bone for bone in limb if part_of(bone) in LIMB_ABOVE.values()]
+    return (limb[0], lower[0]) if lower else None
+
+
 # ---- names
 
 

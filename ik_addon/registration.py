@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from . import command, live, overrides, settings
+from . import command, live, overrides, profile, settings
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
@@ -14,13 +14,15 @@ from .operators import drag as drag_operators
 from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import mirror as mirror_operators
+from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
-from .ui import keymap, limits, menus, panel, tools
+from .ui import keymap, limits, menus, panel, presets, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
+    *profile.CLASSES,
     *chain_operators.CLASSES,
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
@@ -30,10 +32,12 @@ CLASSES: Final = (
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
+    *preset_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *menus.CLASSES,
     *tools.CLASSES,
+    *presets.CLASSES,
 )
 
 _registered = False
@@ -47,10 +51,12 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     settings.register()
+    profile.register()
     live.register()
     overrides.register()
     overlay.register()
     menus.register()
+    presets.register()
     keymap.register()
     command.register()
     _registered = True
@@ -63,10 +69,12 @@ def unregister() -> None:
         return
     command.unregister()
     keymap.unregister()
+    presets.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()
     live.unregister()
+    profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

@@ -11,6 +11,7 @@ from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of
 from ..rig import chain as chains
 from ..settings import IKAddonChain, chain_of, object_of, overlay_of
+from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER"]
@@ -160,6 +161,10 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         tip = active_chain(context)
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
+
+    def draw_header_preset(self, _context: bpy.types.Context) -> None:
+        """Draw the button of the presets."""
+        VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the settings."""

@@ -12,7 +12,21 @@ import pytest
 
 from tools.environments import ROOT
 
-BLENDER = {"aud", "bl_math", "blf", "bmesh", "bpy", "bpy_extras", "gpu", "gpu_extras", "idprop", "imbuf", "mathutils"}
+BLENDER = {
+    "aud",
+    "bl_math",
+    "bl_operators",
+    "bl_ui",
+    "blf",
+    "bmesh",
+    "bpy",
+    "bpy_extras",
+    "gpu",
+    "gpu_extras",
+    "idprop",
+    "imbuf",
+    "mathutils",
+}
 SOURCES = sorted((ROOT / "ik_addon").rglob("*.py"))
 SOLVERS = sorted((ROOT / "ik_addon" / "solve").rglob("*.py"))
 

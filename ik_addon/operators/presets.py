@@ -1,0 +1,90 @@
+"""Operators on presets of chains: files of Blender's own preset system, shipped or made by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+from bl_operators.presets import AddPresetBase
+from bpy.props import StringProperty
+
+from .. import profile
+from .active import ArmatureOperator, active_chain
+
+MENU = "VIEW3D_PT_ik_addon_presets"
+
+
+class ChainOperator(ArmatureOperator):
+    """An operator on the active chain."""
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain."""
+        return "" if active_chain(context) else "Select a bone of a chain"
+
+
+class IK_ADDON_OT_preset_apply(ChainOperator):
+    """Apply a preset; unlike Blender's own operator for this it can be undone."""
+
+    bl_idname = "ik_addon.preset_apply"
+    bl_label = "Apply Chain Preset"
+    bl_description = "Give the bones of the active chain the limits, locks and stiffness of this preset"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    filepath: StringProperty(
+        name="File", description="The preset's file", subtype="FILE_PATH", options={"HIDDEN", "SKIP_SAVE"}
+    )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Run the file, which fills in a profile, and apply that."""
+        tip = active_chain(context)
+        assert tip is not None
+        path = Path(self.filepath)
+        if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
+            self.report({"ERROR"}, f"'{self.filepath}' is no preset of chains")
+            return {"CANCELLED"}
+        found = profile.profile_of(context)
+        profile.clear(found)
+        try:
+            bpy.utils.execfile(str(path))
+        except Exception as error:
+            self.report({"ERROR"}, f"The preset '{path.stem}' can't be read: {error}")
+            return {"CANCELLED"}
+        remarks = profile.apply(found, tip)
+        context.view_layer.update()  # solves where Live is on
+        message = f"{bpy.path.display_name(path.name, title_case=False)} on the chain of '{tip.name}'"
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
+    """Add or remove a preset."""
+
+    bl_idname = "ik_addon.preset_add"
+    bl_label = "Add Chain Preset"
+    bl_description = "Keep the limits and settings of the active chain as a preset for other chains, or remove a preset"
+    bl_options = {"REGISTER", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    preset_menu = MENU
+    preset_subdir = profile.SUBDIR
+    preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
+    preset_values = ("profile.joints", "profile.spread", *(f"profile.{name}" for name in profile.SETTINGS))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Write or delete the file; those that came with the extension stay, wherever it is installed."""
+        find: Any = bpy.utils.preset_find  # the stubs know of no result
+        path = find(self.name, profile.SUBDIR, display_name=True)
+        if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
+            self.report({"ERROR"}, f"'{self.name}' came with the extension and can't be removed")
+            return {"CANCELLED"}
+        return super().execute(context)
+
+    def pre_cb(self, context: bpy.types.Context) -> None:
+        """Take what is written from the active chain."""
+        tip = active_chain(context)
+        if tip is not None:
+            profile.take(profile.profile_of(context), tip)
+
+
+CLASSES = (IK_ADDON_OT_preset_apply, IK_ADDON_OT_preset_add)

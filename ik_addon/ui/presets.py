@@ -1,0 +1,36 @@
+"""The popover with presets of chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bl_ui.utils import PresetPanel
+
+from ..operators.presets import MENU
+from ..profile import FOLDER, SUBDIR
+
+utils: Any = bpy.utils  # the stubs know of no presets
+
+
+class VIEW3D_PT_ik_addon_presets(PresetPanel, bpy.types.Panel):
+    """Presets for the active chain, and the buttons that keep and remove one."""
+
+    bl_idname = MENU
+    bl_label = "Chain Presets"
+    preset_subdir = SUBDIR
+    preset_operator = "ik_addon.preset_apply"
+    preset_add_operator = "ik_addon.preset_add"
+
+
+CLASSES = (VIEW3D_PT_ik_addon_presets,)
+
+
+def register() -> None:
+    """Have Blender find the presets that are shipped."""
+    utils.register_preset_path(str(FOLDER))
+
+
+def unregister() -> None:
+    """Have Blender find them no more."""
+    utils.unregister_preset_path(str(FOLDER))
