@@ -3,9 +3,10 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test lint build demo bench bench-quality samples pictures environments
+.PHONY: test fuzz lint build demo bench bench-quality samples pictures environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
+fuzz: ; @$(PYTHON) tools/dev.py fuzz $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
 build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)

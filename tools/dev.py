@@ -2,6 +2,7 @@
 
 Tasks:
   test          run the tests on every supported Blender; ARGUMENTS go to pytest
+  fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
   build         build the extension's zip in build/
   demo          install the extension into a fresh user folder and run tools/demo.py there
@@ -39,11 +40,20 @@ BUILD = ROOT / "build"
 
 def test(versions: Sequence[str], arguments: Sequence[str]) -> int:
     """Run the tests on the Blenders whose version starts as one of `versions`, or on all."""
-    chosen = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
-    if not chosen:
-        supported = ", ".join(blender.version for blender in BLENDERS)
-        raise ToolError(f"There are no tests for Blender {' or '.join(versions)}: choose from {supported}.")
-    return suite.test(chosen, arguments)
+    return suite.test(suite.chosen(versions), arguments)
+
+
+def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run random cases on the Blenders whose version starts as one of `versions`, or on all, one after the other."""
+    codes = []
+    for blender in suite.chosen(versions):
+        python = ensure(blender.environment)
+        BUILD.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="fuzz-", dir=BUILD) as folder:
+            variables = extension.install(python, extension.build(python, Path(folder)), Path(folder))
+            print(f"======== Blender {blender.version} ========", flush=True)
+            codes.append(run([str(python), "-m", "tests.fuzz", *arguments], variables, limit=None))
+    return 1 if any(codes) else 0
 
 
 def lint() -> int:
@@ -122,6 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tasks = (
         "test",
+        "fuzz",
         "lint",
         "build",
         "demo",
@@ -138,6 +149,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if chosen.task == "test":
             return test(chosen.bpy, rest)
+        if chosen.task == "fuzz":
+            return fuzz(chosen.bpy, rest)
         if chosen.task == "lint":
             return lint()
         if chosen.task == "build":

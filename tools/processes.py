@@ -18,6 +18,7 @@ def run(
     variables: Mapping[str, str] | None = None,
     stdout: IO[str] | None = None,
     stderr: int | None = None,
+    limit: int | None = TIME_LIMIT,
 ) -> int | None:
     """Run `command` in the project's root and return its exit code, None where its time was up and it was ended.
 
@@ -27,7 +28,7 @@ def run(
     environment = {**kept, **(variables or {})}
     try:
         return subprocess.run(
-            command, cwd=ROOT, env=environment, stdout=stdout, stderr=stderr, timeout=TIME_LIMIT, check=False
+            command, cwd=ROOT, env=environment, stdout=stdout, stderr=stderr, timeout=limit, check=False
         ).returncode
     except subprocess.TimeoutExpired:
         return None

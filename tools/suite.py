@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.environments import ROOT, Blender, ensure
+from tools.environments import BLENDERS, ROOT, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT, run
 
 BUILD = ROOT / "build"
@@ -35,6 +35,15 @@ class Outcome:
     def __str__(self) -> str:
         """The line that ends a run."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def chosen(versions: Sequence[str]) -> list[Blender]:
+    """The Blenders whose version starts as one of `versions`, or all."""
+    found = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
+    if not found:
+        supported = ", ".join(blender.version for blender in BLENDERS)
+        raise ToolError(f"There are no tests for Blender {' or '.join(versions)}: choose from {supported}.")
+    return found
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:

@@ -40,6 +40,8 @@ _TIE = 1e-3
 _FINALISTS = 120, 4, 32
 """How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
+_FARTHEST = 1e50
+"""What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
 _POLISH = 40
 """Steps that may be spent on coming as near as possible to a target that cannot be reached."""
 
@@ -79,7 +81,12 @@ def valid_members(problem: Problem) -> Bools:
         ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
         proper = np.linalg.det(frames)
         ok &= (np.abs(np.abs(proper) - 1.0) < 0.1).all(axis=1) & (np.ptp(np.sign(proper), axis=1) == 0.0)
-        ok &= (_lengths(problem) > 1e-100).all(axis=0)
+        lengths = _lengths(problem)
+        ok &= np.isfinite(lengths).all(axis=0) & (lengths > 1e-100).all(axis=0)
+        places = [goal.target for goal in problem.goals] + [goal.pole for goal in problem.goals]
+        points = [np.asarray(place, dtype=np.float64)[:, None] for place in places if place is not None]
+        away = np.concatenate([problem.joints, *points], axis=1) - np.asarray(problem.joints)[:, :1]
+        ok &= np.abs(away).max(axis=(1, 2)) < _FARTHEST * lengths.max(axis=0)
         values: list[Floats | float | None] = [problem.softness]
         if problem.limits is not None:
             values += [problem.limits.root, problem.limits.rest if np.ndim(problem.limits.rest) == 4 else None]
@@ -209,7 +216,7 @@ class _Task:
         joints = np.asarray(problem.joints, dtype=np.float64)[index]
         frames = np.asarray(problem.frames, dtype=np.float64)[index]
         parents, free, segments = _shape_of(problem)
-        lengths = _lengths(problem)[:, index].T
+        lengths = _lengths(problem, index).T
         scale = lengths.max(axis=1)
         origin = joints[:, 0]
         points = (joints - origin[:, None]) / scale[:, None, None]
@@ -229,7 +236,12 @@ class _Task:
         tolerance = _per_member(problem.tolerance, len(problem.joints))[index]
         stretch, beyond, wanted = np.ones((members, bones)), np.zeros(members), target
         if len(segments) == 1:
-            stretch, beyond, wanted = _reach(problem, points, target, parents, int(segments[0]), push_limit, index)
+            stretch, beyond, wanted, grown = _reach(
+                problem, points, target, parents, int(segments[0]), push_limit, index
+            )
+            # A lengthened chain is solved in units of what it has become.
+            scale = scale * grown
+            points, target, wanted = (array / grown[:, None, None] for array in (points, target, wanted))
         heads = np.empty((members, bones, 3))
         for i, parent in enumerate(parents):
             offset = points[:, i] if parent < 0 else points[:, i] - points[:, parent]
@@ -255,9 +267,9 @@ def _shape_of(problem: Problem) -> tuple[Ints, Bools, Ints]:
     return parents, (parents < 0) | ~inherits, segments
 
 
-def _lengths(problem: Problem) -> Floats:
-    """Return the lengths (E, B) of the chains from their root to each effector."""
-    joints = np.asarray(problem.joints, dtype=np.float64)
+def _lengths(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
+    """Return the lengths (E, k) of the chains of the members `index` from their root to each effector."""
+    joints = np.asarray(problem.joints, dtype=np.float64)[index]
     parents, _, segments = _shape_of(problem)
     lengths = []
     for e, segment in enumerate(segments):
@@ -304,8 +316,12 @@ def _inherits(problem: Problem, bone: int) -> bool:
 
 def _reach(
     problem: Problem, points: Floats, target: Floats, parents: Ints, segment: int, push_limit: Floats, index: Ints
-) -> tuple[Floats, Floats, Floats]:
-    """Return the stretch (B, n) of the bones, how far the target is out of reach (B,), and where to go (B, 1, 3)."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what becomes of chains whose targets may be out of reach.
+
+    That is the stretch (B, n) of the bones, how far the target is out of reach (B,), where to go (B, 1, 3), and by how
+    much the chain as a whole is longer (B,).
+    """
     bones, members = len(parents), len(index)
     weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
     path, bone = [bones], segment
@@ -323,7 +339,9 @@ def _reach(
     # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the
     # root is pushed is only known when the limits have had their say.
     eased = unit(target[:, 0].T) * reach.distance
-    return stretch, reach.missing, np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
+    wanted = np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
+    grown = np.cumsum(lengths * reach.stretch, axis=0)[-1] / np.cumsum(lengths, axis=0)[-1]
+    return stretch, reach.missing, wanted, grown
 
 
 def _wishes(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .problem import Floats, Problem
+from .problem import Bools, Floats, Problem
 from .rotations import between, matrices
 
 _FLAT = 1e-9
@@ -25,7 +25,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
     A pole decides to which side the chain bends; a chain that lies on the other side is mirrored within the plane.
 
     Args:
-        problem: chains with a `plane`; members that are not finite stay so and get no rotation.
+        problem: chains with a `plane`; members with anything that is not finite, or no normal, get joints that are not.
     """
     with np.errstate(all="ignore"):
         normal = np.asarray(problem.plane, dtype=np.float64)
@@ -50,6 +50,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             directions = np.where(mirrored[:, None, None], image, directions)
             hinge = np.where(side[:, None] > 0.0, -normal, normal)
         turns = _turns(segments, lengths, directions, normal)
+        root = np.where(_is_finite(problem, normal)[:, None, None], root, np.nan)
     across = np.broadcast_to(hinge[:, None], directions.shape)
     flat = replace(
         problem,
@@ -59,6 +60,15 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
         plane=None,
     )
     return flat, turns
+
+
+def _is_finite(problem: Problem, normal: Floats) -> Bools:
+    """Which members (B,) have finite numbers in everything that the flat problem leaves out."""
+    angle = np.broadcast_to(
+        np.asarray(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle), len(normal)
+    )
+    finite = np.isfinite(problem.frames).all(axis=(1, 2, 3)) & np.isfinite(normal).all(axis=1) & np.isfinite(angle)
+    return np.asarray(finite if problem.goal.pole is None else finite & np.isfinite(problem.goal.pole).all(axis=1))
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:

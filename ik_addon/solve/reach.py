@@ -77,7 +77,7 @@ def reachable(
         shares = np.where(total > 0, shares, 1.0)
         total = np.where(total > 0, total, 1.0)
         # The lengthened chain is as much extended as the eased one, so the bend does not change in the changeover.
-        missing = np.where(distance > goal, distance / np.maximum(goal, 1e-12) - 1.0, 0.0)
+        missing = np.where(distance > goal, np.maximum(distance / np.maximum(goal, 1e-12) - 1.0, 0.0), 0.0)
         stretch = 1.0 + shares * (missing / total)
         goal = np.where(distance > goal, distance, goal)
     return Reach(goal, push, stretch, distance - push - goal)

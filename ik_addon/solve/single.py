@@ -169,7 +169,7 @@ class _Chain:
             total = _total([share * length for share, length in zip(shares, lengths, strict=True)])
             if not total > 0:
                 shares, total = stretch, 1.0
-            lack = distance / max(goal, 1e-12) - 1.0
+            lack = max(distance / max(goal, 1e-12) - 1.0, 0.0)
             stretch = [1.0 + share * (lack / total) for share in shares]
             goal = distance
         return goal, push, stretch, distance - push - goal
@@ -520,7 +520,12 @@ def _solve_directions(
 
 
 def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector, normal: Vector) -> list[Vector]:
-    tip = _unit(_tip(directions, lengths))
+    tip = _tip(directions, lengths)
+    if _norm(tip) < fabrik.NEAR_ROOT:
+        out = _dot(tip, normal)
+        if abs(out) < fabrik.IN_PLANE:
+            tip = _minus(tip, _times(normal, out))
+    tip = _unit(tip)
     turn = _between(tip, line, _unit(_reject(normal, tip)))
     return [_rotate(turn, direction) for direction in directions]
 

@@ -37,6 +37,8 @@ def solve(problem: Problem) -> Solution:
     if problem.plane is not None and not wants_body(problem):
         flat, turns = laid_flat(problem)
         solution = solve(flat)
+        invalid = solution.status == Status.INVALID
+        solution.joints[invalid], turns[invalid] = np.asarray(problem.joints)[invalid], np.eye(3)
         return replace(solution, rotations=solution.rotations @ turns)
     solution = Solution(
         joints=np.array(problem.joints, dtype=np.float64),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solver, Status, solve
-from tests.solve.chains import aim, make_chains
+from tests.solve.chains import aim, make_chains, unit
 
 
 def spoil(problem: Problem, what: str, value: float) -> Problem:
@@ -123,3 +123,25 @@ def test_a_wrong_problem_is_refused(change: dict[str, Any], message: str) -> Non
     problem = make_chains(np.random.default_rng(4), 4, 3)
     with pytest.raises(ValueError, match=message):
         solve(replace(problem, **change))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("what", ["joints", "target", "pole", "root"])
+def test_what_is_too_far_away_to_compute_with_spoils_no_other_body(what: str) -> None:
+    rng = np.random.default_rng(1)
+    good = replace(aim(make_chains(rng, 6, 3), rng, 0.2, 1.5, pole=True), stiffness=np.full((3, 3), 0.2))
+    bad = spoil(good, what, 1e300)
+    solution, expected = solve(bad), solve(good)
+    assert np.flatnonzero(solution.status == Status.INVALID).tolist() == [3]
+    np.testing.assert_array_equal(solution.joints[3], bad.joints[3])
+    np.testing.assert_array_equal(np.delete(solution.joints, 3, axis=0), np.delete(expected.joints, 3, axis=0))
+
+
+def test_a_body_that_is_stretched_a_million_times_is_solved() -> None:
+    rng = np.random.default_rng(0)
+    for bones in (1, 2, 4):
+        problem = make_chains(rng, 40, bones)
+        target = problem.joints[:, 0] + 1e6 * unit(rng.normal(size=(40, 3)))
+        problem = replace(problem, goal=Goal(target), stiffness=np.full((bones, 3), 0.2))
+        solution = solve(replace(problem, out_of_reach=OutOfReach.STRETCH))
+        assert (solution.error < 1e3).all()

@@ -121,3 +121,42 @@ def test_bad_members_disturb_no_other() -> None:
     assert (solution.status[bad] == Status.INVALID).all()
     assert np.isfinite(solution.rotations).all()
     assert np.array_equal(solution.joints[~bad], expected.joints[~bad])
+
+
+@pytest.mark.parametrize("bones", [3, 40])
+def test_a_target_on_the_root_does_not_take_a_chain_out_of_its_plane(bones: int) -> None:
+    rng = np.random.default_rng([bones, 1])
+    problem = random_problem(bones, bones)
+    line = np.cross(problem.plane, rng.normal(size=(MEMBERS, 3)))
+    line /= np.linalg.norm(line, axis=1, keepdims=True)
+    signs = rng.choice([-1.0, 1.0], size=(MEMBERS, bones + 1, 1))
+    signs[:, 0] = 0.0
+    joints = np.cumsum(signs / bones, axis=1) * line[:, None]
+    problem = replace(problem, joints=joints, goal=Goal(np.zeros((MEMBERS, 3))), tolerance=1e-7)
+    solution = solve(problem)
+    alone = solve(
+        replace(
+            problem,
+            joints=joints[:1],
+            frames=problem.frames[:1],
+            goal=Goal(np.zeros((1, 3))),
+            plane=None if problem.plane is None else problem.plane[:1],
+        )
+    )
+    assert off_plane(problem, solution.joints).max() < 1e-9
+    assert np.array_equal(alone.joints[0], solution.joints[0])
+
+
+@pytest.mark.parametrize("what", ["frames", "pole", "plane", "tolerance"])
+def test_what_cannot_be_solved_keeps_its_fk_pose(what: str) -> None:
+    problem = random_problem(5, 3, pole=True)
+    assert problem.goal.pole is not None
+    assert problem.plane is not None
+    broken = {"frames": problem.frames.copy(), "plane": problem.plane.copy(), "tolerance": np.full(MEMBERS, 1e-9)}
+    pole = problem.goal.pole.copy()
+    array = pole if what == "pole" else broken[what]
+    array[3] = 0.0 if what == "plane" else np.nan
+    solution = solve(replace(problem, **broken, goal=replace(problem.goal, pole=pole)))
+    assert np.flatnonzero(solution.status == Status.INVALID).tolist() == [3]
+    np.testing.assert_array_equal(solution.joints[3], problem.joints[3])
+    np.testing.assert_array_equal(solution.rotations[3], np.tile(np.eye(3), (3, 1, 1)))

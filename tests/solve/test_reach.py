@@ -194,3 +194,14 @@ def test_softness_begins_no_nearer_than_the_chain_can_follow() -> None:
     slopes = np.diff(along_line) / np.diff(distances)
     assert slopes.min() > -1e-6
     assert slopes[np.searchsorted(distances, inner) + 1] > 0.98
+
+
+def test_no_bone_is_shortened_for_a_soft_target_right_at_the_root() -> None:
+    problem = make_chains(np.random.default_rng(8), 20, 4)
+    problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
+    for count in (1, 20):  # one by one and as arrays
+        some = replace(problem, joints=problem.joints[:count], frames=problem.frames[:count])
+        goal = Goal(np.full((count, 3), 3e-13))
+        solution = solve(replace(some, goal=goal, out_of_reach=OutOfReach.STRETCH, softness=1.0))
+        assert (solution.stretch >= 1.0).all()
+        assert solution.reached.all()

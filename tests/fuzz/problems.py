@@ -1,0 +1,428 @@
+"""Random problems for the solvers, one from each seed: every shape, size and setting, fit to be solved or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solver
+from ik_addon.solve.problem import Bools, Floats, Ints
+from tests.solve.chains import POSES, pose_directions, random_rotations, unit
+
+TARGETS = ("inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close")
+NO_LENGTH = 1e-6
+"""Shorter segments, in chain lengths, are documented to be carried along."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem and what has to be expected of it."""
+
+    problem: Problem
+    spoiled: Bools
+    """(B,) members that have something in them that is not finite, or no length."""
+    refused: str
+    """Pattern of the ValueError that the problem must meet; empty: none."""
+
+
+def random_case(seed: int) -> Case:
+    """Return the case of a seed."""
+    rng = np.random.default_rng([20, seed])
+    kind = rng.choice(["free", "body", "tree", "planar"], p=[0.6, 0.2, 0.1, 0.1])
+    bones, members = _size(rng, kind), int(rng.choice([1, 2, 3, 9, 12], p=[0.5, 0.2, 0.15, 0.1, 0.05]))
+    if bones > 12:
+        members = min(members, 2)
+    problem = _skeleton(rng, members, bones, kind)
+    problem = _with_settings(rng, problem, kind)
+    if kind in {"body", "tree"}:
+        problem = _with_joints(rng, problem)
+    spoiled = np.zeros(members, dtype=bool)
+    if rng.random() < 0.1:
+        problem, spoiled = _spoiled(rng, problem)
+    spoiled = spoiled | ~_have_length(problem)
+    refused = ""
+    if rng.random() < 0.02:
+        problem, refused = _misshapen(rng, problem)
+    elif problem.solver is Solver.TWO_BONE and not is_body(problem) and (_segments(problem) != 2)[~spoiled].any():
+        refused = "two-bone solver needs exactly two segments"
+    return Case(problem, spoiled, refused)
+
+
+def _size(rng: Generator, kind: str) -> int:
+    """A number of bones from 1 to 299, mostly few: what takes long is rare."""
+    joints = kind in {"body", "tree"}
+    most = int(rng.choice([4, 12, 40, 299], p=[0.7, 0.285, 0.013, 0.002] if joints else [0.4, 0.4, 0.15, 0.05]))
+    return int(rng.integers(1, most + 1))
+
+
+def _skeleton(rng: Generator, members: int, bones: int, kind: str) -> Problem:
+    """Chains or a tree in a random FK pose, in all sizes and places, with targets."""
+    pose = str(rng.choice(POSES))
+    directions = pose_directions(rng, members, bones, pose)
+    if rng.random() < 0.2:
+        # As rigs have them: right along the axes, exactly straight or folded.
+        directions = np.eye(3)[rng.integers(0, 3, (members, bones))] * rng.choice([-1.0, 1.0], (members, bones, 1))
+    lengths = _lengths(rng, members, bones)
+    x = unit(np.cross(directions, rng.normal(size=(members, bones, 3))) + 1e-12)
+    y = directions if rng.random() < 0.7 else unit(rng.normal(size=directions.shape))
+    x = unit(x - (x * y).sum(axis=-1, keepdims=True) * y)
+    frames = np.stack([x, y, np.cross(x, y)], axis=-1)
+    parents = _parents(rng, bones) if kind == "tree" else np.arange(bones) - 1
+    ends = [int(bones - 1)]
+    if kind == "tree":
+        ends = [int(i) for i in rng.choice(bones, size=min(bones, int(rng.integers(1, 5))), replace=False)]
+    steps = directions * lengths[..., None]
+    points = np.zeros((members, bones + len(ends), 3))
+    for i, parent in enumerate(parents.tolist()):
+        points[:, i] = points[:, parent] + steps[:, parent] if parent >= 0 else 0.0
+        if kind == "tree":
+            # Branches leave a bone anywhere; further roots stand elsewhere.
+            aside = rng.normal(size=(members, 3)) * lengths.max()
+            points[:, i] += aside * (rng.random() < 0.3 or (parent < 0 and i > 0)) * (i > 0)
+    for e, end in enumerate(ends):
+        points[:, bones + e] = points[:, end] + steps[:, end]
+    world = random_rotations(rng, members) if rng.random() < 0.8 else np.tile(np.eye(3), (members, 1, 1))
+    size = 10.0 ** (rng.uniform(-80, 120) if rng.random() < 0.05 else rng.uniform(-4, 4))
+    place = rng.normal(size=(members, 1, 3)) * rng.choice([0.0, 1.0, 1e3, 1e6], p=[0.3, 0.5, 0.15, 0.05])
+    joints = (np.einsum("bij,bnj->bni", world, points) + place) * size
+    frames = world[:, None] @ frames
+    goals = []
+    for e, end in enumerate(ends):
+        goal = Goal(_target(rng, joints, bones + e, bones, parents, end))
+        if kind == "tree":
+            goal = replace(goal, segment=end, weight=float(10.0 ** rng.uniform(-3, 1)))
+        goals.append(goal)
+    tree = parents if kind == "tree" else None
+    return Problem(joints, frames, goals[0], others=tuple(goals[1:]), parents=tree)
+
+
+def _lengths(rng: Generator, members: int, bones: int) -> Floats:
+    """Bone lengths (B, n) whose sum is about 1: alike, uneven, of no length, or just about none."""
+    shape = members, bones
+    kind = rng.choice(["alike", "uneven", "wild", "zeros", "edge", "one long"], p=[0.3, 0.25, 0.15, 0.15, 0.05, 0.1])
+    lengths = np.ones(shape)
+    if kind == "uneven":
+        lengths = rng.uniform(0.2, 2.0, shape)
+    elif kind == "wild":
+        lengths = 10.0 ** rng.uniform(-4.0, 0.0, shape)
+    elif kind in {"zeros", "edge"}:
+        lengths = rng.uniform(0.2, 2.0, shape)
+        # Not all: a chain without any length is among those that are spoiled.
+        none = rng.random(shape) < 0.4
+        none[np.arange(members), rng.integers(0, bones, members)] = False
+        lengths[none] = 0.0 if kind == "zeros" else NO_LENGTH * 10.0 ** rng.uniform(-1.0, 1.0)
+    elif kind == "one long":
+        lengths[np.arange(members), rng.integers(0, bones, members)] = bones * rng.uniform(1.0, 4.0)
+    return np.asarray(lengths / lengths.sum(axis=1, keepdims=True))
+
+
+def _parents(rng: Generator, bones: int) -> Ints:
+    """Parents (n,) of a random tree; now and then it has several roots."""
+    near = rng.random() < 0.5
+    return np.array([-1, *(int(rng.integers(max(-1, i - 3) if near else 0, i)) for i in range(1, bones))])
+
+
+def _target(rng: Generator, joints: Floats, effector: int, bones: int, parents: Ints, end: int) -> Floats:
+    """Where (B, 3) an effector should go: near, far, where it is, on the root, on the line, right at full reach."""
+    path = [effector]
+    while end >= 0:
+        path.append(end)
+        end = int(parents[end])
+    steps = np.linalg.norm(np.diff(joints[:, path], axis=1), axis=2)
+    length, longest = steps.sum(axis=1), steps.max(axis=1)
+    root, tip = joints[:, 0], joints[:, effector]
+    with np.errstate(all="ignore"):
+        line = np.nan_to_num((tip - root) / np.linalg.norm(tip - root, axis=1, keepdims=True))
+    away = unit(rng.normal(size=root.shape))
+    kind = str(
+        rng.choice(["inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close"])
+    )
+    inner = np.maximum(0.0, 2.0 * longest - length)
+    distance = {
+        "inside": length * rng.uniform(0.0, 1.0, len(length)),
+        "rim": length * (1.0 + rng.choice([-1e-3, -1e-6, -1e-9, -1e-14, 0.0, 1e-14, 1e-9, 1e-6])),
+        "beyond": length * rng.uniform(1.0, 3.0, len(length)),
+        "far": length * 10.0 ** rng.uniform(1.0, 8.0),
+        "inner": inner * rng.choice([0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-9]),
+        "close": length * 10.0 ** rng.uniform(-15.0, -1.0),
+    }
+    if kind == "tip":
+        return tip.copy()
+    if kind == "root":
+        return root.copy()
+    if kind in {"line", "behind"}:
+        share = rng.uniform(0.0, 1.2, len(length)) * (-1.0 if kind == "behind" else 1.0)
+        return np.asarray(root + line * (share * length)[:, None])
+    if kind == "axis":
+        axis = np.eye(3)[rng.integers(0, 3)] * rng.choice([-1.0, 1.0])
+        return np.asarray(root + axis * (length * rng.uniform(0.0, 1.1))[:, None])
+    return np.asarray(root + away * distance[kind][:, None])
+
+
+def _with_settings(rng: Generator, problem: Problem, kind: str) -> Problem:
+    """The problem with everything set that free chains have."""
+    members, bones = problem.frames.shape[:2]
+    size = np.abs(np.diff(problem.joints, axis=1)).sum(axis=(1, 2))[:, None] + 1e-300
+
+    def maybe(value: Any, chance: float) -> Any:
+        return value if rng.random() < chance else None
+
+    def aimed(goal: Goal) -> Goal:
+        pole = problem.joints[:, 0] + rng.normal(size=(members, 3)) * size
+        if rng.random() < 0.2:
+            places = (
+                goal.target,
+                problem.joints[:, 0],
+                problem.joints[:, -1],
+                (goal.target + problem.joints[:, 0]) / 2.0,
+            )
+            pole = places[int(rng.integers(4))].copy()
+        turn = random_rotations(rng, members) if rng.random() < 0.8 else np.tile(np.eye(3), (members, 1, 1))
+        return replace(
+            goal,
+            pole=maybe(pole, 0.4),
+            pole_angle=maybe(rng.uniform(-7, 7, members), 0.3),
+            rotation=maybe(turn, 0.25) if kind in {"body", "tree"} else None,
+        )
+
+    weights = rng.choice([0.0, 0.3, 1.0, 5.0], size=bones) if rng.random() < 0.7 else np.zeros(bones)
+    softness: Floats | float = float(rng.choice([0.0, 0.0, 0.05, 0.3, 1.0]))
+    if rng.random() < 0.2:
+        softness = rng.uniform(0.0, 1.0, members)
+    push: Floats | float = float(rng.choice([np.inf, 0.0, 0.25, 3.0]))
+    if rng.random() < 0.2:
+        push = rng.uniform(0.0, 2.0, members)
+    tolerance: Floats | float = float(10.0 ** rng.uniform(-12, 0)) if rng.random() < 0.9 else 0.0
+    solver = rng.choice([Solver.AUTO, Solver.FABRIK])
+    if rng.random() < (0.5 if bones == 2 else 0.05):
+        solver = Solver.TWO_BONE
+    problem = replace(
+        problem,
+        goal=aimed(problem.goal),
+        others=tuple(map(aimed, problem.others)),
+        inherits=maybe(rng.random(bones) < 0.7, 0.25),
+        solver=solver,
+        out_of_reach=rng.choice(list(OutOfReach)),
+        softness=softness,
+        push_limit=push,
+        stretch_weights=maybe(weights, 0.4),
+        tolerance=tolerance,
+        iterations=int(rng.choice([100, 100, 100, 500, 20, 5, 1, 0])),
+    )
+    if kind == "planar":
+        normal = (
+            rng.normal(size=(members, 3)) if rng.random() < 0.7 else np.tile(np.eye(3)[rng.integers(3)], (members, 1))
+        )
+        problem = replace(problem, plane=normal * 10.0 ** rng.uniform(-3, 3))
+    return problem
+
+
+def _with_joints(rng: Generator, problem: Problem) -> Problem:
+    """The problem with limits of every kind, stiffness, and now and then a mirrored member."""
+    members, bones = problem.frames.shape[:2]
+    if rng.random() < 0.3:
+        problem = replace(problem, stiffness=rng.uniform(0.0, 0.99, (bones, 3)) * (rng.random((bones, 3)) < 0.5))
+    mirrored = np.where(rng.random(members) < 0.15, -1.0, 1.0)
+    if problem.inherits is not None and not problem.inherits.all():
+        mirrored[:] = 1.0
+    across = np.ones((members, 3))
+    across[:, 0] = mirrored
+    frames = problem.frames * across[:, None, None, :]
+    problem = replace(problem, frames=frames)
+    if rng.random() < 0.2:
+        return problem
+    ranges = np.array([[_range(rng) for _ in range(3)] for _ in range(bones)])
+    if rng.random() < 0.5:
+        ranges[:] = ranges[0]
+    whole = rng.random(bones) < 0.1
+    ranges[whole] = 0.0
+    root = random_rotations(rng, members) if rng.random() < 0.5 else np.tile(np.eye(3), (members, 1, 1))
+    root = root * across[:, None, :]
+    if rng.random() < 0.5:
+        rest = random_rotations(rng, bones)
+        if rng.random() < 0.3:
+            rest = np.stack([rest] * members)
+    else:
+        # The FK pose is near to rest.
+        parents = np.arange(bones) - 1 if problem.parents is None else problem.parents
+        rest = np.empty_like(frames)
+        for i, parent in enumerate(parents.tolist()):
+            hangs = problem.inherits is None or bool(problem.inherits[i])
+            above = np.tile(np.eye(3), (members, 1, 1)) if not hangs else root if parent < 0 else frames[:, parent]
+            rest[:, i] = above.swapaxes(-1, -2) @ frames[:, i]
+    return replace(problem, limits=Limits(rest, root, ranges[:, [0, 2]].reshape(-1, 4), ranges[:, 1]))
+
+
+def _range(rng: Generator) -> tuple[float, float]:
+    """A range of a limit: locked, one-sided, free, half free, hair-fine, nearly or exactly half a turn, any."""
+    low, high = -rng.uniform(0.0, np.pi), rng.uniform(0.0, np.pi)
+    ranges = [
+        (0.0, 0.0),
+        (0.0, high),
+        (low, 0.0),
+        (-np.inf, np.inf),
+        (-np.inf, high),
+        (low, np.inf),
+        (low, high),
+        (low, high),
+        (low / 6.0, high / 6.0),
+        (-1e-9, 1e-7),
+        (-np.pi, np.pi),
+        (-np.pi + 1e-9, np.pi - 1e-4),
+        (-np.pi, 0.0),
+    ]
+    return ranges[int(rng.integers(len(ranges)))]
+
+
+BAD = (np.nan, np.inf, -np.inf, 1e300)
+
+
+def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
+    """The problem with something in some members that cannot be solved."""
+    members = len(problem.joints)
+    spoiled = rng.random(members) < 0.5
+    places = ["root", "joints", "frames", "target", "length"]
+    places += ["pole"] * (problem.goal.pole is not None) + ["angle"] * (problem.goal.pole_angle is not None)
+    places += ["rotation"] * (problem.goal.rotation is not None) + ["plane"] * (problem.plane is not None)
+    places += ["others"] * bool(problem.others) + ["tolerance", "push", "softness"]
+    place, value = str(rng.choice(places)), float(rng.choice(BAD))
+
+    def bad(array: Any, *at: Any) -> Any:
+        out = np.array(array if np.ndim(array) else np.full(members, float(array)))
+        out[(spoiled, *at)] = value
+        return out
+
+    goal = problem.goal
+    if place == "length":
+        if problem.parents is not None:
+            return problem, np.zeros(members, dtype=bool)
+        joints = problem.joints.copy()
+        joints[spoiled] = joints[spoiled, :1]
+        return replace(problem, joints=joints), spoiled
+    if place == "root":
+        return replace(problem, joints=bad(problem.joints, 0, int(rng.integers(3)))), spoiled
+    if place == "joints":
+        return replace(problem, joints=bad(problem.joints, -1, int(rng.integers(3)))), spoiled
+    if place == "frames":
+        at = int(rng.integers(problem.frames.shape[1])), int(rng.integers(3)), int(rng.choice([0, 2]))
+        value = np.nan if value == 1e300 else value
+        return replace(problem, frames=bad(problem.frames, *at)), spoiled
+    if place == "target":
+        return replace(problem, goal=replace(goal, target=bad(goal.target, 1))), spoiled
+    if place == "pole":
+        return replace(problem, goal=replace(goal, pole=bad(goal.pole, 2))), spoiled
+    if place == "angle":
+        value = np.nan if value == 1e300 else value
+        return replace(problem, goal=replace(goal, pole_angle=bad(goal.pole_angle))), spoiled
+    if place == "rotation":
+        value = np.nan
+        return replace(problem, goal=replace(goal, rotation=bad(goal.rotation, 1, 1))), spoiled
+    if place == "plane":
+        value = float(rng.choice([np.nan, 0.0]))
+        plane = bad(problem.plane, 0)
+        plane[spoiled] = value
+        return replace(problem, plane=plane), spoiled
+    if place == "others":
+        other = problem.others[-1]
+        return replace(problem, others=(*problem.others[:-1], replace(other, target=bad(other.target, 0)))), spoiled
+    value = np.nan
+    if place == "tolerance":
+        return replace(problem, tolerance=bad(problem.tolerance)), spoiled
+    if place == "push":
+        return replace(problem, push_limit=bad(problem.push_limit)), spoiled
+    return replace(problem, softness=bad(problem.softness)), spoiled
+
+
+def _misshapen(rng: Generator, problem: Problem) -> tuple[Problem, str]:
+    """The problem with one thing that the documentation excludes, and what has to be said of it."""
+    members, bones = problem.frames.shape[:2]
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"joints": problem.joints[:, :1]}, "joints must have the shape"),
+        ({"joints": problem.joints[..., :2]}, "joints must have the shape"),
+        ({"frames": problem.frames[:, :, :2]}, "frames must have the shape"),
+        ({"goal": replace(problem.goal, target=np.zeros((members + 1, 3)))}, "target must have the shape"),
+        ({"goal": replace(problem.goal, segment=bones)}, "segment must be the index"),
+        ({"goal": replace(problem.goal, weight=0.0)}, "weight must be greater than 0"),
+        ({"softness": 1.5}, "softness must be between"),
+        ({"softness": -0.1}, "softness must be between"),
+        ({"tolerance": -1e-9}, "must not be negative"),
+        ({"push_limit": -1.0}, "must not be negative"),
+        ({"iterations": -1}, "iterations must not be negative"),
+        ({"inherits": np.ones(bones + 1, dtype=bool)}, "inherits must have the shape"),
+        ({"stretch_weights": np.full(bones, np.nan)}, "stretch_weights must be finite"),
+        ({"stiffness": np.ones((bones, 3))}, "stiffness must be at least 0"),
+        ({"parents": np.arange(bones)}, "parents must name an earlier bone"),
+        ({"plane": np.zeros(3)}, "plane must have the shape"),
+    ]
+    if problem.limits is not None:
+        cones = problem.limits.cones.copy()
+        cones[0, :2] = rng.choice([0.1, 0.2, np.nan], 2)
+        changes.append(({"limits": replace(problem.limits, cones=cones)}, "joint 0"))
+    change, words = changes[int(rng.integers(len(changes)))]
+    return replace(problem, **change), words
+
+
+def is_body(problem: Problem) -> bool:
+    """Whether a problem is more than chains of free joints."""
+    more = problem.limits, problem.parents, problem.stiffness, problem.goal.rotation, problem.goal.segment
+    return any(part is not None for part in more)
+
+
+def paths(problem: Problem) -> list[list[int]]:
+    """The points (root first, effector last) on the way to each effector."""
+    bones = problem.frames.shape[1]
+    parents = (np.arange(bones) - 1 if problem.parents is None else problem.parents).tolist()
+    found = []
+    for e, goal in enumerate(problem.goals):
+        path, bone = [bones + e], bones - 1 if goal.segment is None else goal.segment
+        while bone >= 0:
+            path.append(bone)
+            bone = parents[bone]
+        found.append(path[::-1])
+    return found
+
+
+def _have_length(problem: Problem) -> Bools:
+    """Which members (B,) have no effector whose chain has no length at all."""
+    steps = [np.abs(np.diff(problem.joints[:, path], axis=1)).max(axis=(1, 2)) for path in paths(problem)]
+    return np.asarray(~(np.stack(steps) == 0.0).any(axis=0))
+
+
+def _segments(problem: Problem) -> Ints:
+    """How many segments (B,) of chains have a length."""
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(np.diff(problem.joints, axis=1), axis=2)
+        return np.asarray((lengths / lengths.sum(axis=1, keepdims=True) > NO_LENGTH).sum(axis=1))
+
+
+def member(problem: Problem, i: int) -> Problem:
+    """One member of a batch as a batch of its own."""
+    members = len(problem.joints)
+
+    def cut(value: Any) -> Any:
+        return value[i : i + 1] if np.ndim(value) and len(value) == members else value
+
+    def goal_of(goal: Goal) -> Goal:
+        return replace(
+            goal, **{f.name: cut(getattr(goal, f.name)) for f in fields(goal) if f.name not in {"segment", "weight"}}
+        )
+
+    limits = problem.limits
+    if limits is not None:
+        rest = limits.rest[i : i + 1] if np.ndim(limits.rest) == 4 else limits.rest
+        limits = replace(limits, rest=rest, root=cut(limits.root))
+    return replace(
+        problem,
+        joints=cut(problem.joints),
+        frames=cut(problem.frames),
+        goal=goal_of(problem.goal),
+        others=tuple(map(goal_of, problem.others)),
+        softness=cut(problem.softness),
+        push_limit=cut(problem.push_limit),
+        tolerance=cut(problem.tolerance),
+        plane=None if problem.plane is None else cut(problem.plane),
+        limits=limits,
+    )

@@ -1,0 +1,17 @@
+"""Random problems for the solvers; `make fuzz ARGS=solver` does many more."""
+
+from __future__ import annotations
+
+import pytest
+
+from .verdict import check_seed
+
+
+@pytest.mark.parametrize("hundred", range(3))
+def test_random_problems(hundred: int) -> None:
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        try:
+            check_seed(seed)
+        except Exception as error:
+            error.add_note(f"Problem {seed}; alone: make fuzz ARGS='solver --case {seed}'")
+            raise

@@ -1,0 +1,200 @@
+"""What must hold for every solution, computed from problem and solution alone."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
+from ik_addon.solve.cones import Cone, cone_of, violation
+from ik_addon.solve.problem import Bools, Floats
+from ik_addon.solve.rotations import quaternions
+
+from .problems import Case, is_body, member, paths, random_case
+
+LIMIT = 1e-6
+"""Radians by which a limit may be passed."""
+EPS = 1e-13
+"""What rounding may make of a number of the size of the chain, or of the largest coordinate."""
+
+
+def check_seed(seed: int) -> Status | None:
+    """Solve the case of a seed and raise AssertionError where anything is wrong.
+
+    Returns:
+        The status of its first member; None where the problem is to be refused.
+    """
+    case = random_case(seed)
+    before = pickle.dumps(case.problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        if case.refused:
+            with pytest.raises(ValueError, match=case.refused):
+                solve(case.problem)
+            return None
+        solution = solve(case.problem)
+        check(case, solution)
+        chosen = int(np.random.default_rng(seed).integers(len(case.problem.joints)))
+        alone = solve(member(case.problem, chosen)) if len(case.problem.joints) > 1 else solve(case.problem)
+    assert pickle.dumps(case.problem) == before, "the problem was changed"
+    row = chosen if len(case.problem.joints) > 1 else 0
+    for name, value in vars(alone).items():
+        wanted = getattr(solution, name)[row]
+        assert np.array_equal(value[0], wanted, equal_nan=value.dtype.kind == "f"), f"{name} of a member alone"
+    return Status(int(solution.status[0]))
+
+
+def check(case: Case, solution: Solution) -> None:
+    """Assert that a solution is one."""
+    problem = case.problem
+    members = len(problem.joints)
+    invalid = solution.status == Status.INVALID
+    assert np.array_equal(invalid, case.spoiled), f"invalid: {invalid}, spoiled: {case.spoiled}"
+    assert np.array_equal(solution.joints[invalid], problem.joints[invalid], equal_nan=True)
+    assert (solution.rotations[invalid] == np.eye(3)).all()
+    assert (solution.stretch[invalid] == 1.0).all()
+    assert np.isnan(solution.error[invalid]).all()
+    assert (solution.iterations[invalid] == 0).all()
+    assert not solution.at_limit[invalid].any()
+    left = np.flatnonzero(~invalid)
+    if not len(left):
+        return
+    for name, value in vars(solution).items():
+        assert np.isfinite(value[left]).all(), f"{name} is not finite"
+        assert len(value) == members, f"{name} has the shape {value.shape}"
+    assert solution.iterations[left].min() >= 0
+    rotations = solution.rotations[left]
+    assert np.abs(rotations @ rotations.swapaxes(-1, -2) - np.eye(3)).max() < 1e-11, "rotations are not orthonormal"
+    assert np.abs(np.linalg.det(rotations) - 1.0).max() < 1e-11, "rotations are reflections"
+    _check_joints(problem, solution, left)
+    if problem.limits is not None:
+        over = violations(problem, solution)[left].max()
+        assert over <= LIMIT, f"a limit is passed by {over}"
+
+
+def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> None:
+    """Assert that lengths are kept, that joints, rotations and errors agree, and that the status says what is so."""
+    bones = problem.frames.shape[1]
+    joints, solved = problem.joints[left], solution.joints[left]
+    rotations, stretch = solution.rotations[left], solution.stretch[left]
+    parents = (np.arange(bones) - 1 if problem.parents is None else problem.parents).tolist()
+    ends = [(bones + e, path[-2]) for e, path in enumerate(paths(problem))]
+    steps = [np.linalg.norm(np.diff(joints[:, path], axis=1), axis=2) for path in paths(problem)]
+    lengths = np.stack([step.sum(axis=1) for step in steps], axis=1)
+    size = lengths.max(axis=1)
+    reach = np.abs(joints).max(axis=(1, 2)) + np.abs(solved).max(axis=(1, 2))
+    noise = 20 * EPS * bones * (size + reach + np.abs(joints - joints[:, :1]).max(axis=(1, 2)))
+    for at, above in [*enumerate(parents), *ends]:
+        if above >= 0:
+            offset = joints[:, at] - joints[:, above]
+            now = solved[:, at] - solved[:, above]
+            kept = np.linalg.norm(offset, axis=1) * stretch[:, above]
+            assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= noise).all(), f"bone {above} changed its length"
+            turned = (rotations[:, above] @ offset[..., None])[..., 0] * stretch[:, above, None]
+            assert (np.abs(turned - now).max(axis=1) <= noise).all() or problem.plane is not None, f"joint {at} is off"
+        else:
+            moved = solved[:, at] - joints[:, at] - (solved[:, 0] - joints[:, 0])
+            assert (np.abs(moved).max(axis=1) <= noise).all(), "a root moved away from the others"
+    _check_policy(problem, solved - joints, stretch, lengths, noise, left)
+    targets = np.stack([goal.target[left] for goal in problem.goals], axis=1)
+    error = solution.error[left].reshape(len(left), -1)
+    if problem.plane is not None and not is_body(problem):
+        normal = problem.plane[left] / np.linalg.norm(problem.plane[left], axis=1, keepdims=True)
+        away = targets - joints[:, :1]
+        targets = targets - (away * normal[:, None]).sum(axis=2, keepdims=True) * normal[:, None]
+        off = np.abs(((solved - joints[:, :1]) * normal[:, None]).sum(axis=2)).max(axis=1)
+        # The direction to a target next to the root is as exact as the coordinates are.
+        away = np.linalg.norm(targets - joints[:, :1], axis=2)[:, 0]
+        allowed = noise * (1.0 + size / np.where(away == 0.0, size, away)) + 1e-9 * size
+        assert (off <= allowed).all(), f"out of its plane by {off / size}"
+    miss = np.linalg.norm(targets - solved[:, bones:], axis=2)
+    far = EPS * np.abs(targets - joints[:, :1]).max(axis=(1, 2))
+    slack = noise + 10 * far + 1e-10 * size
+    assert (np.abs(miss - error) <= slack[:, None]).all(), f"error {error}, but misses by {miss}"
+    _check_status(problem, solution, left, error, lengths, steps, targets - joints[:, :1], slack)
+
+
+def _per_member(value: Floats | float, problem: Problem, left: np.ndarray) -> Floats:
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(problem.joints),))[left]
+
+
+def _check_policy(
+    problem: Problem, moved: Floats, stretch: Floats, lengths: Floats, noise: Floats, left: np.ndarray
+) -> None:
+    """Assert that only what the policy allows is pushed and stretched."""
+    pushed = np.linalg.norm(moved[:, 0], axis=1)
+    single = not problem.others
+    if problem.out_of_reach is OutOfReach.PUSH_ROOT and single:
+        cap = _per_member(problem.push_limit, problem, left) * lengths[:, 0]
+        assert (pushed <= cap + noise + 1e-9 * lengths[:, 0]).all(), "pushed too far"
+    else:
+        assert (pushed <= noise).all(), "the root was pushed"
+    if problem.out_of_reach is OutOfReach.STRETCH and single:
+        assert (stretch >= 1.0).all(), "a bone was shortened"
+    else:
+        assert (stretch == 1.0).all(), "a bone was stretched"
+
+
+def _check_status(
+    problem: Problem,
+    solution: Solution,
+    left: np.ndarray,
+    error: Floats,
+    lengths: Floats,
+    steps: list[Floats],
+    offsets: Floats,
+    slack: Floats,
+) -> None:
+    """Assert that the status says what error and reach say."""
+    status = solution.status[left]
+    tolerance = _per_member(problem.tolerance, problem, left)[:, None] * lengths
+    reached = status == Status.REACHED
+    assert (error <= tolerance + slack[:, None])[reached].all(), "REACHED with too great an error"
+    assert (error >= tolerance - slack[:, None])[~reached].any(axis=1).all(), "not REACHED though it was"
+    body = is_body(problem)
+    assert not (status == (Status.NOT_CONVERGED if body else Status.LIMITED)).any(), "the status of another kernel"
+    far, near = status == Status.TOO_FAR, status == Status.TOO_NEAR
+    if problem.others:
+        assert not (far | near).any(), "a tree is too far or too near"
+        return
+    length, longest = lengths[:, 0], steps[0].max(axis=1)
+    inner = np.maximum(0.0, 2.0 * longest - length)
+    softness = np.minimum(_per_member(problem.softness, problem, left) * length, length - inner)
+    distance = np.linalg.norm(offsets[:, 0], axis=1)
+    assert (distance >= length - softness - slack)[far].all(), "TOO_FAR but within reach"
+    assert (distance <= inner + slack)[near].all(), "TOO_NEAR but not"
+
+
+def violations(problem: Problem, solution: Solution) -> Floats:
+    """How far (B, n) joints with limits are outside of them, in radians, seen from the solved frames."""
+    limits = problem.limits
+    assert limits is not None
+    members, bones = problem.frames.shape[:2]
+    frames, fk = solution.rotations @ problem.frames, problem.frames
+    rest = np.broadcast_to(limits.rest, fk.shape)
+    ranges = np.concatenate([limits.cones, limits.twist], axis=1)
+    locked = (ranges == 0.0).all(axis=1)
+    cones = cone_of(limits.cones, limits.twist)
+    parents = (np.arange(bones) - 1 if problem.parents is None else problem.parents).tolist()
+    inherits: Bools = np.ones(bones, dtype=bool) if problem.inherits is None else problem.inherits
+    over = np.zeros((members, bones))
+    for i, parent in enumerate(parents):
+        if parent < 0 or not inherits[i]:
+            above = fk_above = limits.root if inherits[i] else np.tile(np.eye(3), (members, 1, 1))
+        else:
+            above, fk_above = frames[:, parent], fk[:, parent]
+        if locked[i]:
+            # It keeps the rotation that it has to its parent in FK.
+            if parent < 0:
+                fk_above = above
+            turn = (fk_above.swapaxes(-1, -2) @ fk[:, i]).swapaxes(-1, -2) @ (above.swapaxes(-1, -2) @ frames[:, i])
+            over[:, i] = np.linalg.norm(turn - np.eye(3), axis=(1, 2)) / np.sqrt(2.0)
+        else:
+            zero = above @ rest[:, i]
+            joint = zero.swapaxes(-1, -2) @ frames[:, i]
+            q = quaternions(joint.transpose(1, 2, 0))
+            over[:, i] = violation(q, Cone(*(part[..., i : i + 1] for part in cones)))
+    return over
