@@ -10,7 +10,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from . import bake, compat, live, reports, setup
+from . import bake, live, reports, setup
+from .autokey import Holder, auto_key, goes_back
 from .rig import channels, keys
 from .rig.chain import ChainError, chain_bones, check
 from .rig.channels import FIELDS, Row
@@ -24,9 +25,6 @@ NEAR = 0.1
 """A pole nearer to the limb's line than this, in chain lengths, is moved away from it."""
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held by something else."""
-
-Holder = bpy.types.Object | bpy.types.PoseBone
-"""What a goal is: an object, or a bone."""
 
 
 class SnapError(Exception):
@@ -148,11 +146,9 @@ def snap_goals(
         if distance > PLACED and not held
     ]
     if frames is None:
-        lost = [
-            goal
-            for goal in everything
-            if not auto_key(context, goal.holder, goal.fields) and any(_is_keyed(goal.holder, f) for f in goal.fields)
-        ]
+        for goal in everything:
+            auto_key(context, goal.holder, goal.fields)
+        lost = [goal for goal in everything if goes_back(context, goal.holder, goal.fields)]
         remarks += [f"'{goal.name}' is animated and goes back on the next frame change; key it" for goal in lost]
     return sorted(set(remarks))
 
@@ -187,7 +183,8 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
     remarks = []
     for bone, different in zip((ob.pose.bones[bone] for bone in bones), changed, strict=True):
         fields = [field for field, columns in FIELDS.items() if different[columns].any()]
-        if not auto_key(context, bone, fields) and any(_is_keyed(bone, field) for field in fields):
+        auto_key(context, bone, fields)
+        if goes_back(context, bone, fields):
             remarks.append(
                 f"'{bone.name}' is animated and goes back on the next frame change; key it, or apply a range"
             )
@@ -207,30 +204,6 @@ def apply_poses(
         chain_of(tip).enabled = True
     context.view_layer.update()
     return report
-
-
-def auto_key(context: bpy.types.Context, holder: Holder, fields: Sequence[str]) -> bool:
-    """Key channels where auto keying is on, as the user's preferences have it; return whether it is on."""
-    settings, edit = context.scene.tool_settings, context.preferences.edit
-    if not settings.use_keyframe_insert_auto:
-        return False
-    wanted = {
-        "INSERTKEY_VISUAL": edit.use_visual_keying,
-        "INSERTKEY_NEEDED": edit.use_auto_keyframe_insert_needed,
-        "INSERTKEY_CYCLE_AWARE": settings.use_keyframe_cycle_aware,
-        "INSERTKEY_REPLACE": settings.auto_keying_mode == "REPLACE_KEYS",
-    }
-    group = holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
-    for field in fields:
-        if edit.use_keyframe_insert_available and not _is_keyed(holder, field):
-            continue
-        holder.keyframe_insert(
-            field,
-            group=group,
-            options={option for option, on in wanted.items() if on},
-            keytype=settings.keyframe_type,
-        )
-    return True
 
 
 # ---- goals
@@ -410,10 +383,3 @@ def _channels_of(goal: _Goal, rows: Row) -> list[keys.Channel]:
         for field in goal.fields
         for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
     ]
-
-
-def _is_keyed(holder: Holder, field: str) -> bool:
-    """Whether a channel has an F-curve."""
-    path = field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
-    owner = compat.curve_owner(holder.id_data)
-    return owner is not None and any(curve.data_path == path for curve in owner.fcurves)

@@ -13,6 +13,7 @@ from mathutils import Matrix, Vector
 from mathutils.geometry import intersect_line_line
 
 from .. import live, reports
+from ..autokey import auto_key
 from ..rig import channels
 from ..rig.chain import ChainError, check
 from ..settings import chain_of, object_of
@@ -59,12 +60,6 @@ class Handle:
             if locked:
                 wanted[i] = self.location[i]
         self.owner.location = wanted
-
-    def key(self) -> None:
-        """Insert keyframes."""
-        self.owner.keyframe_insert(
-            "location", group=self.owner.name if isinstance(self.owner, bpy.types.PoseBone) else ""
-        )
 
 
 def _linear_of_object(ob: bpy.types.Object) -> Matrix:
@@ -308,8 +303,7 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
         context.workspace.status_text_set(None)
 
     def _finish(self, context: bpy.types.Context, drag: Drag, report: reports.Report | None) -> set[str]:
-        if context.scene.tool_settings.use_keyframe_insert_auto:
-            drag.handle.key()
+        auto_key(context, drag.handle.owner, ["location"])
         if report is None or report.failed:
             self.report({"WARNING"}, "The target was moved, but not solved" if report is None else report.message)
         else:

@@ -127,8 +127,9 @@ def test_what_came_of_it_is_said(arm: Any, capfd: pytest.CaptureFixture[str], lo
     assert ("Too far" if lost == "far" else "Reached") in words
 
 
-def test_auto_keying_keys_the_target(arm: Any) -> None:
+def test_auto_keying_keys_the_target(arm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _ob, target = arm
+    monkeypatch.setattr(bpy.context.preferences.edit, "use_keyframe_insert_available", False)
     bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
     bpy.context.scene.frame_set(7)
     bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
