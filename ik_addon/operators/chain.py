@@ -187,10 +187,10 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         name="Setting",
         description="Which setting is keyed",
         items=(
-            ("influence", "Influence", ""),
-            ("pole_angle", "Pole Angle", ""),
-            ("softness", "Softness", ""),
-            ("push_limit", "Push Limit", ""),
+            ("influence", "Influence", "How much of the solved pose is taken"),
+            ("pole_angle", "Pole Angle", "The turn of the bend"),
+            ("softness", "Softness", "The easing into extension"),
+            ("push_limit", "Push Limit", "How far the root may be pushed"),
         ),
     )
 

@@ -42,6 +42,8 @@ class Handle:
         if pose_bone is not None and pose_bone.bone.use_connect and pose_bone.parent is not None:
             raise ChainError(f"The target bone '{bone}' is connected to its parent and can't be moved by itself")
         self.owner: Any = goal if pose_bone is None else pose_bone
+        if all(self.owner.lock_location):
+            raise ChainError(f"The location of '{self.owner.name}' is locked; unlock it in its Transform panel")
         self.location = self.owner.location.copy()
         self.place = goal.matrix_world.translation.copy()
         """World position."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import bpy
@@ -11,9 +12,11 @@ from bpy.props import StringProperty
 from .. import reports
 from ..rig import chain as chains
 from ..rig.channels import rotation_field
-from ..settings import IKAddonChain, chain_of
+from ..settings import IKAddonChain, chain_of, object_of
 from ..solve import Status
 from .active import ArmatureOperator, armature
+
+LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 
 
 class Fix(NamedTuple):
@@ -34,7 +37,16 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     if report.status is Status.NOT_CONVERGED:
         more = 2 * chain.iterations
         return Fix(f"Allow {more} Iterations", lambda: setattr(chain, "iterations", more))
-    return None
+    locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
+    if report.status is Status.LIMITED and chain.use_limits and locked:
+        label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
+        return Fix(label, lambda: _unlock(locked))
+    still = (
+        Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
+        for role, goal in (("target", chain.target), ("pole", chain.pole))
+        if goal is not None and (off := _switched_off(goal, view_layer.layer_collection, "hide_render"))
+    )
+    return next(still, None)
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
@@ -61,12 +73,56 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
     goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     if goal is None:
         return
+    layer = view_layer.layer_collection
     if view_layer.objects.get(goal.name) != goal:
-        yield Fix(f"Clear {role.title()}", lambda: setattr(chain, role, None))
-    elif goal.hide_viewport:
-        yield Fix(f"Enable {role.title()} in Viewports", lambda: setattr(goal, "hide_viewport", False))
+        excluded = [found for found in _layers_of(goal, layer) if found.exclude]
+        if excluded:
+            yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
+        else:
+            yield Fix(f"Clear {role.title()}", lambda: setattr(chain, role, None))
+    elif off := _switched_off(goal, layer, "hide_viewport"):
+        yield Fix(f"Enable {role.title()} in Viewports", partial(_enable, off, "hide_viewport"))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
         yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
+
+
+def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
+    """The collections of a view layer that an object is in itself."""
+    if goal.name in layer.collection.objects:
+        yield layer
+    for child in layer.children:
+        yield from _layers_of(goal, child)
+
+
+def _switched_off(
+    goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
+) -> list[bpy.types.Object | bpy.types.Collection]:
+    """What keeps an object from being evaluated: itself, or the collections on one way to it; empty where it is."""
+    own = [goal] if getattr(goal, switch) else []
+    ways = list(_ways_to(goal, layer))
+    off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]
+    return [*own, *min(off, key=len, default=[])]
+
+
+def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
+    if layer.exclude:
+        return
+    if goal.name in layer.collection.objects:
+        yield [layer]
+    for child in layer.children:
+        for way in _ways_to(goal, child):
+            yield [layer, *way]
+
+
+def _enable(items: list[bpy.types.Object | bpy.types.Collection], switch: str) -> None:
+    for item in items:
+        setattr(item, switch, False)
+
+
+def _unlock(bones: list[bpy.types.PoseBone]) -> None:
+    for bone in bones:
+        for name in LOCKS:
+            setattr(bone, name, False)
 
 
 def _mute(items: list[bpy.types.Constraint] | list[bpy.types.FCurve]) -> None:
@@ -100,4 +156,32 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         return {"FINISHED"}
 
 
-CLASSES = (IK_ADDON_OT_chain_fix,)
+def needs_lock(context: bpy.types.Context) -> bool:
+    """Whether rendering this scene in a window is unsafe: live chains, something to render, an unlocked interface."""
+    scene = context.scene
+    if scene.render.use_lock_interface or scene.camera is None or scene.frame_start == scene.frame_end:
+        return False
+    return any(
+        ob.type == "ARMATURE" and object_of(ob).live and any(chain_of(tip).enabled for tip in chains.tips(ob))
+        for ob in context.view_layer.objects
+    )
+
+
+class IK_ADDON_OT_lock_interface(bpy.types.Operator):
+    """Lock the interface while rendering."""
+
+    bl_idname = "ik_addon.lock_interface"
+    bl_label = "Lock Interface"
+    bl_description = (
+        "Lock Blender's interface while it renders (menu Render, Lock Interface): live chains set poses while frames "
+        "are rendered, and drawing them in the viewport at the same time can crash"
+    )
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Lock it."""
+        context.scene.render.use_lock_interface = True
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_chain_fix, IK_ADDON_OT_lock_interface)

@@ -8,7 +8,7 @@ import bpy
 
 from .. import convert, reports
 from ..operators.active import active_chain, armature, obstacle
-from ..operators.fix import fix_of
+from ..operators.fix import fix_of, needs_lock
 from ..rig import chain as chains
 from ..settings import IKAddonChain, chain_of, object_of, overlay_of
 from .presets import VIEW3D_PT_ik_addon_presets
@@ -51,9 +51,10 @@ class VIEW3D_PT_ik_addon(IKPanel):
         column.prop(settings, "live", toggle=True, icon="PAUSE" if settings.live else "PLAY")
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
-        if hasattr(bpy.types, "IK_ADDON_OT_bake"):
-            column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
+        column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
         column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
+        if needs_lock(context):
+            layout.operator("ik_addon.lock_interface", text="Lock Interface for Renders", icon="ERROR")
 
 
 def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:

@@ -190,3 +190,10 @@ def test_a_planar_chain_follows_in_its_plane() -> None:
     lower, goal = rigs.tail(ob, "lower"), rigs.position(target)
     assert np.allclose(lower[1:], goal[1:], atol=1e-5)
     assert lower[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_locked_target_says_so(arm: Any) -> None:
+    _ob, target = arm
+    target.lock_location = (True, True, True)
+    with refused("The location of 'Target' is locked"):
+        bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))

@@ -38,6 +38,24 @@ def hidden_target(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
     target.hide_viewport = True
 
 
+def collection_of(target: bpy.types.Object) -> Any:
+    """A collection that alone holds the target."""
+    collection = bpy.data.collections.new("Targets")
+    bpy.context.scene.collection.children.link(collection)
+    bpy.context.scene.collection.objects.unlink(target)
+    collection.objects.link(target)
+    return collection
+
+
+def hidden_collection(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    collection_of(target).hide_viewport = True
+
+
+def excluded_collection(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    name = collection_of(target).name
+    bpy.context.view_layer.layer_collection.children[name].exclude = True
+
+
 def lost_pole(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
     pole = rigs.empty("Pole", (0.0, -3.0, 1.0))
     ob.pose.bones["lower"].ik_addon.pole = pole
@@ -65,6 +83,8 @@ def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
         (two_constraints, "Mute 2 Constraints"),
         (driver, "Mute Drivers"),
         (hidden_target, "Enable Target in Viewports"),
+        (hidden_collection, "Enable Target in Viewports"),
+        (excluded_collection, "Include 'Targets'"),
         (lost_pole, "Clear Pole"),
         (lost_bone, "Clear Target Bone"),
         (wrong_solver, "Use Automatic Solver"),
@@ -111,3 +131,57 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
     bpy.ops.ik_addon.solve()
     report = addon.module("reports").get(ob, "lower")
     assert addon.module("operators.fix").fix_of(ob.pose.bones["lower"], report, bpy.context.view_layer) is None
+
+
+def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    tip = ob.pose.bones["lower"]
+    for axis in "xyz":
+        setattr(ob.pose.bones["upper"], f"lock_ik_{axis}", True)
+    ob.pose.bones["lower"].lock_ik_y = True
+    bpy.ops.ik_addon.solve()
+    assert fix.fix_of(tip, reports.get(ob, "lower"), bpy.context.view_layer).label == "Unlock 'upper'"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not ob.pose.bones["upper"].lock_ik_x
+    assert ob.pose.bones["lower"].lock_ik_y, "a hinge is meant"
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "lower").reached
+
+
+@pytest.mark.parametrize("where", ["object", "collection"])
+def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: str) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    ob, target = rigs.arm()
+    off: Any = target if where == "object" else collection_of(target)
+    off.hide_render = True
+    activate(ob, "lower")
+    bpy.ops.ik_addon.solve()
+    tip = ob.pose.bones["lower"]
+    assert fix.fix_of(tip, reports.get(ob, "lower"), bpy.context.view_layer).label == "Enable Target in Renders"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not off.hide_render
+    bpy.ops.ik_addon.solve()
+    assert fix.fix_of(tip, reports.get(ob, "lower"), bpy.context.view_layer) is None
+
+
+def test_lock_interface_is_offered_where_renders_need_it(addon: Addon) -> None:
+    fix = addon.module("operators.fix")
+    ob, _target = rigs.arm()
+    scene = bpy.context.scene
+    assert not fix.needs_lock(bpy.context), "nothing is live, and there is no camera"
+    ob.ik_addon.live = True
+    assert not fix.needs_lock(bpy.context), "nothing can be rendered without a camera"
+    scene.camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(scene.camera)
+    assert fix.needs_lock(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    assert not fix.needs_lock(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    scene.frame_end = scene.frame_start
+    assert not fix.needs_lock(bpy.context), "a still has no frames to change while it renders"
+    scene.frame_end = 250
+    assert bpy.ops.ik_addon.lock_interface() == {"FINISHED"}
+    assert scene.render.use_lock_interface
+    assert not fix.needs_lock(bpy.context)

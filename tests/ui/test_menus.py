@@ -43,21 +43,6 @@ def test_the_key_is_free_in_blenders_own_keymaps(name: str) -> None:
     assert taken == []
 
 
-@pytest.mark.parametrize("name", ["drag_target", "limit_from_pose", "limits_copy", "chain_fix"])
-def test_everything_has_a_tooltip_without_a_period(name: str) -> None:
-    rna = getattr(bpy.ops.ik_addon, name).get_rna_type()
-    described = {rna.identifier: rna.description}
-    described |= {p.identifier: p.description for p in rna.properties if p.identifier != "rna_type"}
-    assert all(text and not text.endswith(".") for text in described.values()), described
-
-
-def test_every_option_of_the_overlay_has_a_tooltip_without_a_period() -> None:
-    group: Any = bpy.types.Scene.bl_rna.properties["ik_addon"]
-    described = {p.name: p.description for p in group.fixed_type.properties if p.identifier.startswith("show")}
-    assert len(described) == 3
-    assert all(text and not text.endswith(".") for text in described.values()), described
-
-
 def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
     panel = addon.module("ui.limits").VIEW3D_PT_ik_addon_limits
     ob, _target = rigs.arm()

@@ -78,19 +78,3 @@ def test_states_of_a_chain(addon: Addon) -> None:
     assert state() == ("ERROR", "No target: choose the object that the tip shall follow")
     tip.ik_addon.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
-
-
-@pytest.mark.parametrize("name", ["chain_add", "chain_remove", "chain_select", "solve", "restore_pose", "bake"])
-def test_everything_has_a_tooltip_without_a_period(name: str) -> None:
-    rna = getattr(bpy.ops.ik_addon, name).get_rna_type()
-    described = {rna.identifier: rna.description}
-    described |= {p.identifier: p.description for p in rna.properties if p.identifier != "rna_type"}
-    assert all(text and not text.endswith(".") for text in described.values()), described
-
-
-@pytest.mark.parametrize("owner", ["PoseBone", "Object"])
-def test_every_setting_has_a_tooltip_without_a_period(owner: str) -> None:
-    group = getattr(bpy.types, owner).bl_rna.properties["ik_addon"].fixed_type
-    hidden = {"rna_type", "name", "base"}
-    described = {p.identifier: p.description for p in group.properties if not (p.identifier in hidden or p.is_hidden)}
-    assert all(text and not text.endswith(".") for text in described.values()), described
