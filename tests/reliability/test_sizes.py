@@ -1,0 +1,245 @@
+"""Rigs, scenes and names at the ends of what Blender allows."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.test_live import animated_arm, poses_at
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+SOLVED = 1e-5
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+
+def column(count: int, x: float = 0.0, length: float = 1.0) -> list[rigs.Point]:
+    """Points of a chain of some length that bends a little, all in all."""
+    return [(x, 0.1 * length * math.sin(2.0 * i / count), length * i / count) for i in range(count + 1)]
+
+
+def reached(ob: bpy.types.Object, tip: str, target: bpy.types.Object) -> bool:
+    away = rigs.tail(ob, tip) - rigs.position(target)
+    return bool(np.linalg.norm(away) < SOLVED)
+
+
+def step(frames: Sequence[int]) -> None:
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+
+
+@pytest.mark.parametrize("count", [255, 256, 600])
+def test_a_chain_of_many_bones(count: int) -> None:
+    ob = rigs.armature()
+    names = [f"b{i}" for i in range(count)]
+    rigs.add_bones(ob, column(count), names)
+    target = rigs.empty("Target", (0.3, 0.2, 0.6))
+    rigs.chain(ob, names[-1], target)
+    before = rigs.channels(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert reached(ob, names[-1], target)
+    target.location = (-0.2, 0.5, 0.4)
+    bpy.context.view_layer.update()
+    assert reached(ob, names[-1], target)
+    assert rigs.head(ob, names[0]) == pytest.approx((0, 0, 0), abs=1e-7)
+    ob.ik_addon.live = False
+    assert np.array_equal(rigs.channels(ob), before)
+
+
+def comb() -> tuple[bpy.types.Object, list[tuple[str, bpy.types.Object]]]:
+    """A live armature of 2,000 bones in 1,000 chains, and the tip and target of each."""
+    ob = rigs.armature()
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    for i in range(1000):
+        x = 0.1 * i
+        upper, lower = bones.new(f"upper {i}"), bones.new(f"lower {i}")
+        upper.head, upper.tail = (x, 0.0, 0.0), (x, -0.1, 0.5)
+        lower.head, lower.tail = (x, -0.1, 0.5), (x, 0.0, 1.0)
+        lower.parent, lower.use_connect = upper, True
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.ik_addon.live = True
+    chains = []
+    for i in range(1000):
+        target = rigs.empty(f"Target {i}", (0.1 * i + 0.2, 0.3, 0.7))
+        rigs.chain(ob, f"lower {i}", target, 2)
+        chains.append((f"lower {i}", target))
+    return ob, chains
+
+
+def test_a_thousand_chains_in_two_thousand_bones(addon: Addon) -> None:
+    ob, chains = comb()
+    before = rigs.channels(ob)
+    bpy.context.view_layer.update()
+    reports = addon.module("reports")
+    assert all(reports.get(ob, tip).reached for tip, _target in chains)
+    for _tip, target in random.Random(1).sample(chains, 20):
+        target.location.z += 0.1
+    bpy.context.view_layer.update()
+    ends = np.array([ob.pose.bones[tip].tail for tip, _target in chains])
+    goals = np.array([target.location for _tip, target in chains])
+    assert np.linalg.norm(ends - goals, axis=1).max() < SOLVED
+    step((2, 1))
+    ob.ik_addon.live = False
+    assert np.array_equal(rigs.channels(ob), before)
+
+
+def test_one_chain_among_a_thousand_bones_moves_none_of_the_others() -> None:
+    ob = rigs.armature()
+    names = [f"b{i}" for i in range(1000)]
+    rigs.add_bones(ob, column(1000), names)
+    target = rigs.empty("Target", (0.0, 0.05, 0.5))
+    rigs.chain(ob, "b499", target, 5, out_of_reach="EXTEND")
+    before = rigs.channels(ob).copy()
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    after = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
+    moved = {ob.pose.bones[i].name for i, turn in enumerate(after) if turn != (1.0, 0.0, 0.0, 0.0)}
+    assert moved == {f"b{i}" for i in range(495, 500)}
+    ob.ik_addon.live = False
+    assert np.array_equal(rigs.channels(ob), before)
+
+
+def test_ten_thousand_frames_are_baked() -> None:
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 5000: (-0.5, 0.9, 0.8), 10000: (0.2, -0.7, 1.4)})
+    bpy.context.scene.frame_set(1)
+    bpy.context.view_layer.objects.active = ob
+    assert OPERATORS.ik_addon.bake(frame_start=1, frame_end=10000) == {"FINISHED"}
+    for frame in (1, 2, 3333, 5000, 7777, 10000):
+        bpy.context.scene.frame_set(frame)
+        assert reached(ob, "lower", target)
+
+
+# ---- frames and times
+
+
+@pytest.mark.parametrize("first", [-100_000, 1_048_571])
+def test_scenes_at_the_ends_of_time(first: int) -> None:
+    ob, target = rigs.arm()
+    scene = bpy.context.scene
+    frames = range(first, first + 4)
+    rigs.key(target, "location", {frames[0]: (0.6, 0.5, 1.0), frames[-1]: (-0.5, 0.9, 0.8)})
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {frames[0]: (1, 0, 0, 0), frames[-1]: (0.9, 0.1, 0.3, 0.0)})
+    ob.ik_addon.live = True
+    poses = poses_at(ob, frames)
+    assert len(set(poses.values())) == 4
+    assert poses_at(ob, list(reversed(frames))) == poses
+    for frame in frames:
+        scene.frame_set(frame)
+        assert scene.frame_current == frame
+        assert reached(ob, "lower", target)
+
+
+def test_bakes_where_frames_are_negative_or_many() -> None:
+    ob, target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    for first in (-100_000, 1_048_571):
+        rigs.key(target, "location", {first: (0.6, 0.5, 1.0), first + 3: (-0.5, 0.9, 0.8)})
+        ob.pose.bones["lower"].ik_addon.enabled = True
+        assert OPERATORS.ik_addon.bake(frame_start=first, frame_end=first + 3) == {"FINISHED"}
+        for frame in range(first, first + 4):
+            bpy.context.scene.frame_set(frame)
+            assert reached(ob, "lower", target)
+
+
+@pytest.mark.parametrize(("fps", "base"), [(30, 1.001), (24, 1.001), (60, 1.001), (7, 0.37)])
+def test_the_frame_rate_changes_no_pose(fps: int, base: float) -> None:
+    ob, _target = animated_arm()
+    frames = [3, 3.25, 7.8125, 20]
+    expected = poses_at(ob, frames)
+    bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = fps, base
+    assert poses_at(ob, frames) == expected
+
+
+def test_sub_frames_in_any_order() -> None:
+    ob, target = animated_arm()
+    frames = [5 + i / 16 for i in range(16)]
+    expected = poses_at(ob, frames)
+    assert len(set(expected.values())) == 16
+    assert poses_at(ob, random.Random(2).sample(frames, 16)) == expected
+    bpy.context.scene.frame_set(5, subframe=0.9999)
+    assert reached(ob, "lower", target)
+
+
+def test_time_remapping() -> None:
+    ob, target = animated_arm()
+    expected = poses_at(ob, [10, 20])
+    render = bpy.context.scene.render
+    render.frame_map_old, render.frame_map_new = 100, 200
+    remapped = poses_at(ob, [20, 40])
+    assert list(remapped.values()) == list(expected.values())
+    bpy.context.scene.frame_set(13)
+    assert reached(ob, "lower", target)
+    bpy.context.view_layer.update()
+    target.location.x += 0.01
+    bpy.context.view_layer.update()
+    assert reached(ob, "lower", target)
+
+
+# ---- names
+
+NAMES = {
+    "quotes": ["it's", 'the "tip"'],
+    "backslashes": ["a\\b", "c\\"],
+    "brackets": ['x"]', '["y'],
+    "emoji": ["\N{FLEXED BICEPS}", "\N{WAVING HAND SIGN}\N{VARIATION SELECTOR-16}"],
+    "63 bytes": ["u" * 63, "l" * 63],
+    "63 bytes and cut": ["\N{FLEXED BICEPS}" * 16, "ä" * 40],
+    "dots and spaces": [" . ", "..L"],
+    "newline": ["a\nb", "\t"],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_of_every_kind(kind: str, tmp_path: Any) -> None:
+    wanted = NAMES[kind]
+    ob = rigs.armature(wanted[0])
+    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
+    for old, new in zip(("upper", "lower"), wanted, strict=True):
+        ob.data.bones[old].name = new
+    upper, lower = (bone.name for bone in ob.pose.bones)
+    assert upper == wanted[0].encode()[:63].decode(errors="ignore")
+    controls = rigs.armature("Controls")
+    rigs.add_bones(controls, [(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"])
+    controls.data.bones["hand"].name = wanted[1]
+    rigs.key(controls, "location", {1: (0, 0, 0), 20: (-0.4, 0.3, 0.2)})
+    ob.pose.bones[upper].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+    ob.pose.bones[upper].keyframe_insert("rotation_quaternion", frame=1)
+    ob.pose.bones[lower].rotation_mode = "XYZ"
+    rigs.chain(ob, lower, controls, 2, target_bone=controls.pose.bones[0].name)
+    bpy.context.scene.frame_set(9)
+    fk = rigs.channels(ob).tobytes()
+    ob.ik_addon.live = True
+
+    def solved() -> bool:
+        hand: str = controls.pose.bones[0].name
+        return bool(np.linalg.norm(rigs.tail(ob, lower) - rigs.head(controls, hand)) < SOLVED)
+
+    bpy.context.scene.frame_set(9)
+    assert solved()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "names.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "names.blend"))
+    ob, controls = (next(o for o in bpy.data.objects if (o.name == "Controls") == is_control) for is_control in (0, 1))
+    bpy.context.scene.frame_set(10)
+    assert solved()
+    bpy.context.scene.frame_set(9)
+    assert solved()
+    ob.ik_addon.live = False
+    assert rigs.channels(ob).tobytes() == fk
+    bpy.context.view_layer.objects.active = ob
+    assert OPERATORS.ik_addon.bake(frame_start=5, frame_end=9) == {"FINISHED"}
+    for frame in (5, 9):
+        bpy.context.scene.frame_set(frame)
+        assert solved()
