@@ -39,6 +39,8 @@ class _State:
     """How many objects the file had: the sign of a live armature that was appended or copied."""
     objects: int = 0
     """How many objects the view layer had: the sign of a deleted target."""
+    is_between: bool = False
+    """A frame change has begun and is not solved yet: the channels hold the base, and what is known is of before."""
     paused: int = 0
     paused_rigs: list[int] = field(default_factory=list)
 
@@ -172,14 +174,15 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object) -> None:
+def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
     rig = _state.rigs.get(ob.session_uid)
     if rig is None or not rig.plan.skeleton.matches(ob):
         # It is planned after the frame, when the view layer is up to date.
         _state.stale.add(ob.session_uid)
         base.restore(ob, base.stored_bones(ob))
     else:
-        rig.absorb_edits(ob)
+        shown = (layer.depsgraph for layer in scene.view_layers)
+        rig.absorb_edits(ob, [known for known in (depsgraph, *shown) if known is not None])
         rig.is_put_back = not rig.stands_alone(ob)
         if rig.is_put_back:
             rig.restore_base(ob, rig.written)
@@ -253,16 +256,19 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
 
 
 @persistent
-def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
     if _state.paused:
         return
+    _state.is_between = True
     for ob in live_armatures(scene):
         if ob.session_uid not in _state.paused_rigs:
-            _guarded(_before_frame, ob)
+            _guarded(_before_frame, ob, scene, depsgraph)
 
 
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    _state.is_between = False
+
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         frame = rig.read_fk(ob, depsgraph)
         if depsgraph.mode == "RENDER":
@@ -274,7 +280,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if _state.paused:
+    if _state.paused or _state.is_between:  # another add-on may update while the frame changes
         return
     updated = set()
     for update in depsgraph.updates:

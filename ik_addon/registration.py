@@ -44,10 +44,19 @@ _registered = False
 
 
 def register() -> None:
-    """Add classes, settings and handlers; a second call does nothing."""
+    """Add classes, settings and handlers; a second call does nothing.
+
+    Raises:
+        RuntimeError: if another copy of the extension is enabled: both would solve, and either take the other's
+            settings along when it is disabled.
+    """
     global _registered
     if _registered:
         return
+    other = settings.registered_by()
+    if other is not None and other != __package__:
+        enabled = other.rpartition(".")[0] or other
+        raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     settings.register()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -276,6 +277,12 @@ def register() -> None:
     bpy.types.PoseBone.ik_addon = PointerProperty(type=IKAddonChain, override=OVERRIDABLE)
     bpy.types.Object.ik_addon = PointerProperty(type=IKAddonObject, override=OVERRIDABLE)
     bpy.types.Scene.ik_addon = PointerProperty(type=IKAddonScene)
+
+
+def registered_by() -> str | None:
+    """The package whose settings pose bones have now; None where they have none."""
+    setting: Any = getattr(bpy.types.PoseBone, "ik_addon", None)
+    return None if setting is None else setting.keywords["type"].__module__.rpartition(".")[0]
 
 
 def unregister() -> None:

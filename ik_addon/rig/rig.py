@@ -6,7 +6,7 @@ Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -111,12 +111,20 @@ class Rig:
             channels.write(ob, np.array(own, dtype=np.int64), self.fk[0][[self.plan.rows[bone] for bone in own]])
             base.forget(ob, own)
 
-    def absorb_edits(self, ob: bpy.types.Object) -> None:
-        """Take channels that were changed by hand (or animated) since the last write as new base and FK pose."""
+    def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
+        """Take channels that were changed by hand (or animated) since the last write as new base and FK pose.
+
+        Before a frame changes, what is `evaluated` already is no edit: of those the add-on was told. It was written by
+        others after the frame before was solved, and would pile up in the base from frame to frame.
+        """
         live = self.plan.live
         present = channels.read(ob, live)
         if np.array_equal(present, self.written):
             return
+        for depsgraph in evaluated:
+            copy = ob.evaluated_get(depsgraph)
+            if copy.pose is not None and len(copy.pose.bones) == len(ob.pose.bones):
+                self.written = np.where(channels.read(copy, live) == present, present, self.written)
         rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
         for k, bone in enumerate(live.tolist()):
             for name, columns in channels.FIELDS.items():

@@ -1,0 +1,323 @@
+"""Beside other add-ons, and while this one comes and goes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion
+
+from tests import rigs
+from tests.test_live import animated_arm, poses_at
+from tools import blender
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+SOLVED = 1e-5
+FRAMES = (1, 9, 20, 35)
+LISTS = ("frame_change_pre", "frame_change_post", "depsgraph_update_post")
+
+
+def miss(ob: bpy.types.Object) -> float:
+    target: bpy.types.Object = ob.pose.bones["lower"].ik_addon.target
+    return float(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)))
+
+
+@pytest.fixture
+def handlers() -> Iterator[Callable[[str, Callable[..., None], bool], None]]:
+    """Adds handlers before or after all others; they are removed at the end."""
+    added: list[tuple[list[Any], Callable[..., None]]] = []
+
+    def add(name: str, function: Callable[..., None], first: bool) -> None:
+        handlers: list[Any] = getattr(bpy.app.handlers, name)
+        handlers.insert(0 if first else len(handlers), function)
+        added.append((handlers, function))
+
+    yield add
+    for handlers, function in added:
+        handlers.remove(function)
+
+
+# ---- other add-ons
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("moved", ["target", "other bone"])
+def test_handlers_that_move_what_the_chain_depends_on(
+    handlers: Callable[[str, Callable[..., None], bool], None], first: bool, moved: str
+) -> None:
+    """Where another add-on moves a target, or a bone above the chain, before Blender evaluates the frame."""
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, -0.5)], ["hips"])
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["upper"].parent = ob.data.edit_bones["hips"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    before = {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones}
+
+    def move(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+        x = 0.02 * scene.frame_current
+        if moved == "target":
+            target.location = (0.6 - x, 0.5, 1.0 + x)
+        else:
+            ob.pose.bones["hips"].location.x = x
+
+    handlers("frame_change_pre", move, first)
+    ob.ik_addon.live = True
+    poses = {}
+    for frame in (3, 9, 20):
+        bpy.context.scene.frame_set(frame)
+        assert miss(ob) < SOLVED
+        poses[frame] = rigs.pose(ob).tobytes()
+    assert poses_at(ob, (20, 3, 9)) == {frame: poses[frame] for frame in (20, 3, 9)}
+    ob.ik_addon.live = False
+    assert {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones} == before
+
+
+def test_a_handler_that_writes_the_same_bones_before_the_frame_sets_their_fk_pose(
+    handlers: Callable[[str, Callable[..., None], bool], None],
+) -> None:
+    ob, _target = rigs.arm()
+
+    def pose(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+        ob.pose.bones["lower"].rotation_quaternion = (1.0, 0.0, 0.001 * scene.frame_current, 0.2)
+
+    handlers("frame_change_pre", pose, True)
+    ob.ik_addon.live = True
+    expected = poses_at(ob, FRAMES)
+    assert len(set(expected.values())) == len(FRAMES)
+    assert poses_at(ob, FRAMES[::-1]) == expected
+    bpy.context.scene.frame_set(30)
+    assert miss(ob) < SOLVED
+    ob.ik_addon.live = False
+    assert ob.pose.bones["lower"].rotation_quaternion[:] == pytest.approx((1.0, 0.0, 0.03, 0.2))
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("first", [True, False])
+def test_handlers_that_read_and_write_the_same_bones_after_the_frame(
+    handlers: Callable[[str, Callable[..., None], bool], None], first: bool, keyed: bool
+) -> None:
+    """As add-ons that wiggle do: theirs is the last word where they come last, but nothing piles up."""
+    ob, _target = animated_arm() if keyed else rigs.arm()
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(9)
+    fk = rigs.channels(ob).tobytes()
+    ob.ik_addon.live = True
+    solved = poses_at(ob, FRAMES)
+
+    def wiggle(name: str) -> Callable[[bpy.types.Scene, bpy.types.Depsgraph], None]:
+        def handler(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+            bone = ob.pose.bones[name]
+            bone.rotation_quaternion @= Quaternion((0.0, 1.0, 0.0), 0.001 * scene.frame_current)
+            bone.location.x += 0.01
+
+        return handler
+
+    for name in ("upper", "lower"):
+        handlers("frame_change_post", wiggle(name), first)
+    expected = poses_at(ob, FRAMES)
+    if first:
+        assert expected == solved
+    for frame in (2, 3, 4, 30, 9):
+        bpy.context.scene.frame_set(frame)
+    assert poses_at(ob, FRAMES[::-1]) == expected
+    bpy.context.scene.frame_set(9)
+    ob.ik_addon.live = False
+    assert rigs.channels(ob).tobytes() == fk
+
+
+@pytest.mark.expects_traceback
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("name", LISTS)
+def test_another_add_on_that_raises(
+    handlers: Callable[[str, Callable[..., None], bool], None], name: str, first: bool
+) -> None:
+    ob, target = animated_arm()
+    expected = poses_at(ob, FRAMES)
+
+    def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError("of another add-on")
+
+    handlers(name, broken, first)
+    assert poses_at(ob, FRAMES) == expected
+    target.animation_data_clear()
+    target.location = (0.1, 0.8, 1.1)
+    bpy.context.view_layer.update()
+    assert miss(ob) < SOLVED
+
+
+def test_another_add_on_that_updates_within_its_handler(
+    handlers: Callable[[str, Callable[..., None], bool], None],
+) -> None:
+    ob, target = animated_arm()
+    expected = poses_at(ob, FRAMES)
+    depth = 0
+
+    def nested(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+        nonlocal depth
+        if depth == 0:
+            depth += 1
+            depsgraph.view_layer.update()
+            depth -= 1
+
+    for name in LISTS[1:]:
+        for first in (True, False):
+            handlers(name, nested, first)
+    assert poses_at(ob, FRAMES) == expected
+    target.animation_data_clear()
+    target.location = (0.1, 0.8, 1.1)
+    bpy.context.view_layer.update()
+    assert miss(ob) < SOLVED
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("gone", ["Rig", "Target"])
+def test_another_add_on_that_deletes_the_rig_or_its_target(
+    handlers: Callable[[str, Callable[..., None], bool], None], gone: str, first: bool
+) -> None:
+    animated_arm()
+
+    def delete(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+        if gone in bpy.data.objects:
+            bpy.data.objects.remove(bpy.data.objects[gone])
+
+    handlers("frame_change_pre", delete, first)
+    for frame in (2, 3):
+        bpy.context.scene.frame_set(frame)
+    bpy.context.view_layer.update()
+    assert gone not in bpy.data.objects
+
+
+# ---- this one comes and goes
+
+
+def test_disabled_and_enabled_while_live() -> None:
+    ob, _target = animated_arm()
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(9)
+    fk = rigs.channels(ob).tobytes()
+    ob.ik_addon.live = True
+    expected = poses_at(ob, FRAMES)
+    for _ in range(3):
+        bpy.context.scene.frame_set(9)
+        pose = rigs.pose(ob).tobytes()
+        blender.disable()
+        bpy.context.view_layer.update()
+        assert rigs.pose(ob).tobytes() == pose
+        assert not hasattr(ob, "ik_addon")
+        blender.enable()
+        bpy.context.view_layer.update()
+        assert rigs.pose(ob).tobytes() == pose
+        assert ob.ik_addon.live
+        assert poses_at(ob, FRAMES) == expected
+    bpy.context.scene.frame_set(9)
+    ob.ik_addon.live = False
+    assert rigs.channels(ob).tobytes() == fk
+
+
+def test_frames_that_pass_while_it_is_disabled() -> None:
+    ob, _target = animated_arm()
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(9)
+    fk = rigs.channels(ob).tobytes()
+    ob.ik_addon.live = True
+    expected = poses_at(ob, FRAMES)
+    blender.disable()
+    for frame in (3, 17, 9):
+        bpy.context.scene.frame_set(frame)
+    blender.enable()
+    assert poses_at(ob, FRAMES) == expected
+    bpy.context.scene.frame_set(9)
+    ob.ik_addon.live = False
+    assert rigs.channels(ob).tobytes() == fk
+
+
+def test_scripts_are_reloaded(addon: Addon) -> None:
+    ob, _target = animated_arm()
+    expected = poses_at(ob, FRAMES)
+    before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}
+    for _ in range(2):
+        bpy.ops.script.reload()
+        assert blender.is_enabled()
+        assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
+        assert poses_at(ob, FRAMES) == expected
+    ob.ik_addon.live = False
+
+
+def test_its_modules_are_read_anew(addon: Addon) -> None:
+    """What a developer does, and what installing a newer version over a running one does."""
+    ob, _target = animated_arm()
+    expected = poses_at(ob, FRAMES)
+    blender.disable()
+    names = [name for name in sys.modules if name.startswith(addon.package)]
+    assert names
+    for name in names:
+        del sys.modules[name]
+    blender.enable()
+    assert ob.ik_addon.live
+    assert poses_at(ob, FRAMES) == expected
+
+
+def test_new_files_and_factory_settings_leave_it_working(tmp_path: Path) -> None:
+    renewals: tuple[Callable[[], object], ...] = (
+        lambda: bpy.ops.wm.read_homefile(use_empty=True),
+        lambda: bpy.ops.wm.read_homefile(use_factory_startup=True),
+        lambda: bpy.ops.wm.read_factory_settings(use_empty=True),
+    )
+    for renew in renewals:
+        ob, _target = animated_arm()
+        assert miss(ob) < SOLVED
+        path = tmp_path / "file.blend"
+        bpy.ops.wm.save_as_mainfile(filepath=str(path))
+        renew()
+        if not blender.is_enabled():
+            addon_utils: Any = importlib.import_module("addon_utils")
+            addon_utils.enable("bl_pkg")
+            blender.enable()
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+        ob = bpy.data.objects["Rig"]
+        bpy.context.scene.frame_set(12)
+        assert miss(ob) < SOLVED
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+@pytest.fixture
+def second_copy(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The extension once more under another name, as from another repository."""
+    with zipfile.ZipFile(package) as archive:
+        archive.extractall(tmp_path / "ik_second_copy")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("ik_second_copy")
+    for name in [name for name in sys.modules if name.startswith("ik_second_copy")]:
+        del sys.modules[name]
+
+
+@pytest.mark.expects_traceback
+def test_a_second_copy_of_it_is_refused(second_copy: Any) -> None:
+    ob, _target = animated_arm()
+    expected = poses_at(ob, FRAMES)
+    before = {name: len(getattr(bpy.app.handlers, name)) for name in LISTS}
+    with pytest.raises(RuntimeError, match=r"is enabled already, as 'bl_ext\.user_default\.ik_addon'; disable that"):
+        second_copy.register()
+    second_copy.unregister()
+    assert {name: len(getattr(bpy.app.handlers, name)) for name in LISTS} == before
+    assert poses_at(ob, FRAMES) == expected
+    blender.disable()
+    second_copy.register()
+    try:
+        assert poses_at(ob, FRAMES) == expected
+        with pytest.raises(RuntimeError):
+            blender.enable()
+        assert poses_at(ob, FRAMES) == expected
+    finally:
+        second_copy.unregister()
+    blender.enable()
+    assert poses_at(ob, FRAMES) == expected
