@@ -10,6 +10,12 @@ import bpy
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 """Since 4.4 an action has a slot for each animated data-block and keeps its F-curves in layers and strips."""
 
+MUTES_GROUPS = not HAS_SLOTS
+"""Before 4.4 the F-curves of a muted group are not evaluated; since then they are all the same."""
+
+COPIES_CURVES = bpy.app.version >= (5, 0, 0)
+"""Since 5.0 an F-curve can be made as a copy of another one."""
+
 SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
 """Since 5.0 the selection belongs to the pose bone, before that to the bone of the armature."""
 
@@ -58,6 +64,12 @@ def _owner_for(user: Any) -> CurveOwner | None:
         if strip.type == "KEYFRAME"
     )
     return next((bag for bag in bags if bag is not None), None)
+
+
+def is_layered(action: bpy.types.Action) -> bool:
+    """Whether an action is more than one set of F-curves; before 4.4 none is."""
+    layers: Any = action.layers if HAS_SLOTS else ()
+    return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 
 def animated_paths(ob: bpy.types.Object) -> set[str]:

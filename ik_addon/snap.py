@@ -362,7 +362,7 @@ def _placed_on(
             rows.append([goal.row() for goal in everything])
     finally:
         scene.frame_set(frame, subframe=subframe)
-    return bake.continuous(np.array(rows), [goal.holder.rotation_mode for goal in everything])
+    return continuous(np.array(rows), [goal.holder.rotation_mode for goal in everything])
 
 
 def _key(goals: list[_Goal], rows: Row, frames: Sequence[int]) -> None:

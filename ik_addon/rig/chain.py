@@ -155,11 +155,11 @@ def fighting_constraints(
         for constraint in owner.constraints:
             if constraint.mute or constraint.influence == 0.0:
                 continue
-            if owner.name in names or not names.isdisjoint(_moved_by(owner, constraint)):
+            if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
                 yield owner, constraint
 
 
-def _moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
+def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
     """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
     if not isinstance(constraint, bpy.types.KinematicConstraint | bpy.types.SplineIKConstraint):
         return []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import bpy
@@ -38,8 +39,14 @@ FIELDS: dict[str, tuple[type, int]] = {
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
 """The attributes of a keyframe that shape the curve from it to the next one."""
 
+FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
+"""The attributes that Blender gives new keyframes another value than a bake does; not where they stand."""
+
 SAME_FRAME = 0.01
 """Keys nearer than this, in frames, are one key for Blender."""
+
+AT_ONCE = 1_000_000
+"""How many keys are written before the caller of `writing` has its turn."""
 
 
 class KeysError(Exception):
@@ -55,7 +62,7 @@ class Channel:
     field: str
     """A transform property of a pose bone, such as `rotation_quaternion`."""
     index: int
-    values: Floats
+    values: NDArray[Any]
     """(F,) one for each frame, in the unit of the property."""
 
     @property
@@ -67,29 +74,41 @@ class Channel:
 def write_channels(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Callable[[], None]:
+    """Do all of `writing` at once."""
+    todo = writing(ob, channels, frames, new_action=new_action)
+    while True:
+        try:
+            next(todo)
+        except StopIteration as done:
+            return done.value
+
+
+def writing(
+    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
+) -> Generator[float, None, Callable[[], None]]:
     """Key channels at `frames` (F,), which ascend, in place of all keys between the first and the last of them.
 
     Keys outside of that range stay as they are to the bit, and so does the curve between them. With `new_action` the
-    keys go into a copy of the object's action, and the old one keeps what it had.
+    keys go into a copy of the object's action, and the old one keeps what it had. Yields the share that is written.
 
-    Returns a function that puts everything back as it was. If anything is raised, that has been done already.
+    Returns a function that puts everything back as it was. If anything is raised, or the generator is closed, that has
+    been done already.
     """
     check(ob, channels, new_action=new_action)
-    shared = _keys_at(frames)
-    baked = [_with_values(shared, channel) for channel in channels]
+    keys = _keys_at(frames)
+    some = max(1, AT_ONCE // len(frames))
     with ExitStack() as undo:
         action = ob.animation_data.action if ob.animation_data else None
         if new_action and action is not None:
             _keep_without_users(action, undo)
             compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
-        owner = compat.ensure_curve_owner(ob, undo)
-        for channel, keys in zip(channels, baked, strict=True):
-            curve = _find(owner, channel)
-            if curve is None:
-                curve = _new_curve(ob, owner, channel, undo)
-            else:
-                undo.callback(_put_back, ob, channel, read_keys(curve))
-            _replace_keys(curve, keys)
+        for start in range(0, len(channels), some):
+            # Looked up again each time: between two steps anything may have happened.
+            owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
+            if owner is None:
+                raise KeysError(f"The action of '{ob.name}' is gone; bake again")
+            _write(ob, owner, channels[start : start + some], keys, undo)
+            yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
 
 
@@ -103,14 +122,15 @@ def check(ob: bpy.types.Object, channels: Sequence[Channel], *, new_action: bool
     _check_action(ob, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
+    curves = {} if owner is None else _curves(owner)
+    groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
         what = f"'{channel.field}' of bone '{channel.bone}' in '{ob.name}'"
-        if (channel.data_path, channel.index) in driven:
+        place = channel.data_path, channel.index
+        if place in driven:
             raise KeysError(f"A driver sets {what}, keys would have no effect; remove the driver")
-        if owner is None:
-            continue
-        curve = _find(owner, channel)
-        group = curve.group if curve is not None else owner.groups.get(channel.bone)
+        curve = curves.get(place)
+        group = curve.group if curve is not None else groups.get(channel.bone)
         parts = [part for part in (curve, group) if part is not None]
         if any(part.lock for part in parts):
             raise KeysError(f"The F-curve of {what} is locked; unlock it in the Graph Editor")
@@ -171,6 +191,7 @@ def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
         points.foreach_set(name, values.ravel())
 
 
+@lru_cache
 def _enum(field: str, name: str) -> int:
     """The number behind a name of an enumeration; arrays of keyframes hold numbers."""
     return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
@@ -190,8 +211,8 @@ def _keys_at(frames: Floats) -> Keys:
     return keys
 
 
-def _with_values(keys: Keys, channel: Channel) -> Keys:
-    """The same keys with the values of a channel."""
+def _points(keys: Keys, channel: Channel) -> NDArray[Any]:
+    """Where (F, 2) the keys of a channel stand."""
     points = keys["co"].copy()
     points[:, 1] = channel.values
     wrong = points[~np.isfinite(points[:, 1]), 0]
@@ -200,18 +221,62 @@ def _with_values(keys: Keys, channel: Channel) -> Keys:
             f"'{channel.field}' of bone '{channel.bone}' is not a finite number on frame {wrong[0]:g}; "
             "look for a faulty F-curve or driver"
         )
-    return {**keys, "co": points, "handle_left": points, "handle_right": points}
+    return points
 
 
-def _replace_keys(curve: bpy.types.FCurve, baked: Keys) -> None:
-    """Put baked keys in place of those in their range, and leave all others as they are."""
+def _write(
+    ob: bpy.types.Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack
+) -> None:
+    """Key some channels; `undo` takes it back."""
+    curves, groups = _curves(owner), {group.name: group for group in owner.groups}
+    patterns: dict[int, bpy.types.FCurve] = {}
+    made: list[tuple[Channel, bool]] = []
+    undo.callback(_remove_curves, ob, made)
+    for channel in channels:
+        points = _points(keys, channel)
+        curve = curves.get((channel.data_path, channel.index))
+        if curve is not None:
+            undo.callback(_put_back, ob, channel, read_keys(curve))
+            _replace_keys(curve, keys, points)
+            continue
+        made.append((channel, channel.bone not in groups))
+        pattern = patterns.get(channel.index) if compat.COPIES_CURVES else None
+        if pattern is None:
+            curve = patterns[channel.index] = owner.fcurves.new(channel.data_path, index=channel.index)
+            _fill(curve, keys, points)
+        else:
+            curve = owner.fcurves.new_from_fcurve(pattern, data_path=channel.data_path)
+            _move(curve, keys, points)
+        if channel.bone not in groups:
+            groups[channel.bone] = owner.groups.new(channel.bone)
+        curve.group = groups[channel.bone]
+
+
+def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
+    """Give an F-curve without keyframes new ones."""
+    curve.keyframe_points.add(len(points))
+    for name in FRESH:
+        curve.keyframe_points.foreach_set(name, keys[name].ravel())
+    _move(curve, keys, points)
+
+
+def _move(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
+    """Move keyframes that were made for these keys to other points (F, 2), and their handles along."""
+    curve.keyframe_points.foreach_set("co_ui", points.ravel())
+    if keys["interpolation"][0, 0] != _enum("interpolation", "LINEAR"):  # straight ones do not use their handles
+        curve.keyframe_points.handles_recalc()
+
+
+def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
+    """Put keys at these points (F, 2) in place of those in their range, and leave all others as they are."""
     old = read_keys(curve)
-    old_frames, first, last = old["co"][:, 0], baked["co"][0, 0], baked["co"][-1, 0]
+    old_frames, first, last = old["co"][:, 0], points[0, 0], points[-1, 0]
     outside: Bools = (old_frames < first - SAME_FRAME) | (old_frames > last + SAME_FRAME)
     if not outside.any():
-        write_keys(curve, baked)
-        curve.keyframe_points.handles_recalc()
+        curve.keyframe_points.clear()
+        _fill(curve, keys, points)
         return
+    baked = {**keys, "co": points, "handle_left": points, "handle_right": points}
     if (old_frames[outside] > last).any():
         baked = _leaving_like(old, baked, last)
     merged = {name: np.concatenate([old[name][outside], baked[name]]) for name in FIELDS}
@@ -238,34 +303,33 @@ def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
     return {**baked, **ends}
 
 
-def _new_curve(ob: bpy.types.Object, owner: compat.CurveOwner, channel: Channel, undo: ExitStack) -> bpy.types.FCurve:
-    group = owner.groups.get(channel.bone)
-    undo.callback(_remove_curve, ob, channel, and_group=group is None)
-    curve: bpy.types.FCurve = owner.fcurves.new(channel.data_path, index=channel.index)
-    curve.group = group or owner.groups.new(channel.bone)
-    return curve
-
-
-def _find(owner: compat.CurveOwner | None, channel: Channel) -> bpy.types.FCurve | None:
-    return owner.fcurves.find(channel.data_path, index=channel.index) if owner is not None else None
+def _curves(owner: compat.CurveOwner) -> dict[tuple[str, int], bpy.types.FCurve]:
+    """F-curves by what they animate; Blender would look through all of them for each."""
+    return {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
 
 
 # What is undone later is looked up by name again: a user may have changed the action in between.
 
 
-def _remove_curve(ob: bpy.types.Object, channel: Channel, and_group: bool) -> None:
+def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -> None:
+    """Remove the F-curves of channels, and where that is said their groups."""
     owner = compat.curve_owner(ob)
-    curve = _find(owner, channel)
-    if owner is None or curve is None:
+    if owner is None:
         return
-    owner.fcurves.remove(curve)
-    group = owner.groups.get(channel.bone)  # since 4.4 an empty group vanishes by itself
-    if and_group and group is not None:
-        owner.groups.remove(group)
+    curves = _curves(owner)
+    for channel, _and_group in made:
+        curve = curves.get((channel.data_path, channel.index))
+        if curve is not None:
+            owner.fcurves.remove(curve)
+    for name in {channel.bone for channel, and_group in made if and_group}:
+        group = owner.groups.get(name)  # since 4.4 an empty group vanishes by itself
+        if group is not None:
+            owner.groups.remove(group)
 
 
 def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
-    curve = _find(compat.curve_owner(ob), channel)
+    owner = compat.curve_owner(ob)
+    curve = None if owner is None else owner.fcurves.find(channel.data_path, index=channel.index)
     if curve is not None:
         write_keys(curve, keys)
 

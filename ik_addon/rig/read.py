@@ -20,6 +20,8 @@ from .skeleton import inverse_of_one, matrix_array, orthonormal
 
 CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 """The data path of a custom property."""
+NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
+"""The settings of a chain that are read on each frame, in the order of `Goals.settings`."""
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
 
@@ -150,7 +152,7 @@ def _goals(
         goal = _world(pointers.target, pointers.target_bone, depsgraph)
         targets.append(goal[:3, 3])
         if chain.turns:
-            rotations[c] = _rotation(to_object @ goal)
+            rotations[c] = orientation(to_object @ goal)
         if chain.has_pole:
             # A pole that was deleted since the plan was made shows no direction, as one at the target does.
             gone = pointers.pole is None
@@ -158,11 +160,11 @@ def _goals(
     pole = np.zeros((len(chains), 3))
     rotation = np.tile(np.eye(3), (len(chains), 1, 1))
     if poles:
-        pole[list(poles)] = _transformed(to_object, np.array(list(poles.values())))
+        pole[list(poles)] = transformed(to_object, np.array(list(poles.values())))
     if rotations:
         rotation[list(rotations)] = list(rotations.values())
     settings = np.array(numbers, dtype=np.float64).reshape(1, -1, 5)
-    target = _transformed(to_object, np.array(targets).reshape(-1, 3))
+    target = transformed(to_object, np.array(targets).reshape(-1, 3))
     return Goals(target[None], rotation[None], pole[None], settings)
 
 
@@ -176,18 +178,17 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
     return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
 
 
-def _rotation(matrix: Floats) -> Floats:
-    """Orientation (3, 3) of a matrix (4, 4); of a mirrored one the X axis is turned round."""
-    frame = orthonormal(matrix[:3, :3])
-    if np.linalg.det(frame) < 0.0:
-        frame[:, 0] = -frame[:, 0]
-    return frame
+def orientation(matrices: Floats) -> Floats:
+    """Orientations (..., 3, 3) of matrices (..., 4, 4); of mirrored ones the X axis is turned round."""
+    frames = orthonormal(matrices[..., :3, :3])
+    frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
+    return frames
 
 
-def _transformed(matrix: Floats, points: Floats) -> Floats:
-    """Points (C, 3) in another space; not a number where they are too far away for Blender's single precision."""
+def transformed(matrices: Floats, points: Floats) -> Floats:
+    """Points (..., 3) in another space; not a number where they are too far away for Blender's single precision."""
     with np.errstate(all="ignore"):
-        moved = (matrix[:3, :3] @ points[:, :, None])[..., 0] + matrix[:3, 3]
+        moved = (matrices[..., :3, :3] @ points[..., None])[..., 0] + matrices[..., :3, 3]
         return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
 
 

@@ -1,0 +1,312 @@
+"""Objects, bones and settings on many frames at once, from their F-curves alone: Blender evaluates no frame for it.
+
+That is possible where nothing but F-curves moves them and what they hang on. Where anything else has a say, or might
+have, `Unpredictable` is raised, and Blender must be asked frame by frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import bpy
+import numpy as np
+
+from .. import compat
+from ..settings import chain_of
+from ..solve.problem import Floats, Ints
+from . import channels, transforms
+from .chain import moved_by
+from .channels import FIELDS, Row
+from .plan import Plan
+from .read import NUMBERS, Goals, Sample, orientation, transformed
+from .skeleton import Skeleton, inverse, matrix_array
+
+OBJECT_FIELDS = {
+    "location": 3,
+    "rotation_quaternion": 4,
+    "rotation_euler": 3,
+    "rotation_axis_angle": 4,
+    "scale": 3,
+    "delta_location": 3,
+    "delta_rotation_quaternion": 4,
+    "delta_rotation_euler": 3,
+    "delta_scale": 3,
+}
+"""The properties that place an object, and their widths."""
+BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
+"""Beginnings of data paths of an object that have no say in where it is; those of its bones aside."""
+BONE_PATH = re.compile(r'pose\.bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
+NOISE = 1e-5
+"""Matrices in single precision differ by less than this, in parts of their largest number."""
+
+
+class Unpredictable(Exception):
+    """Something moves by more than F-curves; the message says what."""
+
+
+class Motion:
+    """Where objects and bones are on F frames. Arrays begin with F, or with 1 where nothing is animated."""
+
+    def __init__(self, frames: Sequence[float]) -> None:
+        """Nothing is looked at before it is asked for."""
+        self._frames = [float(frame) for frame in frames]
+        self._worlds: dict[int, Floats] = {}
+        self._armatures: dict[int, _Armature] = {}
+
+    def world(self, ob: bpy.types.Object) -> Floats:
+        """World matrices (F, 4, 4) of an object."""
+        uid = ob.session_uid
+        if uid not in self._worlds:
+            self._worlds[uid] = self._placed(ob)
+        return self._worlds[uid]
+
+    def armature(self, ob: bpy.types.Object) -> _Armature:
+        """The bones of an armature object."""
+        uid = ob.session_uid
+        if uid not in self._armatures:
+            self._armatures[uid] = _Armature(ob, self._frames)
+        return self._armatures[uid]
+
+    def goal(self, ob: bpy.types.Object, bone: str) -> Floats:
+        """World matrices (F, 4, 4) of an object, or of the head of its bone where it has one of that name."""
+        index = ob.pose.bones.find(bone) if bone and ob.type == "ARMATURE" else -1
+        return self.world(ob) if index < 0 else self.world(ob) @ self.armature(ob).pose(index)
+
+    def _placed(self, ob: bpy.types.Object) -> Floats:
+        curves, driven = in_force(ob), _driven(ob)
+        for path in {*curves, *driven}:
+            known = path in OBJECT_FIELDS and path not in driven
+            if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
+                raise Unpredictable(f"'{path}' of '{ob.name}' is animated or driven")
+        if any(not constraint.mute for constraint in ob.constraints):
+            raise Unpredictable(f"'{ob.name}' has constraints")
+        found = {
+            name: evaluated(getattr(ob, name), curves.get(name, ()), self._frames).astype(np.float64)
+            for name in OBJECT_FIELDS
+        }
+        mode = ob.rotation_mode
+        field = channels.rotation_field(mode)
+        turn = transforms.rotations(found[field], mode)
+        if mode != "AXIS_ANGLE":  # of the axis and angle Blender has a delta as well, but hides it
+            turn = transforms.rotations(found[f"delta_{field}"], mode) @ turn
+        local = transforms.matrices(
+            found["location"] + found["delta_location"], turn, found["scale"] * found["delta_scale"]
+        )
+        return local if ob.parent is None else self._of_parent(ob) @ local
+
+    def _of_parent(self, ob: bpy.types.Object) -> Floats:
+        parent, unparented = ob.parent, matrix_array(ob.matrix_parent_inverse)
+        above = self.world(parent)
+        if ob.parent_type == "BONE" and parent.type == "ARMATURE" and ob.parent_bone in parent.pose.bones:
+            bone = parent.data.bones[ob.parent_bone]
+            if bone.use_relative_parent:
+                raise Unpredictable(f"'{ob.name}' is a child of '{bone.name}' relative to its rest pose")
+            pose = self.armature(parent).pose(parent.pose.bones.find(ob.parent_bone)).copy()
+            pose[..., :3, 3] += pose[..., :3, 1] * bone.length
+            return above @ pose @ unparented
+        if ob.parent_type not in {"OBJECT", "ARMATURE"} or parent.type == "CURVE":
+            raise Unpredictable(f"'{ob.name}' is a child of more than the place of '{parent.name}'")
+        return above @ unparented
+
+
+class _Armature:
+    """The FK pose of an armature object on F frames, bone by bone."""
+
+    def __init__(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
+        data = ob.data.animation_data
+        if data is not None and (data.action or data.drivers or data.nla_tracks):
+            raise Unpredictable(f"The armature '{ob.data.name}' is animated or driven")
+        if ob.data.pose_position == "REST" or ob.mode == "EDIT":
+            raise Unpredictable(f"'{ob.name}' is not shown in its pose")
+        self._ob = ob
+        self._frames = frames
+        self.skeleton = Skeleton.of(ob)
+        self._curves = _by_bone(in_force(ob).items())
+        self._driven = _by_bone((path, []) for path in _driven(ob))
+        self._moved = self._moved_by_constraints()
+        self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
+        self._modes = [bone.rotation_mode for bone in ob.pose.bones]
+        self._connected = np.array([bone.bone.use_connect for bone in ob.pose.bones], dtype=bool)
+        self._poses: dict[int, Floats] = {}
+
+    def hold(self, bones: Ints, rows: Row) -> None:
+        """Take rows (k, 17) for what the channels of these bones hold where they are not animated."""
+        self._rows[bones] = rows
+
+    def _moved_by_constraints(self) -> set[str]:
+        found: set[str] = set()
+        for owner in self._ob.pose.bones:
+            if not owner.constraints:
+                continue
+            paths = {*self._curves.get(owner.name, ()), *self._driven.get(owner.name, ())}
+            switched = any(path.startswith("constraints") for path in paths)
+            for constraint in owner.constraints:
+                if switched or not constraint.mute:
+                    found.update((owner.name, *moved_by(owner, constraint)))
+        return found
+
+    def rows(self, bones: Ints) -> Row:
+        """FK channels (F, k, 17) of bones."""
+        names = [self.skeleton.names[bone] for bone in bones.tolist()]
+        animated = any(name in self._curves for name in names)
+        rows = np.repeat(self._rows[bones][None], len(self._frames) if animated else 1, axis=0)
+        for k, name in enumerate(names):
+            curves = self._curves.get(name, {})
+            for path in {*curves, *self._driven.get(name, ())}:
+                known = path in FIELDS and path not in self._driven.get(name, ())
+                if not known and not path.startswith(("[", "ik_addon.")):
+                    raise Unpredictable(f"'{path}' of bone '{name}' in '{self._ob.name}' is animated or driven")
+            if name in self._moved:
+                raise Unpredictable(f"Bone '{name}' in '{self._ob.name}' is moved by a constraint")
+            for path, columns in FIELDS.items():
+                if path in curves:
+                    rows[:, k, columns] = evaluated(rows[0, k, columns], curves[path], self._frames)
+        return rows
+
+    def basis(self, rows: Row, bones: Ints) -> Floats:
+        """Basis matrices (F, k, 4, 4) that the channels (F, k, 17) of bones make."""
+        found = transforms.basis(rows, [self._modes[bone] for bone in bones.tolist()])
+        found[:, self._connected[bones], :3, 3] = 0.0  # Blender leaves the location of connected bones out
+        return found
+
+    def pose(self, bone: int) -> Floats:
+        """Pose matrices (F, 4, 4) of a bone in armature space."""
+        above: Floats | None = None
+        for own in [*self.skeleton.ancestors(bone)[::-1], bone]:
+            if own not in self._poses:
+                index = np.array([own])
+                basis = self.basis(self.rows(index), index)[:, 0]
+                if above is not None and not self.skeleton.plain[own]:
+                    basis, above = np.broadcast_arrays(basis, above)
+                self._poses[own] = self.skeleton.to_pose(self._ob, own, basis, above)
+            above = self._poses[own]
+        return self._poses[bone]
+
+    def numbers(self, tip: str) -> Floats:
+        """What `NUMBERS` are (F, 5) for the chain on a tip bone."""
+        settings: Any = chain_of(self._ob.pose.bones[tip])
+        columns = []
+        for name in NUMBERS:
+            path = f"ik_addon.{name}"
+            if path in self._driven.get(tip, ()):
+                raise Unpredictable(f"'{name}' of the chain on '{tip}' is driven")
+            curves = self._curves.get(tip, {}).get(path, [])
+            value = evaluated([getattr(settings, name)], curves, self._frames)
+            known = settings.bl_rna.properties[name]
+            columns.append(np.clip(value, known.hard_min, known.hard_max))
+        return np.concatenate(np.broadcast_arrays(*columns), axis=1)
+
+
+def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
+    """The F-curves that animate an object, by data path, without those that are muted."""
+    data = ob.animation_data
+    if data is None:
+        return {}
+    if data.use_tweak_mode or (data.use_nla and any(track.strips for track in data.nla_tracks)):
+        raise Unpredictable(f"'{ob.name}' is animated by NLA strips")
+    owner = compat.curve_owner(ob)
+    if owner is None:
+        return {}
+    if compat.is_layered(data.action):
+        raise Unpredictable(f"The action '{data.action.name}' has several layers or strips")
+    found: dict[str, list[bpy.types.FCurve]] = {}
+    for curve in owner.fcurves:
+        muted = curve.mute or (compat.MUTES_GROUPS and curve.group is not None and curve.group.mute)
+        if not muted and curve.is_valid and not curve.is_empty:
+            found.setdefault(curve.data_path, []).append(curve)
+    return found
+
+
+def evaluated(held: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
+    """Values (F, n) of a property of n numbers, which holds the given ones where no F-curve sets them."""
+    row = np.array(held, dtype=np.float32).reshape(1, -1)
+    curves = [curve for curve in curves if curve.array_index < row.shape[1]]
+    if not curves:
+        return row
+    rows = np.repeat(row, len(frames), axis=0)
+    for curve in curves:
+        rows[:, curve.array_index] = list(map(curve.evaluate, frames))
+    return rows
+
+
+def _driven(ob: bpy.types.Object) -> set[str]:
+    """Data paths of an object that drivers set."""
+    data = ob.animation_data
+    return {driver.data_path for driver in data.drivers if not driver.mute} if data is not None else set()
+
+
+def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What stands below the data path of each bone."""
+    found: dict[str, dict[str, Any]] = {}
+    for path, value in paths:
+        match = BONE_PATH.fullmatch(path)
+        if match:
+            name = bpy.utils.unescape_identifier(match["name"])
+            found.setdefault(name, {})[match["rest"]] = value
+    return found
+
+
+def predicted(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -> Sample:
+    """What `read.sample` reads on each of F frames, without evaluating one.
+
+    Args:
+        ob: the armature object.
+        plan: its plan.
+        base: (k, 17) what the channels of `Plan.live` hold where they are not animated.
+        frames: F of them.
+
+    Raises:
+        Unpredictable: more than F-curves have a say.
+    """
+    motion = Motion(frames)
+    world, armature = motion.world(ob), motion.armature(ob)
+    armature.hold(plan.live, base)
+    to_object = inverse(world)
+    rows = armature.rows(plan.live)
+    poses = [armature.pose(bone) for bone in plan.sampled.tolist()]
+    still = np.zeros((1, len(plan.chains), 3))
+    target, pole = [], [still[:, c] for c in range(len(plan.chains))]
+    turns: list[Floats] = [np.eye(3)[None]] * len(plan.chains)
+    for c, chain in enumerate(plan.chains):
+        pointers = chain_of(ob.pose.bones[chain.tip])
+        if pointers.target is None or (chain.has_pole and pointers.pole is None):
+            raise Unpredictable(f"A goal of the chain on '{chain.tip}' was deleted")
+        goal = motion.goal(pointers.target, pointers.target_bone)
+        target.append(goal[:, :3, 3])
+        if chain.turns:
+            turns[c] = orientation(to_object @ goal)
+        if chain.has_pole:
+            pole[c] = transformed(to_object, motion.goal(pointers.pole, pointers.pole_bone)[:, :3, 3])
+    count = len(motion._frames)
+
+    def of_all(parts: list[Floats], *shape: int) -> Floats:
+        out = np.empty((count, len(parts), *shape))
+        for i, part in enumerate(parts):
+            out[:, i] = part
+        return out
+
+    return Sample(
+        world=np.broadcast_to(world, (count, 4, 4)),
+        channels=np.broadcast_to(rows, (count, *rows.shape[1:])),
+        basis=np.broadcast_to(armature.basis(rows, plan.live), (count, rows.shape[1], 4, 4)),
+        poses=of_all(poses, 4, 4),
+        goals=Goals(
+            target=transformed(to_object[:, None], of_all(target, 3)),
+            rotation=of_all(turns, 3, 3),
+            pole=of_all(pole, 3),
+            settings=of_all([armature.numbers(chain.tip) for chain in plan.chains], 5),
+        ),
+    )
+
+
+def is_same(one: Sample, other: Sample) -> bool:
+    """Whether two samples differ by no more than the noise of single precision."""
+    size = max(1.0, float(np.abs(one.world).max(initial=0.0)))
+    pairs = [(getattr(one, n), getattr(other, n)) for n in ("world", "channels", "basis", "poses")]
+    pairs += [(value, vars(other.goals)[name]) for name, value in vars(one.goals).items()]
+    return all(
+        np.allclose(a, b, rtol=NOISE, atol=NOISE * max(size, float(np.abs(np.nan_to_num(a)).max(initial=0.0))), equal_nan=True)
+        for a, b in pairs
+    )

@@ -1,0 +1,70 @@
+"""Matrices from transform channels as Blender makes them, for many bones and frames at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..solve.problem import Floats
+from .channels import FIELDS, Row, rotation_field
+
+
+def rotations(values: Floats, mode: str) -> Floats:
+    """Rotation matrices (..., 3, 3) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
+    values = np.asarray(values, dtype=np.float64)
+    if mode == "QUATERNION":
+        return _of_quaternions(values)
+    if mode == "AXIS_ANGLE":
+        half = 0.5 * values[..., :1]
+        length = np.linalg.norm(values[..., 1:], axis=-1, keepdims=True)
+        axis = values[..., 1:] / np.where(length > 0.0, length, 1.0)
+        return _of_quaternions(np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1))
+    found: Floats | None = None
+    for letter in mode:
+        turn = _about("XYZ".index(letter), values[..., "XYZ".index(letter)])
+        found = turn if found is None else turn @ found
+    return np.asarray(found)
+
+
+def matrices(location: Floats, rotation: Floats, scale: Floats) -> Floats:
+    """Affine matrices (..., 4, 4) from locations (..., 3), rotations (..., 3, 3) and scales (..., 3)."""
+    shape = np.broadcast_shapes(location.shape[:-1], rotation.shape[:-2], scale.shape[:-1])
+    out = np.zeros((*shape, 4, 4))
+    out[..., :3, :3] = rotation * scale[..., None, :]
+    out[..., :3, 3] = location
+    out[..., 3, 3] = 1.0
+    return out
+
+
+def basis(rows: Row, modes: Sequence[str]) -> Floats:
+    """Basis matrices (..., k, 4, 4) that the channels (..., k, 17) of k bones in these rotation modes make."""
+    turns = np.empty((*rows.shape[:-1], 3, 3))
+    for mode in set(modes):
+        own = [k for k, other in enumerate(modes) if other == mode]
+        turns[..., own, :, :] = rotations(rows[..., own, FIELDS[rotation_field(mode)]], mode)
+    values = rows.astype(np.float64)
+    return matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
+
+
+def _of_quaternions(values: Floats) -> Floats:
+    """Rotation matrices (..., 3, 3) of quaternions (..., 4) of any length; without length Blender takes X's."""
+    length = np.linalg.norm(values, axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(np.where(length > 0.0, values / np.where(length > 0.0, length, 1.0), [0, 1, 0, 0]), -1, 0)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _about(axis: int, angle: Floats) -> Floats:
+    """Rotation matrices (..., 3, 3) about the X (0), Y (1) or Z (2) axis."""
+    out = np.zeros((*angle.shape, 3, 3))
+    out[..., axis, axis] = 1.0
+    b, c = (axis + 1) % 3, (axis + 2) % 3
+    out[..., b, b] = out[..., c, c] = np.cos(angle)
+    out[..., c, b] = np.sin(angle)
+    out[..., b, c] = -out[..., c, b]
+    return out
