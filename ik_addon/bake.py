@@ -7,73 +7,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
 
 from . import compat, live
-from .rig import base, chain, channels, keys
-from .rig.channels import FIELDS, Row
+from .bake_report import BakeReport
+from .rig import base, chain, channels, curves, keys
+from .rig.channels import Row
 from .rig.plan import ChainPlan, Plan
-from .rig.pose import Posed
-from .rig.read import stack
-from .rig.rig import Rig
+from .rig.pose import pose
+from .rig.read import Sample, sample, stack
 from .settings import chain_of, object_of
-from .solve import Status
-from .solve.problem import Bools, Floats
+from .solved import Solved
 from .stage import stage
 
-USED = 1e-6
-"""A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
-
-
-BATCH = 100
-"""How many frames are solved at once: enough for speed, few enough to cancel a bake of many chains in between."""
+BATCH = 1000
+"""How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
+BONES = 100_000
+"""How many bones, each on a frame, are sampled before they are solved: they are in memory at once."""
+STEPPED = 100
+"""How many frames at most, where Blender evaluates them one by one."""
+PROOFS = (0.0, 0.29, 0.62, 1.0)
+"""Which frames, as parts of the range, are evaluated by Blender as well where F-curves tell all of them."""
+ALIKE = 1e-5
+"""How much, in chain lengths, keys may play differently before frames that F-curves tell are not trusted any more."""
+KEPT = 4_000_000
+"""On how many frames, times bones, the solution is kept to see how the keys play."""
 
 
 class BakeError(Exception):
     """Nothing can be baked; the message says what is wrong, where, and what to do."""
-
-
-@dataclass(frozen=True)
-class BakeReport:
-    """What became of a bake."""
-
-    chains: tuple[str, ...]
-    """Tip bones of the baked chains."""
-    frames: int
-    """How many frames were keyed."""
-    action: str
-    """Name of the action that holds the keys."""
-    missed: int
-    """On how many frames a chain did not reach its target."""
-    error: float
-    """Largest distance from a tip to its target, in chain lengths."""
-    position: float
-    """Largest distance between a bone as it plays and as it was solved, in chain lengths."""
-    angle: float
-    """Largest angle between them, in radians."""
-
-    @property
-    def plays_alike(self) -> bool:
-        """Whether the keys play as they were solved, to what can be seen."""
-        return self.position < 1e-4 and self.angle < 1e-3
-
-    @property
-    def message(self) -> str:
-        """The report as a sentence."""
-        chains = f"{len(self.chains)} chain{'s' * (len(self.chains) != 1)}"
-        frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
-        reached = "all reached"
-        if self.missed:
-            reached = f"{self.missed} not reached, farthest by {100.0 * self.error:.3g} % of the chain's length"
-        return (
-            f"Baked {chains} on {frames} into '{self.action}' ({reached}); playing differs from the solution "
-            f"by at most {100.0 * self.position:.1g} % of the chain's length and {math.degrees(self.angle):.1g}°"
-        )
 
 
 def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
@@ -180,43 +147,20 @@ def steps(
     if not frames:
         raise BakeError("There are no frames to bake")
     with ExitStack() as undo:
-        before = _Before(scene, ob)
+        before = _Before(scene, view_layer, ob)
         undo.callback(before.restore)
         with live.paused(ob):
-            rig = Rig(ob, view_layer, None if object_of(ob).live else tips)
-            rig.absorb_edits(ob)
-            plan = rig.plan
-            baked = _baked_chains(plan, tips)
+            plan = Plan.of(ob, view_layer, None if object_of(ob).live else tips)
+            held = base.held(ob, plan.live)
+            work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
-            unknown = np.zeros((1, len(plan.live), channels.WIDTH), dtype=np.float32)
-            keys.check(ob, _channels(plan, baked, unknown), new_action=new_action)
-            with stage(scene, ob) as own:
-                solved = yield from _solved(own, ob, rig, frames)
-        before.restore()
-        todo = _channels(plan, baked, continuous(solved.rows, plan.modes), _used(plan, baked, solved.changes))
-        undo.callback(keys.write_channels(ob, todo, np.array(frames, float), new_action=new_action))
-        for chain_plan in baked:
-            chain_of(ob.pose.bones[chain_plan.tip]).enabled = False
-            base.release(ob, chain_plan.bones)
-        comparison = _Comparison(plan, baked)
-        with stage(scene, ob) as own:
-            for i, frame in enumerate(frames):
-                depsgraph = at_frame(own, frame)
-                comparison.add(channels.read_pose(ob.evaluated_get(depsgraph), plan.live), solved.poses[i])
-                yield 0.5 + 0.5 * (i + 1) / len(frames)
+            keys.check(ob, Solved(plan, work.baked, 1, ()).channels(), new_action=new_action)
+        report = (yield from work.do(by_curves=True)) or (yield from work.do(by_curves=False))
         undo.pop_all()
-        before.restore_frame()
-        before.restore_bones([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
-    chosen = [i for i, chain_plan in enumerate(plan.chains) if chain_plan.tip in tips]
-    return BakeReport(
-        chains=tuple(chain_plan.tip for chain_plan in baked),
-        frames=len(frames),
-        action=ob.animation_data.action.name,
-        missed=int((solved.status[:, chosen] != Status.REACHED).any(axis=1).sum()),
-        error=float(np.nanmax(solved.error[:, chosen], initial=0.0)),
-        position=comparison.position,
-        angle=comparison.angle,
-    )
+    assert report is not None, "only what F-curves tell is taken back and done again"
+    before.show_frame()
+    before.put_back([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
+    return report
 
 
 def at_frame(scene: bpy.types.Scene, frame: int) -> bpy.types.Depsgraph:
@@ -225,56 +169,148 @@ def at_frame(scene: bpy.types.Scene, frame: int) -> bpy.types.Depsgraph:
     return scene.view_layers[0].depsgraph
 
 
-class _Solved:
-    """The solved frames of a bake, in no more precision than Blender keeps: long bakes of many bones are large."""
+@dataclass(frozen=True)
+class _Bake:
+    """What is baked."""
 
-    def __init__(self, plan: Plan, frames: int) -> None:
-        bones, chains = len(plan.live), len(plan.chains)
-        self.rows = np.empty((frames, bones, channels.WIDTH), dtype=np.float32)
-        """(F, k, 17) channels of `Plan.live`."""
-        self.poses = np.empty((frames, bones, 3, 4), dtype=np.float32)
-        """(F, k, 3, 4) their pose matrices without the last row."""
-        self.status = np.empty((frames, chains), dtype=np.int8)
-        """(F, C) of `Plan.chains`, as the next one."""
-        self.error = np.empty((frames, chains))
-        self.changes = np.zeros((bones, channels.WIDTH), dtype=np.float32)
-        """(k, 17) the largest difference of a channel from the FK pose."""
+    scene: bpy.types.Scene
+    ob: bpy.types.Object
+    plan: Plan
+    baked: list[ChainPlan]
+    """Those chains of the plan that are keyed."""
+    held: Row
+    """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
+    frames: list[int]
+    new_action: bool
+    before: _Before
 
-    def put(self, start: int, fk: Row, posed: Posed) -> None:
-        """Keep a batch of frames (b, ...), the first being that with the index `start`."""
-        batch = slice(start, start + len(fk))
-        self.rows[batch] = posed.channels
-        self.poses[batch] = posed.poses[:, :, :3]
-        self.status[batch], self.error[batch] = posed.outcomes.status, posed.outcomes.error
-        self.changes = np.maximum(self.changes, np.abs(posed.channels - fk).max(axis=0))
+    def do(self, *, by_curves: bool) -> Generator[float, None, BakeReport | None]:
+        """Sample, solve, key and compare; yields the share that is done.
+
+        By curves, Blender evaluates a few frames only, as a proof; where that fails nothing is changed and the result
+        is None.
+        """
+        solved = Solved(self.plan, self.baked, len(self.frames), self._played(by_curves))
+        with live.paused(self.ob), stage(self.scene, self.ob) as own:
+            if by_curves:
+                if own is self.scene or not curves.may_tell(own) or not (yield from self._proven(own, solved)):
+                    return None
+                yield from _part(self._solve_told(solved), 0.0, 0.8)
+            else:
+                yield from _part(self._solve_stepped(own, solved), 0.0, 0.5)
+        self.before.put_back()
+        written, compared = (0.9, 1.0) if by_curves else (0.6, 1.0)
+        with ExitStack() as undo:
+            undo.callback(self.before.restore)
+            todo = keys.writing(self.ob, solved.channels(), np.array(self.frames, float), new_action=self.new_action)
+            undo.callback((yield from _part(todo, written - 0.1, written)))
+            self._switch_off()
+            position, angle = yield from _part(self._differences(solved), written, compared)
+            if by_curves and (position > ALIKE or angle > 10.0 * ALIKE):
+                return None
+            undo.pop_all()
+        return solved.report(self.frames, self.ob.animation_data.action.name, position, angle)
+
+    def _played(self, by_curves: bool) -> list[int]:
+        """The indices of the frames that Blender plays, in the end, to compare."""
+        last = len(self.frames) - 1
+        if by_curves:
+            return sorted({round(part * last) for part in PROOFS})
+        every = math.ceil(len(self.frames) * len(self.plan.live) / KEPT)
+        return sorted({*range(0, last, every), last})
+
+    def _proven(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, bool]:
+        """Whether F-curves tell on some frames what Blender evaluates there."""
+        frames = [self.frames[i] for i in solved.played]
+        try:
+            told = curves.told(self.ob, self.plan, self.held, frames)
+        except curves.Untold:
+            return False
+        stepped = []
+        for frame in frames:
+            stepped.append(self._sample(scene, frame))
+            yield 0.0
+        return curves.is_same(told, stack(stepped))
+
+    def _sample(self, scene: bpy.types.Scene, frame: int) -> Sample:
+        """The FK pose and the goals on a frame, as Blender evaluates them."""
+        channels.write(self.ob, self.plan.live, self.held)
+        return sample(self.ob, self.plan, at_frame(scene, frame))
+
+    def _solve_told(self, solved: Solved) -> Generator[float, None, None]:
+        """Solve all frames as the F-curves tell them."""
+        count, size = len(self.frames), max(1, BATCH // len(self.plan.chains))
+        for first in range(0, count, _frames_at_once(self.plan)):
+            frames = self.frames[first : first + _frames_at_once(self.plan)]
+            fk = curves.told(self.ob, self.plan, self.held, frames)
+            for start in range(0, len(frames), size):
+                some = fk.frames(slice(start, start + size))
+                solved.put(first + start, some.channels, pose(self.ob, self.plan, some))
+                yield min(1.0, (first + start + size) / count)
+
+    def _solve_stepped(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, None]:
+        """Solve all frames as Blender evaluates them one by one."""
+        size = min(STEPPED, _frames_at_once(self.plan))
+        for start in range(0, len(self.frames), size):
+            samples = []
+            for i, frame in enumerate(self.frames[start : start + size], start=start):
+                samples.append(self._sample(scene, frame))
+                yield (i + 1) / len(self.frames)
+            fk = stack(samples)
+            solved.put(start, fk.channels, pose(self.ob, self.plan, fk))
+
+    def _switch_off(self) -> None:
+        """Switch the baked chains off; their bones are left to the keys."""
+        with live.paused(self.ob):
+            for chain_plan in self.baked:
+                chain_of(self.ob.pose.bones[chain_plan.tip]).enabled = False
+        stored = set(base.stored_bones(self.ob))
+        base.release(self.ob, stored.intersection(bone for chain_plan in self.baked for bone in chain_plan.bones))
+        live.settings_changed(self.ob)
+
+    def _differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:
+        """The largest distance and angle between the solution and how the keys play."""
+        position = angle = 0.0
+        with stage(self.scene, self.ob) as own:
+            for i, index in enumerate(solved.played.tolist()):
+                depsgraph = at_frame(own, self.frames[index])
+                played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
+                gap, turn = solved.difference(i, played)
+                position, angle = max(position, gap), max(angle, turn)
+                yield (i + 1) / len(solved.played)
+        return position, angle
 
 
-def _solved(
-    scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: Sequence[int]
-) -> Generator[float, None, _Solved]:
-    """Sample and solve the frames in batches; yields the first half of the progress."""
-    solved = _Solved(rig.plan, len(frames))
-    for start in range(0, len(frames), BATCH):
-        samples = []
-        for i, frame in enumerate(frames[start : start + BATCH], start=start):
-            rig.restore_base(ob)
-            samples.append(rig.read_fk(ob, at_frame(scene, frame)))
-            yield 0.5 * (i + 1) / len(frames)
-        fk = stack(samples)
-        solved.put(start, fk.channels, rig.solve(ob, fk))
-    return solved
+def _frames_at_once(plan: Plan) -> int:
+    """How many sampled frames are in memory at once."""
+    return max(1, BONES // len(plan.live))
+
+
+Result = TypeVar("Result")
+
+
+def _part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
+    """Steps that yield what is done of a part, as those of the whole, of which it is from one share to another."""
+    with closing(steps):
+        while True:
+            try:
+                share = next(steps)
+            except StopIteration as done:
+                return done.value
+            yield first + (last - first) * share
 
 
 class _Before:
     """All that a bake touches besides the keys, to put it back: the frame, the pose, the base, the switches."""
 
-    def __init__(self, scene: bpy.types.Scene, ob: bpy.types.Object) -> None:
+    def __init__(self, scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
         self._scene = scene
+        self._view_layer = view_layer
         self._ob = ob
         self._frame = scene.frame_current, scene.frame_subframe
         self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
-        self._bases = [_base_content(bone) for bone in ob.pose.bones]
+        self._bases = {bone: _base_content(ob.pose.bones[bone]) for bone in base.stored_bones(ob)}
 
     def restore(self) -> None:
         """Put everything back."""
@@ -283,21 +319,27 @@ class _Before:
                 settings = chain_of(self._ob.pose.bones[tip])
                 if settings.enabled != enabled:
                     settings.enabled = enabled
-            self.restore_frame()
-            self.restore_bones(list(range(len(self._rows))))
-            for bone, content in zip(self._ob.pose.bones, self._bases, strict=True):
-                if _base_content(bone) != content:
+            self.show_frame()
+            self.put_back()
+            base.forget(self._ob, set(base.stored_bones(self._ob)).difference(self._bases))
+            for bone, content in self._bases.items():
+                pose_bone = self._ob.pose.bones[bone]
+                if _base_content(pose_bone) != content:
                     for name, value in content.items():
-                        setattr(chain_of(bone).base, name, value)
+                        setattr(chain_of(pose_bone).base, name, value)
 
-    def restore_frame(self) -> None:
-        """Go back to the frame."""
+    def show_frame(self) -> None:
+        """Go back to the frame, and evaluate what changed."""
         frame, subframe = self._frame
-        self._scene.frame_set(frame, subframe=subframe)
+        stands = (self._scene.frame_current, self._scene.frame_subframe) == self._frame
+        if stands and not live.live_armatures(self._scene):
+            self._view_layer.update()  # without going through all that the time alone changes
+        else:
+            self._scene.frame_set(frame, subframe=subframe)
 
-    def restore_bones(self, bones: list[int]) -> None:
-        """Put back the channels of bones; animated ones may hold an edit that is not keyed."""
-        indices = np.array(bones, dtype=np.int64)
+    def put_back(self, bones: Sequence[int] | None = None) -> None:
+        """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
+        indices = np.arange(len(self._rows)) if bones is None else np.array(bones, dtype=np.int64)
         channels.write(self._ob, indices, self._rows[indices])
 
 
@@ -330,110 +372,3 @@ def _baked_chains(plan: Plan, tips: Collection[str]) -> list[ChainPlan]:
     if missing or not baked:
         raise BakeError(f"There is no enabled IK chain on '{min(missing, default='')}'; add or enable one")
     return baked
-
-
-def _channels(
-    plan: Plan, baked: Sequence[ChainPlan], rows: Row, used: dict[str, Bools] | None = None
-) -> list[keys.Channel]:
-    """Channels to key from rows (F, k, 17): rotation in each bone's own mode, and the fields `used` by a bone (k,)."""
-    found = []
-    for chain_plan in baked:
-        for bone in chain_plan.bones:
-            row = plan.rows[bone]
-            fields = [channels.rotation_field(plan.modes[row])]
-            fields += [field for field, where in (used or {}).items() if where[row]]
-            for field in fields:
-                columns = rows[:, row, FIELDS[field]].T.astype(np.float64)
-                found += [keys.Channel(plan.skeleton.names[bone], field, i, column) for i, column in enumerate(columns)]
-    return found
-
-
-def _used(plan: Plan, baked: Sequence[ChainPlan], changes: Row) -> dict[str, Bools]:
-    """Where (k,) on any frame a root was pushed or a bone lengthened: location and scale are keyed there only."""
-    changed = {field: changes[:, FIELDS[field]].max(axis=1) for field in ("location", "scale")}
-    for chain_plan in baked:
-        own = [plan.rows[bone] for bone in chain_plan.bones]
-        changed["location"][own] /= _length(plan, chain_plan)
-    return {field: amount > USED for field, amount in changed.items()}
-
-
-def _length(plan: Plan, chain_plan: ChainPlan) -> float:
-    return float(plan.skeleton.lengths[list(chain_plan.bones)].sum())
-
-
-class _Comparison:
-    """The largest difference between poses as they play (k, 4, 4) and as they were solved (k, 3, 4)."""
-
-    def __init__(self, plan: Plan, baked: Sequence[ChainPlan]) -> None:
-        bones = [bone for chain_plan in baked for bone in chain_plan.bones]
-        self._own = [plan.rows[bone] for bone in bones]
-        self._bone_lengths = plan.skeleton.lengths[bones, None]
-        self._chain_lengths = np.repeat([_length(plan, c) for c in baked], [len(c.bones) for c in baked])
-        self.position = 0.0
-        """Between the heads and the tails, in chain lengths."""
-        self.angle = 0.0
-        """In radians."""
-
-    def add(self, played: Floats, solved: Floats) -> None:
-        """Compare the poses of one frame."""
-        a, b = played[self._own], solved[self._own]
-        heads = a[:, :3, 3] - b[:, :3, 3]
-        tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._bone_lengths
-        gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1)) / self._chain_lengths
-        chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
-        self.position = max(self.position, float(gaps.max()))
-        self.angle = max(self.angle, 2.0 * math.asin(min(float(chord), 1.0)))
-
-
-def _directions(matrices: Floats) -> Floats:
-    """The axes (..., 3, 3) of matrices (..., 4, 4), without their scale."""
-    axes = matrices[..., :3, :3]
-    return axes / np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-30)
-
-
-def continuous(rows: Row, modes: Sequence[str]) -> Row:
-    """Rows (F, k, 17) with the same rotations, each written nearest to that of the frame before."""
-    out = rows.copy()
-    for k, mode in enumerate(modes):
-        columns = FIELDS[channels.rotation_field(mode)]
-        values = rows[:, k, columns].astype(np.float64)
-        if mode == "QUATERNION":
-            out[:, k, columns] = _continuous_quaternions(values)
-        elif mode == "AXIS_ANGLE":
-            out[:, k, columns] = _continuous_axis_angles(values)
-        else:
-            out[:, k, columns] = _continuous_eulers(values, middle="XYZ".index(mode[1]))
-    return out
-
-
-def _continuous_quaternions(values: Floats) -> Floats:
-    flips = np.where((values[1:] * values[:-1]).sum(axis=1) < 0.0, -1.0, 1.0)
-    return values * np.cumprod([1.0, *flips])[:, None]
-
-
-def _continuous_eulers(values: Floats, middle: int) -> Floats:
-    """Euler angles (F, 3): each rotation has two triples, and every angle any number of full turns."""
-    twins = values + math.pi
-    twins[:, middle] = math.pi - values[:, middle]
-    out = values.copy()
-    for t in range(1, len(values)):
-        near = _unwound(np.stack([values[t], twins[t]]), out[t - 1])
-        out[t] = near[np.argmin(np.abs(near - out[t - 1]).sum(axis=1))]
-    return out
-
-
-def _continuous_axis_angles(values: Floats) -> Floats:
-    """Angles and axes (F, 4): the axis may be turned round, and has no direction where there is no rotation."""
-    out = values.copy()
-    for t in range(1, len(values)):
-        if abs(math.sin(0.5 * values[t, 0])) < 1e-7:
-            out[t, 1:] = out[t - 1, 1:]
-        elif out[t, 1:] @ out[t - 1, 1:] < 0.0:
-            out[t] = -values[t]
-        out[t, 0] = _unwound(out[t, 0], out[t - 1, 0])
-    return out
-
-
-def _unwound(angles: Any, near: Any) -> Any:
-    """Angles with full turns added that bring them nearest to `near`."""
-    return angles + 2.0 * math.pi * np.round((near - angles) / (2.0 * math.pi))

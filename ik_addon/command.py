@@ -13,6 +13,7 @@ from typing import Any
 import bpy
 
 from . import bake
+from .bake_report import BakeReport
 from .rig.carrier import carrier_of, in_order
 from .rig.chain import tips
 from .rig.keys import KeysError
@@ -133,7 +134,7 @@ def _followed(ob: bpy.types.Object) -> set[str]:
 # ---- what becomes of it
 
 
-def _baked(ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace) -> bake.BakeReport:
+def _baked(ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace) -> BakeReport:
     first, last = options.range or bake.frame_range(bpy.context.scene, ob, options.frames)
     frames = bake.frames_between(first, last, options.step)
     for tip in chosen:
@@ -151,7 +152,7 @@ def _save(options: argparse.Namespace) -> None:
         bpy.ops.wm.save_as_mainfile(filepath=str(options.output.absolute()), copy=True)
 
 
-def _write_report(options: argparse.Namespace, reports: list[tuple[bpy.types.Object, bake.BakeReport]]) -> None:
+def _write_report(options: argparse.Namespace, reports: list[tuple[bpy.types.Object, BakeReport]]) -> None:
     if options.report is None:
         return
     saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())

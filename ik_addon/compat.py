@@ -68,7 +68,8 @@ def _owner_for(user: Any) -> CurveOwner | None:
 
 def is_layered(action: bpy.types.Action) -> bool:
     """Whether an action is more than one set of F-curves; before 4.4 none is."""
-    layers: Any = action.layers if HAS_SLOTS else ()
+    slotted: Any = action
+    layers = slotted.layers if HAS_SLOTS else ()
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 

@@ -107,6 +107,8 @@ def settings_changed(ob: bpy.types.Object) -> None:
     """A chain of this armature was added, removed, switched or given another goal."""
     _state.stale.add(ob.session_uid)
     _state.failed.discard(ob.session_uid)
+    if ob.session_uid in _state.paused_rigs:
+        return  # whoever paused it changes more, and calls this afterwards
     if object_of(ob).live:
         ob.update_tag()
     else:
@@ -296,7 +298,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         _state.stale.update(_state.rigs)
         updated.update(_state.rigs)
     for ob in live_armatures(scene):
-        if not updated.isdisjoint((ob.session_uid, ob.data.session_uid)):
+        if ob.session_uid not in _state.paused_rigs and not updated.isdisjoint((ob.session_uid, ob.data.session_uid)):
             _guarded(_take_edits, ob)
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:

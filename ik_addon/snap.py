@@ -12,9 +12,11 @@ from mathutils import Matrix, Quaternion, Vector
 
 from . import bake, live, reports, setup
 from .autokey import Holder, auto_key, goes_back
+from .bake_report import BakeReport
 from .rig import channels, keys
 from .rig.chain import ChainError, chain_bones, check
 from .rig.channels import FIELDS, Row
+from .rig.continuity import continuous
 from .rig.present import Limb, read_poses, seen_from, world_of
 from .rig.skeleton import Skeleton
 from .settings import chain_of, object_of
@@ -193,7 +195,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 
 def apply_poses(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
-) -> bake.BakeReport:
+) -> BakeReport:
     """Make the solved poses of frames the keyed FK pose of chains, which stay switched on.
 
     Raises:

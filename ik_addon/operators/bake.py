@@ -10,6 +10,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
 from .. import bake
+from ..bake_report import BakeReport
 from ..rig.chain import tips
 from ..rig.keys import KeysError
 from .active import ArmatureOperator, active_chain, armature
@@ -48,7 +49,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         name="New Action", description="Key into a copy of the current action, which stays as it is", default=False
     )
 
-    _todo: Generator[float, None, bake.BakeReport] | None = None
+    _todo: Generator[float, None, BakeReport] | None = None
     _timer: bpy.types.Timer | None = None
     _in_window = False
 
@@ -126,7 +127,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         if self._todo is not None:
             self._todo.close()
 
-    def _steps(self, context: bpy.types.Context) -> Generator[float, None, bake.BakeReport]:
+    def _steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
         ob = armature(context)
         chosen = bake.chosen_tips(ob, self.chains, active_chain(context))
         # A script that names a frame but no range means these frames.
@@ -153,7 +154,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
             context.workspace.status_text_set(None)
             self._timer = None
 
-    def _finish(self, result: bake.BakeReport) -> set[str]:
+    def _finish(self, result: BakeReport) -> set[str]:
         self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.message)
         return {"FINISHED"}
 

@@ -55,6 +55,25 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
     return rows, new
 
 
+def held(ob: bpy.types.Object, bones: Ints) -> Row:
+    """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing."""
+    present = channels.read(ob, bones)
+    rows = present.copy()
+    for k, bone in enumerate(bones.tolist()):
+        base = _base(ob, bone)
+        if not base.stored:
+            continue
+        mode = ob.pose.bones[bone].rotation_mode
+        rows[k] = np.array(base.channels, dtype=np.float32)
+        if base.rotation_mode != mode:
+            rows[k] = channels.convert_rotation(rows[k], base.rotation_mode, mode)
+        written = np.array(base.written, dtype=np.float32) if base.noted else present[k]
+        for columns in channels.FIELDS.values():
+            if not np.array_equal(written[columns], present[k, columns]):
+                rows[k, columns] = present[k, columns]
+    return rows
+
+
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to tell later whether they were moved by hand since."""
     for bone, row in zip(bones.tolist(), rows, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import bpy
@@ -37,8 +37,16 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
 
 
-def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
-    """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored."""
+def check(
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    view_layer: bpy.types.ViewLayer,
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
+) -> list[str]:
+    """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored.
+
+    The bones that have constraints, which must be looked for, may be given where many chains are checked.
+    """
     if not ob.is_editable:
         raise ChainError(f"'{ob.name}' is linked from another file and can't be posed; make a library override of it")
     if ob.data.pose_position == "REST":
@@ -50,7 +58,7 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
         raise ChainError("No target: choose the object that the tip shall follow")
     if chain.pole is not None:
         _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", view_layer)
-    check_bones(ob, bones)
+    check_bones(ob, bones, constrained)
     segments = sum(length > 0.0 for length in _rest_segments(bones))
     if not segments:
         raise ChainError("All bones of the chain start at the same point; it has no length to turn")
@@ -62,9 +70,13 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
     return _remarks(chain, bones, view_layer)
 
 
-def check_bones(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> None:
-    """Raise `ChainError` if something else than the solver moves these bones."""
-    for owner, constraint in fighting_constraints(ob, bones):
+def check_bones(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
+) -> None:
+    """Raise `ChainError` if something else than the solver moves these bones; `constrained` as in `check`."""
+    for owner, constraint in fighting_constraints(ob, bones, constrained):
         raise ChainError(
             f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
         )
@@ -147,11 +159,13 @@ def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> I
 
 
 def fighting_constraints(
-    ob: bpy.types.Object, bones: list[bpy.types.PoseBone]
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
     """Enabled constraints that move a bone of the chain after the solve, with the bone that carries them."""
     names = {bone.name for bone in bones}
-    for owner in ob.pose.bones:
+    for owner in ob.pose.bones if constrained is None else constrained:
         for constraint in owner.constraints:
             if constraint.mute or constraint.influence == 0.0:
                 continue

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..solve.problem import Floats
-from .channels import FIELDS, Row, rotation_field
+from .channels import FIELDS, Row, quaternions_of, rotation_field
+from .transforms import rotations
 
 
 def continuous(rows: Row, modes: Sequence[str]) -> Row:
@@ -37,6 +38,21 @@ def nearest(values: Row, mode: str) -> Row:
         else:
             out[t] = _nearest_euler(out[t], out[t - 1], middle="XYZ".index(mode[1]))
     return out.astype(values.dtype)
+
+
+def turns(values: Row, mode: str) -> Floats:
+    """Angles (F-1, k), in radians, between the rotations of successive frames, from channels (F, k, 3 or 4)."""
+    found = np.empty((max(len(values) - 1, 0), values.shape[1]))
+    for k in range(values.shape[1]):
+        found[:, k] = _angles(quaternions_of(rotations(values[:, k], mode)))
+    return found
+
+
+def _angles(q: Floats) -> Floats:
+    """Angles (F-1,) between successive unit quaternions (F, 4)."""
+    gap = np.linalg.norm(q[1:] - q[:-1], axis=1)
+    other = np.linalg.norm(q[1:] + q[:-1], axis=1)
+    return 4.0 * np.arcsin(np.minimum(0.5 * np.minimum(gap, other), 1.0))
 
 
 def _nearest_quaternions(values: Row) -> Row:

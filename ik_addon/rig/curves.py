@@ -1,13 +1,14 @@
 """Objects, bones and settings on many frames at once, from their F-curves alone: Blender evaluates no frame for it.
 
 That is possible where nothing but F-curves moves them and what they hang on. Where anything else has a say, or might
-have, `Unpredictable` is raised, and Blender must be asked frame by frame.
+have, `Untold` is raised, and Blender must be asked frame by frame.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import bpy
@@ -42,16 +43,22 @@ NOISE = 1e-5
 """Matrices in single precision differ by less than this, in parts of their largest number."""
 
 
-class Unpredictable(Exception):
+class Untold(Exception):  # noqa: N818 - it is no error, only not known
     """Something moves by more than F-curves; the message says what."""
 
 
 class Motion:
     """Where objects and bones are on F frames. Arrays begin with F, or with 1 where nothing is animated."""
 
-    def __init__(self, frames: Sequence[float]) -> None:
-        """Nothing is looked at before it is asked for."""
+    def __init__(self, frames: Sequence[float], skeletons: Mapping[int, Skeleton] = MappingProxyType({})) -> None:
+        """Nothing is looked at before it is asked for.
+
+        Args:
+            frames: F of them.
+            skeletons: those that are known, by `session_uid` of the armature object.
+        """
         self._frames = [float(frame) for frame in frames]
+        self._skeletons = skeletons
         self._worlds: dict[int, Floats] = {}
         self._armatures: dict[int, _Armature] = {}
 
@@ -66,7 +73,7 @@ class Motion:
         """The bones of an armature object."""
         uid = ob.session_uid
         if uid not in self._armatures:
-            self._armatures[uid] = _Armature(ob, self._frames)
+            self._armatures[uid] = _Armature(ob, self._skeletons.get(uid) or Skeleton.of(ob), self._frames)
         return self._armatures[uid]
 
     def goal(self, ob: bpy.types.Object, bone: str) -> Floats:
@@ -79,9 +86,19 @@ class Motion:
         for path in {*curves, *driven}:
             known = path in OBJECT_FIELDS and path not in driven
             if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
-                raise Unpredictable(f"'{path}' of '{ob.name}' is animated or driven")
+                raise Untold(f"'{path}' of '{ob.name}' is animated or driven")
         if any(not constraint.mute for constraint in ob.constraints):
-            raise Unpredictable(f"'{ob.name}' has constraints")
+            raise Untold(f"'{ob.name}' has constraints")
+        local = self._local(ob, {name: own for name, own in curves.items() if name in OBJECT_FIELDS})
+        return local if ob.parent is None else self._of_parent(ob) @ local
+
+    def _local(self, ob: bpy.types.Object, curves: Mapping[str, list[bpy.types.FCurve]]) -> Floats:
+        """Matrices (F, 4, 4) of an object without its parent, from the F-curves of its `OBJECT_FIELDS`."""
+        if {"location"}.issuperset(curves):
+            moved = evaluated(ob.location, curves.get("location", ()), self._frames)
+            local = np.repeat(matrix_array(ob.matrix_basis)[None], len(moved), axis=0)
+            local[:, :3, 3] = moved + np.array(ob.delta_location)
+            return local
         found = {
             name: evaluated(getattr(ob, name), curves.get(name, ()), self._frames).astype(np.float64)
             for name in OBJECT_FIELDS
@@ -91,10 +108,8 @@ class Motion:
         turn = transforms.rotations(found[field], mode)
         if mode != "AXIS_ANGLE":  # of the axis and angle Blender has a delta as well, but hides it
             turn = transforms.rotations(found[f"delta_{field}"], mode) @ turn
-        local = transforms.matrices(
-            found["location"] + found["delta_location"], turn, found["scale"] * found["delta_scale"]
-        )
-        return local if ob.parent is None else self._of_parent(ob) @ local
+        place = found["location"] + found["delta_location"]
+        return transforms.matrices(place, turn, found["scale"] * found["delta_scale"])
 
     def _of_parent(self, ob: bpy.types.Object) -> Floats:
         parent, unparented = ob.parent, matrix_array(ob.matrix_parent_inverse)
@@ -102,27 +117,27 @@ class Motion:
         if ob.parent_type == "BONE" and parent.type == "ARMATURE" and ob.parent_bone in parent.pose.bones:
             bone = parent.data.bones[ob.parent_bone]
             if bone.use_relative_parent:
-                raise Unpredictable(f"'{ob.name}' is a child of '{bone.name}' relative to its rest pose")
+                raise Untold(f"'{ob.name}' is a child of '{bone.name}' relative to its rest pose")
             pose = self.armature(parent).pose(parent.pose.bones.find(ob.parent_bone)).copy()
             pose[..., :3, 3] += pose[..., :3, 1] * bone.length
             return above @ pose @ unparented
         if ob.parent_type not in {"OBJECT", "ARMATURE"} or parent.type == "CURVE":
-            raise Unpredictable(f"'{ob.name}' is a child of more than the place of '{parent.name}'")
+            raise Untold(f"'{ob.name}' is a child of more than the place of '{parent.name}'")
         return above @ unparented
 
 
 class _Armature:
     """The FK pose of an armature object on F frames, bone by bone."""
 
-    def __init__(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
+    def __init__(self, ob: bpy.types.Object, skeleton: Skeleton, frames: Sequence[float]) -> None:
         data = ob.data.animation_data
         if data is not None and (data.action or data.drivers or data.nla_tracks):
-            raise Unpredictable(f"The armature '{ob.data.name}' is animated or driven")
+            raise Untold(f"The armature '{ob.data.name}' is animated or driven")
         if ob.data.pose_position == "REST" or ob.mode == "EDIT":
-            raise Unpredictable(f"'{ob.name}' is not shown in its pose")
+            raise Untold(f"'{ob.name}' is not shown in its pose")
         self._ob = ob
         self._frames = frames
-        self.skeleton = Skeleton.of(ob)
+        self.skeleton = skeleton
         self._curves = _by_bone(in_force(ob).items())
         self._driven = _by_bone((path, []) for path in _driven(ob))
         self._moved = self._moved_by_constraints()
@@ -157,9 +172,9 @@ class _Armature:
             for path in {*curves, *self._driven.get(name, ())}:
                 known = path in FIELDS and path not in self._driven.get(name, ())
                 if not known and not path.startswith(("[", "ik_addon.")):
-                    raise Unpredictable(f"'{path}' of bone '{name}' in '{self._ob.name}' is animated or driven")
+                    raise Untold(f"'{path}' of bone '{name}' in '{self._ob.name}' is animated or driven")
             if name in self._moved:
-                raise Unpredictable(f"Bone '{name}' in '{self._ob.name}' is moved by a constraint")
+                raise Untold(f"Bone '{name}' in '{self._ob.name}' is moved by a constraint")
             for path, columns in FIELDS.items():
                 if path in curves:
                     rows[:, k, columns] = evaluated(rows[0, k, columns], curves[path], self._frames)
@@ -187,11 +202,13 @@ class _Armature:
     def numbers(self, tip: str) -> Floats:
         """What `NUMBERS` are (F, 5) for the chain on a tip bone."""
         settings: Any = chain_of(self._ob.pose.bones[tip])
+        if tip not in self._curves and tip not in self._driven:
+            return np.array([[getattr(settings, name) for name in NUMBERS]])
         columns = []
         for name in NUMBERS:
             path = f"ik_addon.{name}"
             if path in self._driven.get(tip, ()):
-                raise Unpredictable(f"'{name}' of the chain on '{tip}' is driven")
+                raise Untold(f"'{name}' of the chain on '{tip}' is driven")
             curves = self._curves.get(tip, {}).get(path, [])
             value = evaluated([getattr(settings, name)], curves, self._frames)
             known = settings.bl_rna.properties[name]
@@ -205,12 +222,12 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
     if data is None:
         return {}
     if data.use_tweak_mode or (data.use_nla and any(track.strips for track in data.nla_tracks)):
-        raise Unpredictable(f"'{ob.name}' is animated by NLA strips")
+        raise Untold(f"'{ob.name}' is animated by NLA strips")
     owner = compat.curve_owner(ob)
     if owner is None:
         return {}
     if compat.is_layered(data.action):
-        raise Unpredictable(f"The action '{data.action.name}' has several layers or strips")
+        raise Untold(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
     for curve in owner.fcurves:
         muted = curve.mute or (compat.MUTES_GROUPS and curve.group is not None and curve.group.mute)
@@ -248,7 +265,7 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def predicted(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -> Sample:
+def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -> Sample:
     """What `read.sample` reads on each of F frames, without evaluating one.
 
     Args:
@@ -258,9 +275,9 @@ def predicted(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[floa
         frames: F of them.
 
     Raises:
-        Unpredictable: more than F-curves have a say.
+        Untold: more than F-curves have a say.
     """
-    motion = Motion(frames)
+    motion = Motion(frames, {ob.session_uid: plan.skeleton})
     world, armature = motion.world(ob), motion.armature(ob)
     armature.hold(plan.live, base)
     to_object = inverse(world)
@@ -272,7 +289,7 @@ def predicted(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[floa
     for c, chain in enumerate(plan.chains):
         pointers = chain_of(ob.pose.bones[chain.tip])
         if pointers.target is None or (chain.has_pole and pointers.pole is None):
-            raise Unpredictable(f"A goal of the chain on '{chain.tip}' was deleted")
+            raise Untold(f"A goal of the chain on '{chain.tip}' was deleted")
         goal = motion.goal(pointers.target, pointers.target_bone)
         target.append(goal[:, :3, 3])
         if chain.turns:
@@ -301,12 +318,23 @@ def predicted(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[floa
     )
 
 
+def may_tell(scene: bpy.types.Scene) -> bool:
+    """Whether nothing else than the animation of what is in a scene moves anything as its frames go by."""
+    handlers = bpy.app.handlers
+    listening = (*handlers.frame_change_pre, *handlers.frame_change_post)
+    own = __package__.rpartition(".")[0]
+    alone = all(str(getattr(handler, "__module__", "")).startswith(own) for handler in listening)
+    return alone and scene.render.frame_map_old == scene.render.frame_map_new
+
+
 def is_same(one: Sample, other: Sample) -> bool:
     """Whether two samples differ by no more than the noise of single precision."""
     size = max(1.0, float(np.abs(one.world).max(initial=0.0)))
     pairs = [(getattr(one, n), getattr(other, n)) for n in ("world", "channels", "basis", "poses")]
     pairs += [(value, vars(other.goals)[name]) for name, value in vars(one.goals).items()]
     return all(
-        np.allclose(a, b, rtol=NOISE, atol=NOISE * max(size, float(np.abs(np.nan_to_num(a)).max(initial=0.0))), equal_nan=True)
+        np.allclose(
+            a, b, rtol=NOISE, atol=NOISE * max(size, float(np.abs(np.nan_to_num(a)).max(initial=0.0))), equal_nan=True
+        )
         for a, b in pairs
     )

@@ -62,6 +62,10 @@ class Plan:
     followed: tuple[int, ...]
     """Indices of the bones whose solved pose goals need."""
 
+    def length(self, chain: ChainPlan) -> float:
+        """The length of a chain at rest."""
+        return float(self.skeleton.lengths[list(chain.bones)].sum())
+
     @classmethod
     def of(
         cls,
@@ -83,13 +87,14 @@ class Plan:
         faults: dict[str, str] = {}
         inputs = {ob.session_uid, ob.data.session_uid}
         planned: list[ChainPlan] = []
+        constrained = [bone for bone in ob.pose.bones if bone.constraints]
         for tip in chains.tips(ob):
             settings = chain_of(tip)
             if not (settings.enabled if only is None else tip.name in only):
                 continue
             inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
             try:
-                planned.append(_checked(ob, tip, view_layer, index))
+                planned.append(_checked(ob, tip, view_layer, index, constrained))
             except ChainError as error:
                 faults[tip.name] = str(error)
         groups, needs = _without_circles(ob, skeleton, index, planned, faults)
@@ -118,12 +123,16 @@ class Plan:
 
 
 def _checked(
-    ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer, index: dict[str, int]
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    view_layer: bpy.types.ViewLayer,
+    index: dict[str, int],
+    constrained: list[bpy.types.PoseBone],
 ) -> ChainPlan:
     """Plan one chain; raise `ChainError` where it cannot be solved."""
     settings = chain_of(tip)
     bones = chains.chain_bones(tip)
-    remarks = chains.check(ob, tip, view_layer)
+    remarks = chains.check(ob, tip, view_layer, constrained)
     if settings.use_limits:
         for bone in bones:
             ranges_of(bone)

@@ -54,7 +54,8 @@ class Outcomes:
         self.status = np.full(shape, Status.INVALID, dtype=np.int8)
         self.error = np.full(shape, np.nan)
         self.iterations = np.zeros(shape, dtype=np.int64)
-        self._at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
+        self.at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
+        """(F, k) which of `Plan.live` stand at a limit."""
         self._plan = plan
 
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
@@ -70,12 +71,12 @@ class Outcomes:
         self.status[:, wave.chains] = _as_frames(status, wave)
         self.error[:, wave.chains] = _as_frames(error, wave)
         self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
-        self._at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
+        self.at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
 
     def __getitem__(self, chain: int) -> Outcome:
         """The outcome of one chain, by its index in the plan."""
         rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
-        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self._at_limit[:, rows])
+        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,11 @@ class Sample:
     goals: Goals
     """(F, C) of `Plan.chains`."""
 
+    def frames(self, chosen: slice) -> Sample:
+        """Some of the frames alone."""
+        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
+        return Sample(**own, goals=self.goals.members(chosen))
+
     def equals(self, other: Sample) -> bool:
         """Whether everything is the same to the bit."""
         own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))

@@ -10,9 +10,9 @@ from ..solve.problem import Floats
 from .channels import FIELDS, Row, rotation_field
 
 
-def rotations(values: Floats, mode: str) -> Floats:
+def rotations(values: Floats | Row, mode: str) -> Floats:
     """Rotation matrices (..., 3, 3) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
-    values = np.asarray(values, dtype=np.float64)
+    values = values.astype(np.float64)
     if mode == "QUATERNION":
         return _of_quaternions(values)
     if mode == "AXIS_ANGLE":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -86,7 +85,7 @@ def place(rng: Generator, ob: bpy.types.Object) -> None:
 
 
 def rig(rng: Generator) -> bpy.types.Object:
-    """Two chains, one that hangs on the other, on bones that are keyed, with targets that hang on all kinds of things."""
+    """Two chains, one that hangs on the other, on keyed bones, with targets that hang on all kinds of things."""
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4), (0.2, 0, 5)], ["spine1", "spine2", "chest"], parent="hips")
@@ -141,9 +140,99 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
 def test_predicts_what_blender_evaluates(curves: Any, addon: Addon, seed: int) -> None:
     ob = rig(np.random.default_rng(seed))
     plan, base = plan_of(addon, ob)
-    found = curves.predicted(ob, plan, base, FRAMES)
+    found = curves.told(ob, plan, base, FRAMES)
     real = stepped(addon, ob, plan, FRAMES)
     for name in ("world", "channels", "basis", "poses"):
         np.testing.assert_allclose(getattr(found, name), getattr(real, name), atol=2e-5, rtol=2e-5, err_msg=name)
     for name, value in vars(found.goals).items():
         np.testing.assert_allclose(value, getattr(real.goals, name), atol=1e-4, rtol=1e-4, err_msg=name)
+
+
+def wave(ob: bpy.types.Object) -> None:
+    """Move an object by keys."""
+    rigs.key(ob, "location", {1: (0.5, 0.2, 1.0), 30: (0.2, 0.6, 1.3)})
+
+
+def more_than_curves(thing: str, ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    """Let something have a say that is not in the F-curves of the rig."""
+    other = rigs.empty("Other")
+    if thing == "target's constraint":
+        target.constraints.new("COPY_LOCATION").target = other
+    elif thing == "target's driver":
+        target.driver_add("scale", 0)
+    elif thing == "target's parent's constraint":
+        target.parent = other
+        other.constraints.new("LIMIT_LOCATION")
+    elif thing == "child of a vertex":
+        mesh = bpy.data.objects.new("Mesh", bpy.data.meshes.new("Mesh"))
+        mesh.data.from_pydata([(0, 0, 0)], [], [])
+        bpy.context.scene.collection.objects.link(mesh)
+        target.parent, target.parent_type = mesh, "VERTEX"
+    elif thing == "child of a path":
+        path = bpy.data.objects.new("Path", bpy.data.curves.new("Path", "CURVE"))
+        bpy.context.scene.collection.objects.link(path)
+        target.parent = path
+    elif thing == "strips":
+        data = target.animation_data
+        strip = data.nla_tracks.new().strips.new("strip", 1, data.action)
+        strip.frame_start = 5
+    elif thing == "armature's constraint":
+        ob.constraints.new("COPY_ROTATION").target = other
+    elif thing == "parent bone's constraint":
+        ob.pose.bones["root"].constraints.new("LIMIT_ROTATION")
+    elif thing == "constraint that is switched":
+        constraint = ob.pose.bones["root"].constraints.new("COPY_LOCATION")
+        constraint.mute = True
+        for frame, muted in ((1, True), (9, False)):
+            constraint.mute = muted
+            constraint.keyframe_insert("mute", frame=frame)
+        constraint.mute = True
+    elif thing == "chain that moves a parent bone":
+        ob.pose.bones["hips"].constraints.new("IK").target = other
+    elif thing == "parent bone's driver":
+        ob.pose.bones["root"].driver_add("location", 1)
+    elif thing == "chain's driver":
+        ob.driver_add('pose.bones["lower"].ik_addon.influence')
+    elif thing == "bones at rest":
+        ob.data.keyframe_insert("pose_position", frame=3)
+    elif thing == "rotation mode":
+        ob.pose.bones["root"].keyframe_insert("rotation_mode", frame=3)
+
+
+THINGS = (
+    *("target's constraint", "target's driver", "target's parent's constraint", "child of a vertex", "child of a path"),
+    *("strips", "armature's constraint", "parent bone's constraint", "constraint that is switched"),
+    *("chain that moves a parent bone", "parent bone's driver", "chain's driver", "bones at rest", "rotation mode"),
+)
+
+
+@pytest.mark.parametrize("thing", ["nothing", *THINGS])
+def test_what_else_has_a_say_is_noticed(curves: Any, addon: Addon, thing: str) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
+    rigs.add_bones(ob, [(0, 0, 2), (1, -0.2, 2), (2, 0, 2)], ["upper", "lower"], parent="hips")
+    target = rigs.empty("Target")
+    wave(target)
+    rigs.chain(ob, "lower", target, 2)
+    more_than_curves(thing, ob, target)
+    plan, base = plan_of(addon, ob)
+    if thing == "nothing":
+        curves.told(ob, plan, base, FRAMES)
+    else:
+        with pytest.raises(curves.Untold):
+            curves.told(ob, plan, base, FRAMES)
+
+
+def test_what_others_do_on_a_frame_change_is_not_told(curves: Any) -> None:
+    def moves_something(*_arguments: object) -> None:
+        pass
+
+    scene = bpy.context.scene
+    assert curves.may_tell(scene)
+    bpy.app.handlers.frame_change_pre.append(moves_something)
+    try:
+        assert not curves.may_tell(scene)
+    finally:
+        bpy.app.handlers.frame_change_pre.remove(moves_something)
+    scene.render.frame_map_new = 50
+    assert not curves.may_tell(scene)
