@@ -125,7 +125,7 @@ def _draw(context: bpy.types.Context) -> None:
 
 def geometry(rig: Rig, colours: Palette) -> Drawing:
     """What is drawn of one armature."""
-    return drawing(rig.chains, rig.limits, rig.world, colours)
+    return drawing(rig.chains, rig.limits, rig.world, colours, rig.plane)
 
 
 def joined(drawings: list[Drawing]) -> Drawing:

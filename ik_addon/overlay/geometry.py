@@ -104,6 +104,18 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class Plane:
+    """The plane that a planar chain stays in."""
+
+    centre: Floats
+    """(3,) the root of the chain."""
+    normal: Floats
+    """(3,) of length 1."""
+    radius: float
+    """How far the chain reaches."""
+
+
+@dataclass(frozen=True)
 class Lines:
     """Lines between each two points."""
 
@@ -136,10 +148,13 @@ class Drawing:
     """(k, 3) joints that stand at a limit."""
 
 
-def drawing(chains: Chains, joints: Sequence[Joint], world: Floats, palette: Palette) -> Drawing:
+def drawing(
+    chains: Chains, joints: Sequence[Joint], world: Floats, palette: Palette, flat: Plane | None = None
+) -> Drawing:
     """Return the geometry of chains, and of the limits of joints whose armature has the matrix `world` (4, 4)."""
     with np.errstate(all="ignore"):  # what is not a number is left out below
         limits = [limit(joint, palette) for joint in joints]
+        limits += [] if flat is None else [plane(flat, palette)]
         moved = [(transformed(world, points), colour) for edges, _ in limits for points, colour in edges]
         filled = [(transformed(world, points), colour) for _, faces in limits for points, colour in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
@@ -227,6 +242,23 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
         edges.append((np.stack([centre, centre + 1.25 * TWIST_SIZE * joint.length * present]), _faded(colour, 1.0)))
         faces.append((_fan(centre, arc), _faded(colour, SURFACE)))
     return edges, faces
+
+
+def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
+    """Return the edges and the face of the disc that a planar chain can reach, with a cross through its root."""
+    ring = flat.centre + flat.radius * circle(flat.normal)
+    quarters = ring[:: len(ring) // 4]
+    edges = [(_loop(ring), _faded(palette.reach, EDGE)), (_spokes(flat.centre, quarters), _faded(palette.reach, EDGE))]
+    return edges, [(_fan(flat.centre, np.concatenate([ring, ring[:1]])), _faded(palette.reach, SURFACE / 0.35))]
+
+
+def circle(normal: Floats) -> Floats:
+    """Return points (CIRCLE, 3) of the unit circle about the origin across a unit vector (3,)."""
+    helper = np.eye(3)[np.argmin(np.abs(normal))]
+    u = np.cross(normal, helper)
+    u = u / np.linalg.norm(u)
+    angle = np.arange(CIRCLE) * (2.0 * np.pi / CIRCLE)
+    return np.asarray(np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * np.cross(normal, u))
 
 
 def directions(cone: Sequence[float]) -> Floats:
@@ -319,10 +351,5 @@ def reach(centre: Floats, radius: float, eye: Floats) -> Floats:
         return np.zeros((0, 3))  # from inside a sphere has no outline
     normal = seen / distance
     nearer = radius * abs(eye[3]) / distance
-    helper = np.eye(3)[np.argmin(np.abs(normal))]
-    u = np.cross(normal, helper)
-    u = u / np.linalg.norm(u)
-    angle = np.arange(CIRCLE) * (2.0 * np.pi / CIRCLE)
-    ring = np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * np.cross(normal, u)
-    points = centre + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * ring)
+    points = centre + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
     return _loop(points)

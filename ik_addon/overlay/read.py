@@ -14,11 +14,12 @@ from ..rig import chain as chains
 from ..rig import channels
 from ..rig.chain import ChainError
 from ..rig.limits import FREE, ranges_of
-from ..rig.skeleton import matrix_array
+from ..rig.plan import has_plane
+from ..rig.skeleton import Skeleton, matrix_array
 from ..settings import chain_of
 from ..solve import Status
 from ..solve.problem import Floats, Ints
-from .geometry import Chains, Joint, State
+from .geometry import Chains, Joint, Plane, State
 from .joints import frame_of, rest_of
 
 STALE = 1e-3
@@ -45,6 +46,8 @@ class Rig:
     """The bones with limits of the active chain, in armature space."""
     reach: tuple[Floats, float] | None
     """Root (3,) and length of the active chain, in armature space."""
+    plane: Plane | None
+    """In which the active chain stays, in armature space."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class _Layout:
     """(C,) index of the end of each chain's tip."""
     lengths: Floats
     """(C,) rest length of each tip."""
+    normals: dict[int, Floats]
+    """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> _Layout:
@@ -73,6 +78,13 @@ class _Layout:
         tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
         paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
         names = tuple(name for path in paths for name in (*path, path[-1]))
+        flat = [
+            i
+            for i, (tip, path) in enumerate(zip(tips, paths, strict=True))
+            if chain_of(tip).planar
+            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
+        ]
+        skeleton = Skeleton.of(ob) if flat else None
         through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
         return cls(
             count=len(index),
@@ -82,6 +94,7 @@ class _Layout:
             names=names,
             ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
             lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
+            normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
         )
 
     def fits(self, ob: bpy.types.Object) -> bool:
@@ -176,11 +189,22 @@ def _rig(
     shown = Chains(placed, layout.ends, targets, poles, np.array(states, dtype=np.int64), stand)
     i = _active(ob, layout, goals, active)
     if i is None:
-        return Rig(world, shown, (), None)
+        return Rig(world, shown, (), None, None)
     own = slice(int(starts[i]), int(layout.ends[i]) + 1)
     size = float(_steps(joints[own], np.array([own.stop - own.start - 1])).sum())
-    bones = [ob.pose.bones[int(bone)] for bone in layout.bones[own][:-1]] if limits and settings[i].use_limits else []
-    return Rig(world, shown, tuple(_limits(bones, evaluated, found[i])), (joints[own.start], size) if reach else None)
+    bones = [ob.pose.bones[int(bone)] for bone in layout.bones[own][:-1]]
+    flat = None
+    if limits and i in layout.normals and has_plane(bones):
+        parent = bones[0].parent
+        frame = np.eye(3) if parent is None else frame_of(evaluated.pose.bones[parent.name])
+        flat = Plane(joints[own.start], frame @ layout.normals[i], size)
+    return Rig(
+        world,
+        shown,
+        tuple(_limits(bones, evaluated, found[i])) if limits and settings[i].use_limits else (),
+        (joints[own.start], size) if reach else None,
+        flat,
+    )
 
 
 def _active(
@@ -256,4 +280,5 @@ def _signature(rig: Rig) -> Hashable:
         tuple(bits(value) if isinstance(value, np.ndarray) else value for value in vars(joint).values())
         for joint in rig.limits
     )
-    return bits(rig.world), chains, limits
+    plane = () if rig.plane is None else (bits(rig.plane.centre), bits(rig.plane.normal), rig.plane.radius)
+    return bits(rig.world), chains, limits, plane

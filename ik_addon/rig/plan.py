@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -122,6 +122,12 @@ class Plan:
         )
 
 
+def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
+    settings = chain_of(bones[-1])
+    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
+
+
 def _checked(
     ob: bpy.types.Object,
     tip: bpy.types.PoseBone,
@@ -136,7 +142,7 @@ def _checked(
     if settings.use_limits:
         for bone in bones:
             ranges_of(bone)
-    if settings.planar and (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones)))):
+    if settings.planar and not has_plane(bones):
         remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
     return ChainPlan(
         tip=tip.name,

@@ -80,6 +80,32 @@ def test_limits_and_reach_of_the_active_chain_alone(addon: Addon) -> None:
     assert read(addon, tip)[1][0].limits == ()
 
 
+def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
+    rigs.add_bones(ob, [(0, 0, 1), (0.3, 0, 2), (0, 0, 3), (0, 0, 3.8)], ["a", "b", "c"], parent="body")
+    target = rigs.empty("Target", (1.5, 0.8, 1.5))
+    tip = rigs.chain(ob, "c", target, 3, planar=True)
+    ob.pose.bones["body"].rotation_quaternion = (0.9, 0.1, 0.4, 0.2)
+    ob.matrix_world = Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 2, 2, 1))
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    (rig,) = read(addon, tip)[1]
+    assert np.allclose(rig.plane.centre, ob.pose.bones["a"].head, atol=1e-6)
+    done = rigs.evaluated(ob).pose.bones
+    for name in "abc":
+        assert abs((np.array(done[name].tail) - rig.plane.centre) @ rig.plane.normal) < 1e-5
+    assert np.linalg.norm(rig.plane.normal) == pytest.approx(1.0)
+    assert rig.plane.radius == pytest.approx(rigs.length(ob, "c", 3))
+    assert read(addon, tip, limits=False)[1][0].plane is None
+    assert read(addon, None)[1][0].plane is None
+    limit(tip, "x", -40.0, 40.0)
+    assert read(addon, tip)[1][0].plane is None, "Planar has no effect beside limits"
+    tip.use_ik_limit_x = False
+    rigs.chain(ob, "b", target, 2)
+    assert read(addon, tip)[1][0].plane is None, "nor in a tree"
+
+
 def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None:
     ob, _target = rigs.arm()
     upper, tip = ob.pose.bones["upper"], ob.pose.bones["lower"]

@@ -211,3 +211,16 @@ def test_the_outline_of_reach_is_where_the_view_touches_the_sphere(
 
 def test_from_inside_the_sphere_there_is_no_outline(geometry: Any) -> None:
     assert len(geometry.reach(np.zeros(3), 1.0, np.array([0.0, 0.5, 0.0, 1.0]))) == 0
+
+
+def test_the_plane_is_a_disc_across_its_normal(geometry: Any, palette: Any) -> None:
+    centre, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
+    world = np.diag([1.0, 1.0, -2.0, 1.0])
+    flat = geometry.Plane(centre, normal, 1.5)
+    drawn = geometry.drawing(chains(geometry), [], world, palette, flat)
+    points = drawn.faces.points @ np.diag([1.0, 1.0, -0.5]).astype(np.float32)
+    assert np.abs((points - centre) @ normal).max() < 1e-5
+    away = np.linalg.norm(points.reshape(-1, 3, 3) - centre, axis=2)
+    assert np.allclose(away[:, 0], 0.0, atol=1e-5)
+    assert np.allclose(away[:, 1:], 1.5, atol=1e-5)
+    assert len(drawn.edges.points) > len(geometry.drawing(chains(geometry), [], world, palette).edges.points)
