@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,6 +42,8 @@ class _Solved(NamedTuple):
     chain: int
 
 
+STATUSES = {int(status): status for status in Status}
+
 _reports: dict[tuple[int, str], Report | _Solved] = {}
 
 
@@ -51,6 +53,23 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     if isinstance(found, _Solved):
         found = _reports[ob.session_uid, tip] = of_chain(ob, *found)
     return found
+
+
+def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
+    """How the last solve of each chain ended, None where there was none, and its bones at a limit.
+
+    The same as `get` tells, without making sentences of it: cheap enough for each redraw.
+    """
+    uid = ob.session_uid
+    for tip in tips:
+        found = _reports.get((uid, tip))
+        if isinstance(found, _Solved):
+            outcomes = found.posed.outcomes
+            if not outcomes.any_at_limit:
+                yield STATUSES[outcomes.status[0, found.chain]], ()
+                continue
+            found = get(ob, tip)
+        yield (None, ()) if found is None else (found.status, found.at_limit)
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:

@@ -16,8 +16,8 @@ from gpu_extras.batch import batch_for_shader
 from .. import compat, settings
 from ..rig.skeleton import inverse, matrix_array
 from ..settings import overlay_of
-from .geometry import Colour, Drawing, Lines, Palette, drawing, reach, transformed
-from .read import Reader, Rig
+from .geometry import Active, Colour, Drawing, Lines, Palette, drawing, reach, transformed
+from .read import Reader
 
 log = logging.getLogger(__name__)
 
@@ -111,41 +111,24 @@ def _draw(context: bpy.types.Context) -> None:
     options = overlay_of(context.scene)
     if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
-    signature, rigs = _state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
-    if not rigs:
+    signature, shown = _state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
+    if shown is None:
         return
     colours = palette(context.preferences.themes[0])
     known = _state.kept.get(space.as_pointer())
     if known is None or known[0] != (signature, colours):
-        known = (signature, colours), batches(joined([geometry(rig, colours) for rig in rigs]))
+        known = (signature, colours), batches(drawing(shown.chains, shown.actives, colours))
         _state.kept[space.as_pointer()] = known
-    outlines = [outline(rig, view) for rig in rigs if rig.reach is not None]
+    outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colours, context.preferences.system.ui_scale)
 
 
-def geometry(rig: Rig, colours: Palette) -> Drawing:
-    """What is drawn of one armature."""
-    return drawing(rig.chains, rig.limits, rig.world, colours, rig.plane)
-
-
-def joined(drawings: list[Drawing]) -> Drawing:
-    """Drawings as one, for as few draw calls."""
-    if len(drawings) == 1:
-        return drawings[0]
-    parts: dict[str, Any] = {"dots": np.concatenate([each.dots for each in drawings])}
-    for name in ("segments", "edges", "faces"):
-        every = [getattr(each, name) for each in drawings]
-        points, tints = (np.concatenate([getattr(each, part) for each in every]) for part in ("points", "colours"))
-        parts[name] = type(every[0])(points, tints)
-    return Drawing(**parts)
-
-
-def outline(rig: Rig, view: bpy.types.RegionView3D) -> Any:
-    """The circle of reach of a rig's active chain as it is seen in a view, (k, 3) lines in world space."""
-    centre, radius = rig.reach
+def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
+    """The circle of reach of an active chain as it is seen in a view, (k, 3) lines in world space."""
+    centre, radius = active.reach
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
-        circle = transformed(rig.world, reach(centre, radius, inverse(rig.world) @ eye))
+        circle = transformed(active.world, reach(centre, radius, inverse(active.world) @ eye))
     return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
 
 

@@ -116,6 +116,20 @@ class Plane:
 
 
 @dataclass(frozen=True)
+class Active:
+    """What is shown of an active chain alone, in the space of its armature."""
+
+    world: Floats
+    """(4, 4) from there to world space."""
+    limits: tuple[Joint, ...]
+    """The bones with limits."""
+    reach: tuple[Floats, float] | None
+    """Root (3,) and length of the chain."""
+    plane: Plane | None
+    """In which the chain stays."""
+
+
+@dataclass(frozen=True)
 class Lines:
     """Lines between each two points."""
 
@@ -148,15 +162,16 @@ class Drawing:
     """(k, 3) joints that stand at a limit."""
 
 
-def drawing(
-    chains: Chains, joints: Sequence[Joint], world: Floats, palette: Palette, flat: Plane | None = None
-) -> Drawing:
-    """Return the geometry of chains, and of the limits of joints whose armature has the matrix `world` (4, 4)."""
+def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
+    """Return the geometry of chains, and of the limits of those that are active."""
+    moved: list[Part] = []
+    filled: list[Part] = []
     with np.errstate(all="ignore"):  # what is not a number is left out below
-        limits = [limit(joint, palette) for joint in joints]
-        limits += [] if flat is None else [plane(flat, palette)]
-        moved = [(transformed(world, points), colour) for edges, _ in limits for points, colour in edges]
-        filled = [(transformed(world, points), colour) for _, faces in limits for points, colour in faces]
+        for active in actives:
+            parts = [limit(joint, palette) for joint in active.limits]
+            parts += [] if active.plane is None else [plane(active.plane, palette)]
+            moved += [(transformed(active.world, points), colour) for edges, _ in parts for points, colour in edges]
+            filled += [(transformed(active.world, points), colour) for _, faces in parts for points, colour in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
     edges, faces = _painted(moved), _painted(filled)
     return Drawing(
@@ -177,10 +192,12 @@ def transformed(matrix: Floats, points: Floats) -> Floats:
 
 def segments(chains: Chains, palette: Palette) -> Lines:
     """Return the segments of all chains in the colours of their states."""
-    chain = np.searchsorted(chains.ends, np.arange(len(chains.joints)))
-    first = np.setdiff1d(np.arange(len(chains.joints)), chains.ends)
-    points = chains.joints[np.stack([first, first + 1], axis=1)].reshape(-1, 3)
-    return _finite_lines(points, np.repeat(_state_colours(chains, palette)[chain[first]], 2, axis=0))
+    is_start = np.ones(len(chains.joints), dtype=bool)
+    is_start[chains.ends] = False
+    first = np.flatnonzero(is_start)
+    points = np.stack([chains.joints[first], chains.joints[first + 1]], axis=1)
+    counts = np.diff(chains.ends, prepend=-1) - 1
+    return _finite_lines(points, np.repeat(_state_colours(chains, palette), counts, axis=0))
 
 
 def goal_lines(chains: Chains, palette: Palette) -> Lines:
@@ -188,14 +205,18 @@ def goal_lines(chains: Chains, palette: Palette) -> Lines:
     starts = np.concatenate([[0], chains.ends[:-1] + 1]).astype(np.int64)[: len(chains.ends)]
     middle = (starts + chains.ends) // 2
     colours = _state_colours(chains, palette)
-    faint = colours * [1.0, 1.0, 1.0, 0.5]
     tips = chains.joints[chains.ends]
     arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(
         tips - chains.joints[chains.ends - 1], axis=1
     )
-    targets = np.where(arrived[:, None], np.nan, chains.targets)
-    points = np.concatenate([dashes(tips, targets), dashes(chains.joints[middle], chains.poles)])
-    return _finite_lines(points.reshape(-1, 3), np.repeat(np.concatenate([colours, faint]), 2 * DASHES, axis=0))
+    away = np.flatnonzero(~arrived & np.isfinite(chains.targets).all(axis=1))
+    bent = np.flatnonzero(np.isfinite(chains.poles).all(axis=1))
+    points = np.concatenate(
+        [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
+    )
+    faint = colours[bent] * [1.0, 1.0, 1.0, 0.5]
+    tints = np.repeat(np.concatenate([colours[away], faint]), DASHES, axis=0)
+    return _finite_lines(points.reshape(-1, 2, 3), tints)
 
 
 def dashes(start: Floats, end: Floats) -> Floats:
@@ -209,9 +230,12 @@ def _state_colours(chains: Chains, palette: Palette) -> Floats:
 
 
 def _finite_lines(points: Floats, colours: Floats) -> Lines:
-    """Lines (2 k, 3) without those that have no place."""
-    keep = np.repeat(np.isfinite(points).reshape(-1, 6).all(axis=1), 2)
-    return Lines(points[keep].astype(np.float32), colours[keep].astype(np.float32))
+    """Lines between pairs of points (k, 2, 3) in colours (k, 4), without those that have no place."""
+    keep = np.isfinite(points).all(axis=(1, 2))
+    if not keep.all():
+        points, colours = points[keep], colours[keep]
+    tints = np.repeat(colours.astype(np.float32), 2, axis=0)
+    return Lines(points.reshape(-1, 3).astype(np.float32), tints)
 
 
 # ---- limits

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import reports
 from ..rig import chain as chains
-from ..rig import channels
 from ..rig.chain import ChainError
 from ..rig.limits import FREE, ranges_of
 from ..rig.plan import has_plane
 from ..rig.skeleton import Skeleton, matrix_array
 from ..settings import chain_of
 from ..solve import Status
-from ..solve.problem import Floats, Ints
-from .geometry import Chains, Joint, Plane, State
+from ..solve.problem import Bools, Floats, Ints
+from .geometry import Active, Chains, Joint, Plane, State
 from .joints import frame_of, rest_of
 
 STALE = 1e-3
 """A tip that is farther from its target than this, in chain lengths, is not where a report of success left it."""
+
+NOWHERE = (np.nan,) * 3
 
 STATES = {
     Status.REACHED: State.REACHED,
@@ -36,18 +36,12 @@ STATES = {
 
 
 @dataclass(frozen=True)
-class Rig:
-    """One armature as the overlay shows it."""
+class Shown:
+    """What a viewport shows of all armatures."""
 
-    world: Floats
-    """(4, 4)"""
     chains: Chains
-    limits: tuple[Joint, ...]
-    """The bones with limits of the active chain, in armature space."""
-    reach: tuple[Floats, float] | None
-    """Root (3,) and length of the active chain, in armature space."""
-    plane: Plane | None
-    """In which the active chain stays, in armature space."""
+    actives: tuple[Active, ...]
+    """The active chain, or those that follow the active object: at most one of each armature."""
 
 
 @dataclass(frozen=True)
@@ -103,19 +97,56 @@ class _Layout:
         return len(bones) == self.count and all(bones[i].name == name for i, name in self.tips)
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """The layouts of several armatures as one."""
+
+    layouts: tuple[_Layout, ...]
+    starts: tuple[int, ...]
+    """Of the bones of each armature among those of all, and how many these are."""
+    bones: Ints
+    """(J,) the bone at each joint."""
+    rigs: Ints
+    """(J,) the armature of each joint."""
+    ends: Ints
+    """(C,)"""
+    lengths: Floats
+    """(C,)"""
+
+    @classmethod
+    def of(cls, layouts: Sequence[_Layout]) -> _Whole:
+        """Put layouts together."""
+        starts = np.cumsum([0, *(layout.count for layout in layouts)])
+        joints = np.cumsum([0, *(len(layout.bones) for layout in layouts)])
+        return cls(
+            layouts=tuple(layouts),
+            starts=tuple(starts.tolist()),
+            bones=np.concatenate([layout.bones + at for layout, at in zip(layouts, starts, strict=False)]),
+            rigs=np.repeat(np.arange(len(layouts)), np.diff(joints)),
+            ends=np.concatenate([layout.ends + at for layout, at in zip(layouts, joints, strict=False)]),
+            lengths=np.concatenate([layout.lengths for layout in layouts]),
+        )
+
+    def is_of(self, layouts: Sequence[_Layout]) -> bool:
+        """Whether it was put together from these very layouts."""
+        return len(layouts) == len(self.layouts) and all(a is b for a, b in zip(layouts, self.layouts, strict=True))
+
+
 @dataclass
 class Reader:
     """Reads what the overlay shows; keeps what stays the same until a chain is changed, see `forget`."""
 
     _layouts: dict[int, _Layout] = field(default_factory=dict)
+    _whole: _Whole | None = None
 
     def forget(self) -> None:
         """Chains were changed, or all data by undo or by loading a file."""
         self._layouts.clear()
+        self._whole = None
 
     def read(
         self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None, limits: bool, reach: bool
-    ) -> tuple[Hashable, list[Rig]]:
+    ) -> tuple[Hashable, Shown | None]:
         """Read all armatures that are shown in a viewport.
 
         Args:
@@ -125,26 +156,26 @@ class Reader:
             reach: read the reach of the active chain.
 
         Returns:
-            A signature, equal where everything that is shown is equal, and the armatures.
+            A signature, equal where everything that is shown is equal, and what is shown, where anything is.
         """
-        depsgraph = view_layer.depsgraph
-        rigs, signature = [], []
-        if depsgraph is None:
-            return (), []
-        for ob in view_layer.objects:
+        obs, layouts = [], []
+        for ob in view_layer.objects if view_layer.depsgraph is not None else ():
             if ob.type != "ARMATURE" or not ob.visible_get(viewport=space):
                 continue
             if ob.mode == "EDIT":
                 self._layouts.pop(ob.session_uid, None)
                 continue
             layout = self._layout(ob)
-            if not layout.tips:
-                continue
-            with np.errstate(all="ignore"):  # a pose may hold anything
-                rig = _rig(ob, layout, depsgraph, view_layer.objects.active, limits, reach)
-            rigs.append(rig)
-            signature.append(_signature(rig))
-        return tuple(signature), rigs
+            if layout.tips:
+                obs.append(ob)
+                layouts.append(layout)
+        if not obs:
+            return (), None
+        if self._whole is None or not self._whole.is_of(layouts):
+            self._whole = _Whole.of(layouts)
+        with np.errstate(all="ignore"):  # a pose may hold anything
+            shown = _shown(obs, self._whole, view_layer, limits, reach)
+        return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> _Layout:
         known = self._layouts.get(ob.session_uid)
@@ -153,56 +184,109 @@ class Reader:
         return known
 
 
-def _rig(
+def _shown(
+    obs: Sequence[bpy.types.Object], whole: _Whole, view_layer: bpy.types.ViewLayer, limits: bool, reach: bool
+) -> Shown:
+    depsgraph = view_layer.depsgraph
+    worlds = np.empty((len(obs), 4, 4))
+    poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
+    goals = []
+    targets, poles, states, stand = [], [], [], []
+    for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
+        evaluated = ob.evaluated_get(depsgraph)
+        worlds[i] = matrix_array(evaluated.matrix_world)
+        evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
+        for (bone, _), (status, at_limit) in zip(
+            layout.tips, reports.standing(ob, [name for _, name in layout.tips]), strict=True
+        ):
+            chain = chain_of(ob.pose.bones[bone])
+            pair = chain.target, chain.pole
+            goals.append(pair)
+            targets.append(_place(pair[0], chain.target_bone, depsgraph) if pair[0] is not None else NOWHERE)
+            poles.append(_place(pair[1], chain.pole_bone, depsgraph) if pair[1] is not None else NOWHERE)
+            states.append(State.UNKNOWN if status is None else STATES[status])
+            stand.append(at_limit)
+    matrices = poses.reshape(-1, 4, 4)[whole.bones].astype(np.float64)  # Blender stores columns
+    joints = matrices[:, 3, :3].copy()
+    joints[whole.ends] += matrices[whole.ends, 1, :3] * whole.lengths[:, None]
+    turned = worlds[whole.rigs] if len(obs) > 1 else worlds
+    placed = (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
+    found = Chains(
+        placed,
+        whole.ends,
+        np.array(targets),
+        np.array(poles),
+        np.array(states, dtype=np.int64),
+        _at_limit(whole, stand),
+    )
+    _mark_stale(found, obs, whole)
+    actives = []
+    first = joint = 0
+    for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
+        own = slice(first, first + len(layout.tips))
+        at = _active(ob, layout, goals[own], view_layer.objects.active)
+        if at is not None:
+            local = joints[joint : joint + len(layout.bones)]
+            evaluated = ob.evaluated_get(depsgraph)
+            actives.append(_of_active(ob, evaluated, layout, at, worlds[i], local, stand[own][at], limits, reach))
+        first, joint = own.stop, joint + len(layout.bones)
+    return Shown(found, tuple(actives))
+
+
+def _at_limit(whole: _Whole, stand: Sequence[Collection[str]]) -> Bools:
+    """Which joints (J,) stand at a limit, by the names of the bones of each chain that do."""
+    found = np.zeros(len(whole.bones), dtype=bool)
+    if any(stand):
+        names = [name for layout in whole.layouts for name in layout.names]
+        start = 0
+        for end, bones in zip(whole.ends.tolist(), stand, strict=True):
+            if bones:
+                found[start:end] = [name in bones for name in names[start:end]]
+            start = end + 1
+    return found
+
+
+def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: _Whole) -> None:
+    """Take back that a chain has reached its target where its tip is elsewhere: the target was moved since."""
+    starts = np.concatenate([[0], found.ends[:-1] + 1])
+    lengths = np.add.reduceat(_steps(found.joints, found.ends), starts)
+    away = np.linalg.norm(found.joints[found.ends] - found.targets, axis=1) > STALE * lengths
+    stale = np.flatnonzero(away & (found.states == State.REACHED))
+    if not len(stale):
+        return
+    tips = [(ob, bone) for ob, layout in zip(obs, whole.layouts, strict=True) for bone, _ in layout.tips]
+    for i in stale.tolist():
+        ob, bone = tips[i]
+        if chain_of(ob.pose.bones[bone]).influence == 1.0:
+            found.states[i] = State.UNKNOWN
+
+
+def _of_active(
     ob: bpy.types.Object,
+    evaluated: bpy.types.Object,
     layout: _Layout,
-    depsgraph: bpy.types.Depsgraph,
-    active: bpy.types.Object | None,
+    chain: int,
+    world: Floats,
+    joints: Floats,
+    at_limit: Collection[str],
     limits: bool,
     reach: bool,
-) -> Rig:
-    evaluated = ob.evaluated_get(depsgraph)
-    world = matrix_array(evaluated.matrix_world)
-    poses = channels.read_pose(evaluated, layout.bones)
-    joints = poses[:, :3, 3].copy()
-    tips = poses[layout.ends]
-    joints[layout.ends] = tips[:, :3, 3] + tips[:, :3, 1] * layout.lengths[:, None]
-    placed = joints @ world[:3, :3].T + world[:3, 3]
-    settings = [chain_of(ob.pose.bones[i]) for i, _ in layout.tips]
-    goals = [(chain.target, chain.pole) for chain in settings]
-    targets, poles = (
-        np.array([_place(pair[k], bone, depsgraph) for pair, bone in zip(goals, bones, strict=True)])
-        for k, bones in enumerate(zip(*((chain.target_bone, chain.pole_bone) for chain in settings), strict=True))
-    )
-    found = [reports.get(ob, name) for _, name in layout.tips]
-    starts = np.concatenate([[0], layout.ends[:-1] + 1])
-    lengths = np.add.reduceat(_steps(placed, layout.ends), starts)
-    stale = np.linalg.norm(placed[layout.ends] - targets, axis=1) > STALE * lengths
-    states = [
-        _state(report, bool(away) and chain.influence == 1.0)
-        for report, chain, away in zip(found, settings, stale, strict=True)
-    ]
-    stand = np.zeros(len(joints), dtype=bool)
-    for start, end, report in zip(starts, layout.ends, found, strict=True):
-        if report is not None and report.at_limit:
-            stand[start:end] = [name in report.at_limit for name in layout.names[start:end]]
-    shown = Chains(placed, layout.ends, targets, poles, np.array(states, dtype=np.int64), stand)
-    i = _active(ob, layout, goals, active)
-    if i is None:
-        return Rig(world, shown, (), None, None)
-    own = slice(int(starts[i]), int(layout.ends[i]) + 1)
-    size = float(_steps(joints[own], np.array([own.stop - own.start - 1])).sum())
-    bones = [ob.pose.bones[int(bone)] for bone in layout.bones[own][:-1]]
+) -> Active:
+    """What is shown of an active chain, by its index in the layout, with all joints of its armature."""
+    own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
+    root = joints[own.start]
+    size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
+    bones = [ob.pose.bones[bone] for bone in layout.bones[own][:-1].tolist()]
+    settings = chain_of(bones[-1])
     flat = None
-    if limits and i in layout.normals and has_plane(bones):
+    if limits and chain in layout.normals and has_plane(bones):
         parent = bones[0].parent
         frame = np.eye(3) if parent is None else frame_of(evaluated.pose.bones[parent.name])
-        flat = Plane(joints[own.start], frame @ layout.normals[i], size)
-    return Rig(
+        flat = Plane(root, frame @ layout.normals[chain], size)
+    return Active(
         world,
-        shown,
-        tuple(_limits(bones, evaluated, found[i])) if limits and settings[i].use_limits else (),
-        (joints[own.start], size) if reach else None,
+        tuple(_limits(bones, evaluated, at_limit)) if limits and settings.use_limits else (),
+        (root, size) if reach else None,
         flat,
     )
 
@@ -230,18 +314,8 @@ def _steps(joints: Floats, ends: Ints) -> Floats:
     return steps
 
 
-def _state(report: reports.Report | None, away: bool) -> State:
-    if report is None:
-        return State.UNKNOWN
-    if report.failed:
-        return State.FAILED
-    return State.UNKNOWN if report.reached and away else STATES[report.status]
-
-
-def _place(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
-    """World position of a target or pole; not a number where there is none."""
-    if goal is None:
-        return (np.nan,) * 3
+def _place(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+    """World position of a target or pole."""
     evaluated = goal.evaluated_get(depsgraph)
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     if pose_bone is None:
@@ -250,7 +324,7 @@ def _place(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
 
 
 def _limits(
-    bones: Sequence[bpy.types.PoseBone], evaluated: bpy.types.Object, report: reports.Report | None
+    bones: Sequence[bpy.types.PoseBone], evaluated: bpy.types.Object, at_limit: Collection[str]
 ) -> Iterator[Joint]:
     for bone in bones:
         try:
@@ -267,18 +341,22 @@ def _limits(
             frame=frame_of(stands),
             cone=(*x, *z),
             twist=y,
-            at_limit=report is not None and bone.name in report.at_limit,
+            at_limit=bone.name in at_limit,
         )
 
 
-def _signature(rig: Rig) -> Hashable:
-    def bits(array: NDArray[np.generic]) -> int:
-        return hash(array.tobytes())
+def _signature(shown: Shown) -> Hashable:
+    def bits(value: object) -> Hashable:
+        return hash(value.tobytes()) if isinstance(value, np.ndarray) else value
 
-    chains = tuple(bits(array) for array in vars(rig.chains).values())
-    limits = tuple(
-        tuple(bits(value) if isinstance(value, np.ndarray) else value for value in vars(joint).values())
-        for joint in rig.limits
+    chains = tuple(bits(array) for array in vars(shown.chains).values())
+    actives = tuple(
+        (
+            bits(active.world),
+            tuple(bits(value) for joint in active.limits for value in vars(joint).values()),
+            tuple(bits(value) for value in active.reach or ()),
+            () if active.plane is None else tuple(bits(value) for value in vars(active.plane).values()),
+        )
+        for active in shown.actives
     )
-    plane = () if rig.plane is None else (bits(rig.plane.centre), bits(rig.plane.normal), rig.plane.radius)
-    return bits(rig.world), chains, limits, plane
+    return chains, actives

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -72,6 +73,11 @@ class Outcomes:
         self.error[:, wave.chains] = _as_frames(error, wave)
         self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
         self.at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
+
+    @cached_property
+    def any_at_limit(self) -> bool:
+        """Whether any joint stands at a limit, on any frame; to be asked when all is solved."""
+        return bool(self._at_limit.any())
 
     def __getitem__(self, chain: int) -> Outcome:
         """The outcome of one chain, by its index in the plan."""

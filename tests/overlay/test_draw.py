@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from tests import rigs
 from tests.operators.states import activate
@@ -20,14 +21,43 @@ if TYPE_CHECKING:
 OFFSCREEN = pytest.mark.skipif(bpy.app.version < (5, 2, 0), reason="no drawing without a window before 5.2")
 
 
-def read(addon: Addon, tip: bpy.types.PoseBone | None = None, limits: bool = True, reach: bool = True) -> Any:
-    """Read what the overlay shows, in no viewport, with this bone active."""
+@dataclass
+class Seen:
+    """What is shown, and of the active chain, if there is one."""
+
+    chains: Any
+    actives: tuple[Any, ...]
+
+    @property
+    def limits(self) -> Any:
+        return self.actives[0].limits if self.actives else ()
+
+    @property
+    def reach(self) -> Any:
+        return self.actives[0].reach if self.actives else None
+
+    @property
+    def plane(self) -> Any:
+        return self.actives[0].plane if self.actives else None
+
+
+def read(
+    addon: Addon, tip: bpy.types.PoseBone | None = None, limits: bool = True, reach: bool = True
+) -> tuple[Any, list[Seen]]:
+    """Read what the overlay shows, in no viewport, with this bone active: a signature, and nothing or all of it."""
     for ob in bpy.context.view_layer.objects:
         if ob.type == "ARMATURE" and ob.mode != "EDIT":
             ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
     bpy.context.view_layer.update()
     reader = addon.module("overlay.draw")._state.reader
-    return reader.read(bpy.context.view_layer, None, limits, reach)
+    signature, shown = reader.read(bpy.context.view_layer, None, limits, reach)
+    return signature, [] if shown is None else [Seen(shown.chains, shown.actives)]
+
+
+def drawn(addon: Addon, seen: Seen) -> Any:
+    """Its geometry."""
+    colours = addon.module("overlay.draw").palette(bpy.context.preferences.themes[0])
+    return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colours)
 
 
 def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
@@ -207,26 +237,43 @@ def test_a_broken_limit_is_left_out(addon: Addon) -> None:
 
 
 def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
-    draw = addon.module("overlay.draw")
-    for _ in range(2):
-        rigs.arm()
-    _, found = read(addon)
-    colours = draw.palette(bpy.context.preferences.themes[0])
-    parts = [draw.geometry(rig, colours) for rig in found]
-    whole = draw.joined(parts)
-    assert len(found) == 2
-    assert len(whole.segments.points) == len(whole.segments.colours) == sum(len(p.segments.points) for p in parts) == 8
+    first, target = rigs.arm()
+    second, other = rigs.arm()
+    rigs.add_bones(second, [(2, 0, 0), (2, 0, 1), (2, 0, 2), (2, 0, 3)], ["x", "y", "z"])
+    rigs.chain(second, "z", target, 3)
+    second.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X")
+    other.location = second.matrix_world @ Vector((0.3, 0.3, 0.3))
+    limit(second.pose.bones["lower"], "x", -5.0, 5.0)
+    limit(second.pose.bones["lower"], "z", -5.0, 5.0)
+    bpy.context.view_layer.update()
+    for ob in (first, second):
+        activate(ob, "lower")
+        bpy.ops.ik_addon.solve()
+    (seen,) = read(addon, second.pose.bones["lower"])[1]
+    expected = []
+    for ob, bones in ((first, ("upper", "lower")), (second, ("upper", "lower")), (second, ("x", "y", "z"))):
+        expected += [*(rigs.head(ob, bone) for bone in bones), rigs.tail(ob, bones[-1])]
+    assert np.allclose(seen.chains.joints, expected, atol=1e-5)
+    assert seen.chains.ends.tolist() == [2, 5, 9]
+    assert np.allclose(seen.chains.targets, [rigs.position(target), rigs.position(other), rigs.position(target)])
+    state = addon.module("overlay.geometry").State
+    assert seen.chains.states.tolist()[:2] == [state.REACHED, state.HELD]
+    assert np.flatnonzero(seen.chains.at_limit).tolist() == [4]
+    (active,) = seen.actives
+    assert np.allclose(active.world, second.matrix_world)
+    assert len(drawn(addon, seen).segments.points) == 2 * (2 + 2 + 3)
+    second.hide_set(True)
+    assert read(addon)[1][0].chains.ends.tolist() == [2]
 
 
 def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon) -> None:
-    draw = addon.module("overlay.draw")
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
     limit(tip, "x", -50.0, 50.0)
     ob.pose.bones["upper"].location.x = math.nan
     _, (rig,) = read(addon, tip)
-    drawn = draw.geometry(rig, draw.palette(bpy.context.preferences.themes[0]))
-    assert len(drawn.segments.points) == len(drawn.faces.points) == 0
+    found = drawn(addon, rig)
+    assert len(found.segments.points) == len(found.faces.points) == 0
 
 
 def test_an_error_is_told_once_and_ends_with_the_switch(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
@@ -280,7 +327,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
             # From the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
-            draw.draw(draw.batches(draw.geometry(rig, colours)), [], colours, 1.0)
+            draw.draw(draw.batches(drawn(addon, rig)), [], colours, 1.0)
         pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
     picture.free()
     for joint in rig.chains.joints:

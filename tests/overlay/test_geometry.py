@@ -83,8 +83,7 @@ def test_what_is_not_a_number_is_not_drawn(geometry: Any, palette: Any) -> None:
     lost[1] = np.nan
     drawn = geometry.drawing(
         chains(geometry, joints=lost, targets=np.full((2, 3), np.nan)),
-        [joint(geometry, head=np.full(3, np.inf))],
-        np.eye(4),
+        [geometry.Active(np.eye(4), (joint(geometry, head=np.full(3, np.inf)),), None, None)],
         palette,
     )
     assert len(drawn.segments.points) == 2  # of the other chain
@@ -100,7 +99,7 @@ def test_no_chain_at_all_is_nothing(geometry: Any, palette: Any) -> None:
         states=np.zeros(0, dtype=np.int64),
         at_limit=np.zeros(0, dtype=bool),
     )
-    drawn = geometry.drawing(none, [], np.eye(4), palette)
+    drawn = geometry.drawing(none, [], palette)
     assert len(drawn.segments.points) == len(drawn.edges.points) == len(drawn.dots) == 0
 
 
@@ -153,7 +152,7 @@ def test_limits_are_at_the_joint_in_the_place_of_the_armature(geometry: Any, pal
     (edge, _), (spokes, _) = geometry.limit(shown, palette)[0]
     assert np.allclose(np.linalg.norm(edge - shown.head, axis=1), geometry.CONE_SIZE * shown.length)
     assert np.allclose(spokes[::2], shown.head)
-    drawn = geometry.drawing(chains(geometry), [shown], world, palette)
+    drawn = geometry.drawing(chains(geometry), [geometry.Active(world, (shown,), None, None)], palette)
     dashed = 3 * 2 * geometry.DASHES
     moved = geometry.transformed(world, np.concatenate([edge, spokes]))
     assert np.allclose(drawn.edges.points[dashed:], moved, atol=1e-5)
@@ -187,7 +186,7 @@ def test_a_joint_at_a_limit_is_shown_as_such(geometry: Any, palette: Any) -> Non
     calm, tight = (geometry.limit(joint(geometry, at_limit=at), palette)[0][0][1] for at in (False, True))
     assert calm[:3] == palette.swing[:3]
     assert tight[:3] == palette.at_limit[:3]
-    drawn = geometry.drawing(chains(geometry), [], np.eye(4), palette)
+    drawn = geometry.drawing(chains(geometry), [], palette)
     assert drawn.dots.tolist() == [[0, 0, 1]]
 
 
@@ -217,10 +216,10 @@ def test_the_plane_is_a_disc_across_its_normal(geometry: Any, palette: Any) -> N
     centre, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
     world = np.diag([1.0, 1.0, -2.0, 1.0])
     flat = geometry.Plane(centre, normal, 1.5)
-    drawn = geometry.drawing(chains(geometry), [], world, palette, flat)
+    drawn = geometry.drawing(chains(geometry), [geometry.Active(world, (), None, flat)], palette)
     points = drawn.faces.points @ np.diag([1.0, 1.0, -0.5]).astype(np.float32)
     assert np.abs((points - centre) @ normal).max() < 1e-5
     away = np.linalg.norm(points.reshape(-1, 3, 3) - centre, axis=2)
     assert np.allclose(away[:, 0], 0.0, atol=1e-5)
     assert np.allclose(away[:, 1:], 1.5, atol=1e-5)
-    assert len(drawn.edges.points) > len(geometry.drawing(chains(geometry), [], world, palette).edges.points)
+    assert len(drawn.edges.points) > len(geometry.drawing(chains(geometry), [], palette).edges.points)
