@@ -14,9 +14,9 @@ import numpy as np
 from .cones import Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from .problem import Bools, Floats, Ints
 
-_STEEPEST = 1e-3
+STEEPEST = 1e-3
 """Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
-_RIM = 1.0 - 1e-7
+RIM = 1.0 - 1e-7
 """Swings stay this much off half a turn, where there is no telling swing from twist."""
 
 
@@ -120,7 +120,7 @@ def allowed_angles(body: Body, angles: Floats) -> Floats:
     """Return the joint angles (B, n, 3) within the limits that are nearest to the given ones, angle by angle."""
     swing, twist = split(angles)
     swing = nearest_swing(swing, body.cone)
-    swing = swing * np.minimum(1.0, _RIM / np.maximum(np.hypot(swing[0], swing[1]), 1e-30))
+    swing = swing * np.minimum(1.0, RIM / np.maximum(np.hypot(swing[0], swing[1]), 1e-30))
     return joined(swing, np.clip(twist, body.cone.twist_low, body.cone.twist_high))
 
 
@@ -130,7 +130,7 @@ def axes_of(pose: Pose, angles: Floats) -> Floats:
     The unit of a swing's coordinate is taken as half a radian: then a small change turns a bone by as many radians.
     """
     x, z = angles[..., 0].T, angles[..., 1].T
-    rest = np.sqrt(np.maximum(1.0 - x * x - z * z, _STEEPEST**2))
+    rest = np.sqrt(np.maximum(1.0 - x * x - z * z, STEEPEST**2))
     local = np.empty((*x.shape, 3, 2))
     local[..., 0, 0], local[..., 1, 0], local[..., 2, 0] = x * x / rest + rest, z, x * z / rest
     local[..., 0, 1], local[..., 1, 1], local[..., 2, 1] = x * z / rest, -x, z * z / rest + rest

@@ -15,16 +15,17 @@ import numpy as np
 
 from .aims import Aims, Bend, Turn, masses_of
 from .articulated import Body, angles_of, pose_of, split
+from .choice import ARRIVED, SAME, nearest_to_fk
 from .cones import Cone, at_limit, cone_of
 from .descent import PULL, descend
 from .guess import bent_towards, table
+from .line_search import search
+from .lines import are_lines
 from .polish import polish
 from .problem import Bools, Floats, Goal, Ints, Limits, OutOfReach, Problem, Solution, Status
 from .reach import reachable
 from .rotations import norm, quaternions, unit
 
-_ARRIVED = 3e-7
-"""What may be missing, in chain lengths, in a pose that counts as arrived."""
 _RESTARTS = (8, 24)
 """How many poses of the table are tried at a time."""
 _PULL = 1.0
@@ -33,10 +34,6 @@ _BRIEF = 10
 """Steps of a restart; what comes near in these is brought to its end by Newton's method."""
 _ENOUGH = 5
 """When so many poses, or more than half of those that were followed, are among the best, none will be better."""
-_SAME = 2e-4
-"""Poses that miss by not more than this, in chain lengths, beyond the best are as good as it."""
-_TIE = 1e-3
-"""Poses whose squared distances from FK differ by no more than this fraction are equally near to it."""
 _FINALISTS = 120, 4, 32
 """How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
@@ -376,8 +373,10 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     body, aims = task.body, task.aims
     alone = len(body.segments) == 1
     start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
+    if are_lines(body) and not aims.turns and not aims.bends:
+        return search(body, start, fk, aims.target[:, 0], iterations)
     angles, cost, steps = _attempt(body, start, aims, iterations)
-    stuck = np.flatnonzero((cost > _ARRIVED) & ~_as_near_as_can_be(task, cost))
+    stuck = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]
     done = np.zeros((len(stuck), 0, *angles.shape[1:])), np.zeros((len(stuck), 0))
     for k, count in enumerate(_RESTARTS):
@@ -390,14 +389,14 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         tried = np.concatenate([tried, found.reshape(len(stuck), count, *found.shape[1:])], axis=1)
         costs = np.concatenate([costs, missing.reshape(len(stuck), count)], axis=1)
         steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
-        left = costs.min(axis=1) > _ARRIVED
+        left = costs.min(axis=1) > ARRIVED
         steps[stuck[left]] += _finished(task, stuck, tried, costs, np.flatnonzero(left))
         tried, costs = np.concatenate([done[0], tried], axis=1), np.concatenate([done[1], costs], axis=1)
-        best = _nearest_to_fk(tried, costs, fk[stuck])
+        best = nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
-        alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + _SAME, axis=1)
-        left = (cost[stuck] > _ARRIVED) & (alike < min(_ENOUGH, _finalists(body) // 2 + 1))
+        alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + SAME, axis=1)
+        left = (cost[stuck] > ARRIVED) & (alike < min(_ENOUGH, _finalists(body) // 2 + 1))
         stuck, done = stuck[left], (tried[left], costs[left])
         tried, costs = done[0][:, :0], done[1][:, :0]
     return angles, steps
@@ -435,7 +434,7 @@ def _attempt(body: Body, start: Floats, aims: Aims, iterations: int, pull: float
     angles, cost, steps = descend(body, start, aims, iterations, pull)
     if aims.turns or aims.bends:
         # A second run takes up what the first one, on its last short steps, gave up.
-        left = np.flatnonzero(cost > _ARRIVED)
+        left = np.flatnonzero(cost > ARRIVED)
         if len(left):
             angles[left], _, more = descend(body.members(left), angles[left], aims.members(left), iterations, pull)
             steps[left] += more
@@ -451,19 +450,4 @@ def _as_near_as_can_be(task: _Task, cost: Floats) -> Bools:
     body = task.body
     segments = np.concatenate([body.heads[:, body.path(0)[1:]], body.ends], axis=1)
     longest = np.cumsum(norm(segments.transpose(2, 1, 0)), axis=0)[-1]
-    return np.asarray(cost <= norm(task.aims.target[:, 0].T) - longest + _ARRIVED)
-
-
-def _nearest_to_fk(tried: Floats, costs: Floats, fk: Floats) -> Ints:
-    """Return which of the poses (B, k, n, 3) to take, (B,): the one nearest to FK (B, n, 3) of those that do best.
-
-    The first one, which changes smoothly with the target, is taken before all others: where many poses do best, it
-    depends on details which of them a restart ends in.
-    """
-    least = costs.min(axis=1, keepdims=True)
-    good = costs <= np.where(least <= _ARRIVED, _ARRIVED, least + _SAME)
-    away = ((tried - fk[:, None]) * [2.0, 2.0, 1.0]) ** 2
-    away = np.where(good, np.cumsum(away.reshape(*costs.shape, -1), axis=-1)[..., -1], np.inf)
-    away[:, 0] = np.where(good[:, 0], 0.0, away[:, 0])
-    # Mirror images are equally near; rounding must not choose between them.
-    return np.asarray(np.argmax(away <= away.min(axis=1, keepdims=True) * (1.0 + _TIE), axis=1))
+    return np.asarray(cost <= norm(task.aims.target[:, 0].T) - longest + ARRIVED)

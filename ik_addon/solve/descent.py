@@ -23,14 +23,14 @@ EXACT = 1e-8
 """Distance in chain lengths at which an effector stands on its target."""
 PULL = 0.1
 """How much of what is missing, in chain lengths, a step goes after."""
-_LONGEST = 0.7
+LONGEST = 0.7
 """Radians that a joint may turn in one step."""
-_DAMPING = 1e-3
-_SOFTEST, _HARDEST = 1e-9, 1e4
+DAMPING = 1e-3
+SOFTEST, HARDEST = 1e-9, 1e4
 _PATIENCE = 6
 """Steps that bring less than `_GAIN` after which a descent is over."""
 _GAIN = 1e-2
-_OUTSIDE = 1e-13
+OUTSIDE = 1e-13
 """A swing this far off the allowed ones has left them; less is rounding."""
 
 
@@ -79,7 +79,7 @@ class _Descent:
     def __init__(self, body: Body, angles: Floats, aims: Aims, pull: float) -> None:
         self.members = np.arange(len(angles))
         self.body, self.angles, self.aims, self.pull = body, angles, aims, pull
-        self.damping = np.full(len(angles), _DAMPING)
+        self.damping = np.full(len(angles), DAMPING)
         self.pose = pose_of(body, angles)
         self.missing = aims.missing(body, self.pose)
         self.cost = _square(self.missing)
@@ -95,13 +95,13 @@ class _Descent:
         """Take one step, or where it would not help none, and the next one shorter."""
         move = self._direction()
         size = np.abs(move).reshape(len(move), -1).max(axis=1)
-        move *= np.minimum(1.0, _LONGEST / np.maximum(size, 1e-30))[:, None, None]
+        move *= np.minimum(1.0, LONGEST / np.maximum(size, 1e-30))[:, None, None]
         angles = allowed_angles(self.body, self.angles + move)
         pose = pose_of(self.body, angles)
         missing = self.aims.missing(self.body, pose)
         cost = _square(missing)
         better = cost < self.cost
-        self.damping = np.clip(self.damping * np.where(better, 0.2, 6.0), _SOFTEST, _HARDEST)
+        self.damping = np.clip(self.damping * np.where(better, 0.2, 6.0), SOFTEST, HARDEST)
         self.angles = np.where(better[:, None, None], angles, self.angles)
         self.missing = np.where(better[:, None], missing, self.missing)
         self.cost = np.where(better, cost, self.cost)
@@ -133,7 +133,7 @@ class _Descent:
             ahead = np.where(held, 0.0, ahead)
             inside, end = nearest_swing(ahead, cone), np.clip(turned, cone.twist_low, cone.twist_high)
             off = ahead - inside
-            leaving = np.abs(off).max(axis=0) > _OUTSIDE
+            leaving = np.abs(off).max(axis=0) > OUTSIDE
             over = (turned != end) & ~stopped
             if not (leaving.any() or over.any()):
                 return np.asarray(move)

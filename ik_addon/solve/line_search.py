@@ -1,0 +1,97 @@
+"""Chains that only have to bring their end to a place: from where to start, and what to take of what is found.
+
+A descent from near the FK pose, and where it does not arrive, Newton's method from where it ends. What is found then is
+nearly always what can be found at all; a few descents from elsewhere show whether it is. Only where these disagree is
+there a need for many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .articulated import Body
+from .choice import ARRIVED, SAME, nearest_to_fk
+from .descent import PULL
+from .guess import table
+from .line_descent import descend
+from .line_newton import polish
+from .lines import Lines
+from .problem import Floats, Ints
+
+_STEPS = 30
+"""Steps of the first descent. They arrive, or Newton's method goes on from there."""
+_POLISH = 40
+"""Newton steps that may be spent on coming as near as possible."""
+_BRIEF, _PULL = 8, 1.0
+"""Steps of the other descents, and what they go after in a step: they are not to be near anything."""
+_STILL = 1e-3
+"""Radians: how near such a descent can come is clear when Newton's steps are as short as this."""
+_ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
+"""First pose of the table to start from, how many, how many of these are followed further, and in how many steps. The
+last round is for targets that are missed by a hair: straight chains hide solutions next to where they are stuck."""
+
+
+def search(body: Body, start: Floats, fk: Floats, target: Floats, iterations: int) -> tuple[Floats, Ints]:
+    """Return the joint angles (B, n, 3) that bring chains to their targets, or as near as can be, and the steps (B,).
+
+    Args:
+        body: B chains that `are_lines`, the longest of each unit long.
+        start: (B, n, 3) joint angles inside the limits to start from.
+        fk: (B, n, 3) joint angles of the FK pose.
+        target: (B, 3) where to bring the ends.
+        iterations: cap on the steps of a descent.
+    """
+    lines = Lines.of(body, target)
+    angles, missing, steps = descend(lines, _last(start), min(iterations, _STEPS), PULL)
+    stuck = np.flatnonzero(missing > ARRIVED)
+    if len(stuck):
+        angles[..., stuck], missing[stuck], more = polish(lines.members(stuck), angles[..., stuck], _POLISH)
+        steps[stuck] += more
+        stuck = stuck[missing[stuck] > ARRIVED]
+        stuck = stuck[missing[stuck] > _beyond(lines, stuck) + ARRIVED]
+    tried, costs = _first(angles[..., stuck])[:, None], missing[stuck][:, None]
+    elsewhere = stuck[:0]
+    for k, (first, count, ahead, most) in enumerate(_ROUNDS):
+        if not len(stuck):
+            break
+        # Of each member one start after another: first all of the first member.
+        some = lines.members(np.repeat(stuck, count))
+        start = np.tile(_last(table(body, first, count)), len(stuck))
+        found, there, used = descend(some, start, min(iterations, _BRIEF), _PULL)
+        best = np.sort(np.argsort(there.reshape(-1, count), axis=1, kind="stable")[:, :ahead], axis=1)
+        best = (best + count * np.arange(len(stuck))[:, None]).ravel()
+        found, there, more = polish(some.members(best), found[..., best], most, _STILL)
+        steps[stuck] += (used[best] + more).reshape(-1, ahead).max(axis=1)
+        tried = np.concatenate([tried, _first(found).reshape(len(stuck), ahead, *fk.shape[1:])], axis=1)
+        costs = np.concatenate([costs, there.reshape(-1, ahead)], axis=1)
+        rows, taken = np.arange(len(stuck)), nearest_to_fk(tried, costs, fk[stuck])
+        angles[..., stuck] = _last(tried[rows, taken])
+        least = costs.min(axis=1)
+        alike = costs <= least[:, None] + SAME
+        agree = alike[:, 0] & (np.count_nonzero(alike, axis=1) >= ahead)
+        left = (least > ARRIVED) & ((least < SAME) | (~agree & (k == 0)))
+        elsewhere = np.concatenate([elsewhere, stuck[(taken > 0) & ~left]])
+        stuck, tried, costs, taken = stuck[left], tried[left], costs[left], taken[left]
+    if len(stuck):
+        elsewhere = np.concatenate([elsewhere, stuck[taken > 0]])
+    if len(elsewhere):
+        angles[..., elsewhere], _, more = polish(lines.members(elsewhere), angles[..., elsewhere], _POLISH)
+        steps[elsewhere] += more
+    return _first(angles), steps
+
+
+def _beyond(lines: Lines, some: Ints) -> Floats:
+    """Return by how much the targets of some chains (k,) are farther away than these are long."""
+    reach = np.sqrt(lines.arms[0] ** 2 + lines.arms[1] ** 2 + lines.arms[2] ** 2)[:, some]
+    x, y, z = lines.target[:, some]
+    return np.asarray(np.sqrt(x * x + y * y + z * z) - np.cumsum(reach, axis=0)[-1])
+
+
+def _last(angles: Floats) -> Floats:
+    """Return joint angles (B, n, 3) with the members last."""
+    return np.ascontiguousarray(angles.transpose(2, 1, 0))
+
+
+def _first(angles: Floats) -> Floats:
+    """Return joint angles (3, n, B) with the members first."""
+    return np.ascontiguousarray(angles.transpose(2, 1, 0))
