@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import bpy
@@ -295,6 +295,25 @@ def unregister() -> None:
 def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
     """The chain settings of a pose bone (each bone has them; `is_chain` says whether it is a tip)."""
     return bone.ik_addon
+
+
+def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
+    """Identifier and label of settings that hold what nobody could have set: a file may be made by hand."""
+    for setting in chain.bl_rna.properties:
+        if not _is_usable(chain, setting):
+            yield setting.identifier, setting.name
+
+
+def _is_usable(chain: IKAddonChain, setting: bpy.types.Property) -> bool:
+    try:
+        value = getattr(chain, setting.identifier)
+    except UnicodeDecodeError:
+        return False
+    if isinstance(setting, bpy.types.IntProperty | bpy.types.FloatProperty):
+        return bool(setting.hard_min <= value <= setting.hard_max)  # neither holds for what is not a number
+    if isinstance(setting, bpy.types.EnumProperty):
+        return bool(value)
+    return not isinstance(value, bpy.types.ID) or isinstance(value, bpy.types.Object)
 
 
 def object_of(ob: bpy.types.Object) -> IKAddonObject:

@@ -12,7 +12,7 @@ from bpy.props import StringProperty
 from .. import reports
 from ..rig import chain as chains
 from ..rig.channels import rotation_field
-from ..settings import IKAddonChain, chain_of, object_of
+from ..settings import IKAddonChain, chain_of, object_of, unusable
 from ..solve import Status
 from .active import ArmatureOperator, armature
 
@@ -52,6 +52,9 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
     """Everything that can be put right, in the order in which `rig.chain.check` finds it."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
+    for name, label in unusable(chain):
+        yield Fix(f"Reset {label}", partial(chain.property_unset, name))
+        return
     if ob.data.pose_position == "REST":
         yield Fix("Switch to Pose Position", lambda: setattr(ob.data, "pose_position", "POSE"))
     for role in ("target", "pole"):

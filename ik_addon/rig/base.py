@@ -20,6 +20,14 @@ def _base(ob: bpy.types.Object, bone: int) -> IKAddonBase:
     return chain_of(ob.pose.bones[bone]).base
 
 
+def _is_usable(base: IKAddonBase) -> bool:
+    """Whether there is a base, of numbers and a rotation mode that are some: a file may be made by hand."""
+    try:
+        return base.stored and base.rotation_mode in channels.MODES and bool(np.isfinite(base.channels).all())
+    except UnicodeDecodeError:
+        return False
+
+
 def stored_bones(ob: bpy.types.Object) -> list[int]:
     """Indices of the bones that have a base."""
     return [i for i, bone in enumerate(ob.pose.bones) if chain_of(bone).base.stored]
@@ -43,7 +51,7 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
     new = []
     for k, bone in enumerate(bones.tolist()):
         base = _base(ob, bone)
-        if not base.stored:
+        if not _is_usable(base):
             store(ob, bone, present[k])
             new.append(k)
             continue

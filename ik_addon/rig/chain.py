@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import bpy
 
-from ..settings import IKAddonChain, chain_of
+from ..settings import IKAddonChain, chain_of, unusable
 from .carrier import carrier_of
 from .channels import rotation_field
 
@@ -25,7 +25,7 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     """The bones of the chain on `tip`, root first; a chain longer than its parents ends at the armature's root."""
     length = chain_of(tip).chain_length
     bones = [tip, *tip.parent_recursive]
-    if length:
+    if length > 0:
         bones = bones[:length]
     return bones[::-1]
 
@@ -52,6 +52,8 @@ def check(
     if ob.data.pose_position == "REST":
         raise ChainError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
     chain = chain_of(tip)
+    for _, label in unusable(chain):
+        raise ChainError(f"'{label}' has a value that is not allowed; reset this setting")
     bones = chain_bones(tip)
     _check_goal(ob, bones, chain.target, chain.target_bone, "target", view_layer)
     if chain.target is None:

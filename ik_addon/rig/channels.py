@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import permutations
 from typing import Any
 
 import bpy
@@ -25,6 +26,8 @@ FIELDS: dict[str, slice] = {
     "scale": slice(14, 17),
 }
 WIDTH = 17
+MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
+"""The rotation modes of bones."""
 
 
 def rotation_field(mode: str) -> str:

@@ -1,0 +1,313 @@
+"""Nothing from a file is run, nothing is written but what the user names, and settings made by hand do no harm."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import math
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+SOLVED = 1e-5
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+# ---- the code
+
+RUNS = {"eval", "exec", "__import__", "execfile", "import_module", "run_path", "run_module", "driver_add"}
+"""Functions that run what they are given."""
+WRITES = {
+    *("open", "write_text", "write_bytes", "mkdir", "makedirs", "unlink", "remove_tree", "rmtree", "touch"),
+    *("rename_file", "symlink_to", "save_mainfile", "save_as_mainfile", "save_userpref", "tofile", "savetxt", "save"),
+}
+"""Functions that write files."""
+FAR = {
+    *(
+        "os",
+        "socket",
+        "ssl",
+        "http",
+        "urllib",
+        "ftplib",
+        "smtplib",
+        "requests",
+        "asyncio",
+        "subprocess",
+        "multiprocessing",
+    ),
+    *("ctypes", "pickle", "marshal", "shelve", "webbrowser", "pty", "importlib", "runpy", "shutil", "tempfile"),
+}
+"""Modules with which a program reaches out of itself, or runs what it reads."""
+ALLOWED = {
+    ("command.py", "save_mainfile"): "the command line writes the file it was given, if asked to",
+    ("command.py", "save_as_mainfile"): "and another one, which is named",
+    ("command.py", "write_text"): "and a report, which is named",
+    ("stage.py", "unlink"): "collections from a copy of a scene",
+    ("operators/presets.py", "execfile"): "a preset that the user has chosen, of Blender's own folders of presets",
+}
+
+
+def modules(package: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Every module that is shipped, by its path in `ik_addon`."""
+    with zipfile.ZipFile(package) as archive:
+        for name in archive.namelist():
+            if name.endswith(".py"):
+                yield name.removeprefix("ik_addon/"), ast.parse(archive.read(name))
+
+
+def called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def imported(node: ast.AST) -> set[str]:
+    """Top-level modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return {node.module.partition(".")[0]}
+    return set()
+
+
+def test_runs_and_writes_nothing_but_what_is_allowed(package: Path) -> None:
+    found = set()
+    for name, tree in modules(package):
+        found |= {(name, called(node)) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert {(name, call) for name, call in found if call in RUNS | WRITES} == set(ALLOWED)
+
+
+def test_imports_nothing_that_reaches_out(package: Path) -> None:
+    for name, tree in modules(package):
+        for node in ast.walk(tree):
+            assert not imported(node) & FAR, name
+
+
+def test_names_no_module_or_attribute_that_it_does_not_spell(package: Path) -> None:
+    """`getattr(os, "sys" + "tem")` and the like would hide from the tests above."""
+    for name, tree in modules(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                word = node.id if isinstance(node, ast.Name) else node.attr
+                assert word not in {"__builtins__", "builtins", "__globals__", "__subclasses__", "__loader__"}, name
+                assert not (isinstance(node, ast.Name) and word == "compile"), name
+
+
+def test_needs_no_permissions(package: Path) -> None:
+    with zipfile.ZipFile(package) as archive:
+        manifest = archive.read("blender_manifest.toml").decode()
+    assert "[permissions]" not in manifest
+
+
+def test_a_preset_from_elsewhere_is_not_run(tmp_path: Path) -> None:
+    ob, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = ob.data.bones["lower"]
+    trace = tmp_path / "trace"
+    evil = tmp_path / "evil.py"
+    evil.write_text(f"open({str(trace)!r}, 'w').close()\n")
+    folder = bpy.utils.preset_paths("ik_addon")[0]
+    for path in (evil, Path(folder) / ".." / evil.name, Path(folder) / "missing.py"):
+        with pytest.raises(RuntimeError, match=r"is no preset of chains|can't be read"):
+            OPERATORS.ik_addon.preset_apply(filepath=str(path))
+    assert not trace.exists()
+
+
+# ---- settings made by hand
+
+HOSTILE: dict[str, Any] = {
+    "not a number": math.nan,
+    "infinite": math.inf,
+    "giant": 1e38,
+    "negative": -1e9,
+    "negative count": -5,
+    "a milliard": 10**9,
+    "least int": -(2**31),
+    "text": "hostile'\"\\]",
+    "bytes": b"\xff\xfe",
+    "numbers": [1.0, 2.0],
+    "nothing": [],
+    "group": {"a": 1},
+    "true": True,
+    "mesh": None,
+    "itself": None,
+}
+SETTINGS = (
+    *("is_chain", "enabled", "solver", "chain_length", "target", "target_bone", "pole", "pole_bone", "pole_angle"),
+    *("iterations", "tolerance", "out_of_reach", "softness", "push_limit", "use_limits", "use_rotation", "planar"),
+    *("weight", "influence", "base", "of_its_own"),
+)
+
+
+def stored(owner: Any) -> Any:
+    """What is stored of the extension's settings on a bone or object, to be changed without any check."""
+    groups = owner.bl_system_properties_get(do_create=True) if hasattr(owner, "bl_system_properties_get") else owner
+    return groups["ik_addon"]
+
+
+def arms(*names: str) -> bpy.types.Object:
+    """An armature with an arm of each name, and a chain on each."""
+    ob = rigs.armature()
+    bpy.ops.object.mode_set(mode="EDIT")
+    for i, name in enumerate(names):
+        upper, lower = (ob.data.edit_bones.new(f"{part} {name}") for part in ("upper", "lower"))
+        upper.head, upper.tail, lower.tail = (3 * i, 0, 0), (3 * i, -0.2, 1), (3 * i, 0, 2)
+        lower.parent, lower.use_connect = upper, True
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for i, name in enumerate(names):
+        ob.pose.bones[f"upper {name}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+        rigs.chain(ob, f"lower {name}", rigs.empty(f"Target {name}", (3 * i + 0.6, 0.5, 1.0)), 2)
+    bpy.context.view_layer.update()
+    return ob
+
+
+def two_arms() -> bpy.types.Object:
+    """An armature with two arms; to the chain on the first something will be done."""
+    return arms("a", "b")
+
+
+def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") -> None:
+    """Hand-made chains are solved or refused in words, and the other one is solved."""
+    reports = addon.module("reports")
+    for bone in ob.pose.bones:
+        report = reports.get(ob, bone.name)
+        assert report is None or "Internal error" not in report.message
+    assert reports.get(ob, f"lower {other}").reached
+    assert np.isfinite(rigs.channels(ob)).all()
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_settings_are_refused_in_words(addon: Addon, kind: str, tmp_path: Path) -> None:
+    ob = arms(*SETTINGS, "b")
+    value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for setting in SETTINGS:
+        with contextlib.suppress(TypeError):  # Blender stores no such thing there
+            stored(ob.pose.bones[f"lower {setting}"])[setting] = value
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    ob = bpy.data.objects["Rig"]
+    assert_others_go_on(addon, ob)
+    bpy.context.scene.frame_set(3)
+    ob.pose.bones["lower b"].ik_addon.target.location.x += 0.1
+    bpy.context.view_layer.update()
+    assert_others_go_on(addon, ob)
+    ob.ik_addon.live = False
+    bpy.context.view_layer.objects.active = ob
+    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert_others_go_on(addon, ob)
+    verdicts = [addon.module("reports").get(ob, bone.name) for bone in ob.pose.bones]
+    if any(verdict is not None and verdict.failed for verdict in verdicts):
+        with pytest.raises(RuntimeError, match="has a value that is not allowed"):
+            OPERATORS.ik_addon.bake(frame_start=1, frame_end=3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "label"),
+    [
+        ("softness", math.nan, "Softness"),
+        ("influence", -2.0, "Influence"),
+        ("chain_length", -3, "Chain Length"),
+        ("iterations", 0, "Iterations"),
+        ("solver", 77, "Solver"),
+        ("out_of_reach", -1, "Out of Reach"),
+        ("target_bone", b"\xff", "Target Bone"),
+    ],
+)
+def test_the_row_names_the_setting_and_the_button_resets_it(
+    addon: Addon, setting: str, value: object, label: str
+) -> None:
+    ob = two_arms()
+    stored(ob.pose.bones["lower a"])[setting] = value
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    report = addon.module("reports").get(ob, "lower a")
+    assert report.failed
+    assert report.message == f"'{label}' has a value that is not allowed; reset this setting"
+    bpy.context.view_layer.objects.active = ob
+    fix = addon.module("operators.fix").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
+    assert fix.label == f"Reset {label}"
+    OPERATORS.ik_addon.chain_fix(tip="lower a")
+    chain = ob.pose.bones["lower a"].ik_addon
+    assert getattr(chain, setting) == chain.bl_rna.properties[setting].default
+    assert not addon.module("reports").get(ob, "lower a").failed
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_bases_are_given_up(addon: Addon, kind: str, tmp_path: Path) -> None:
+    """The pose as it stands becomes the base then; what the numbers were, nobody knows."""
+    parts = ("stored", "rotation_mode", "channels", "noted", "written")
+    ob = arms(*parts, "b")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    value = HOSTILE[kind]
+    for part in parts:
+        base = stored(ob.pose.bones[f"upper {part}"]).get("base")
+        if base is not None and part in base:
+            with contextlib.suppress(TypeError):
+                base[part] = [value] * 17 if part in {"channels", "written"} and isinstance(value, float) else value
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hostile.blend"))
+    ob = bpy.data.objects["Rig"]
+    bpy.context.scene.frame_set(3)
+    assert_others_go_on(addon, ob)
+    ob.ik_addon.live = False
+    assert np.isfinite(rigs.channels(ob)).all()
+
+
+def test_targets_that_go_in_circles(addon: Addon) -> None:
+    ob = two_arms()
+    chain = ob.pose.bones["lower a"].ik_addon
+    loops = [rigs.empty(f"Loop {i}", (0.5, 0.5, 1.0)) for i in range(2)]
+    for i, loop in enumerate(loops):
+        constraint = loop.constraints.new("CHILD_OF")
+        constraint.target = loops[1 - i]
+    hanging = rigs.empty("Hanging")
+    hanging.constraints.new("COPY_LOCATION").target = ob
+    hanging.constraints[0].subtarget = "lower a"
+    for target, bone, words in (
+        (ob, "lower a", "of this chain"),
+        (ob, "upper a", "of this chain"),
+        (hanging, "", "of this chain"),
+        (ob, "missing", "has no bone 'missing'"),
+        (ob, "", None),
+        (loops[0], "", None),
+        (ob, "lower b", None),
+    ):
+        chain.target, chain.target_bone = target, bone
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+        bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+        assert_others_go_on(addon, ob)
+        report = addon.module("reports").get(ob, "lower a")
+        assert report.failed == (words is not None)
+        assert (words or "") in report.message
+
+
+@pytest.mark.parametrize("policy", ["EXTEND", "PUSH_ROOT", "STRETCH"])
+@pytest.mark.parametrize("place", [(30.0, 0.0, 0.0), (1e30, -1e30, 1e30), (0.0, 0.0, 1e-30)])
+def test_giant_counts_and_places_take_no_time(addon: Addon, place: tuple[float, float, float], policy: str) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(6, 0.3), list("abcdef"))
+    for bone in ob.pose.bones:
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.1, 0.1
+    rigs.chain(ob, "f", rigs.empty("Target", place), 10**9, iterations=2**31 - 1, tolerance=1e-9, out_of_reach=policy)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()  # more passes than this takes would last for hours
+    report = addon.module("reports").get(ob, "f")
+    assert "only 6 bones are there" in " ".join(report.remarks)
+    assert np.isfinite(rigs.channels(ob)).all()
