@@ -115,6 +115,13 @@ def settings_changed(ob: bpy.types.Object) -> None:
         _release_unused(ob)
 
 
+def number_changed(ob: bpy.types.Object) -> None:
+    """A number that is read on each frame was set."""
+    rig = _state.rigs.get(ob.session_uid)
+    if rig is not None:
+        rig.stop_following()
+
+
 def live_switched(ob: bpy.types.Object) -> None:
     """Live was switched on or off for this armature."""
     _state.live.clear()
@@ -178,7 +185,9 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
 
 def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
     rig = _state.rigs.get(ob.session_uid)
-    if rig is None or not rig.plan.skeleton.matches(ob):
+    if rig is not None and rig.follows and ob.session_uid not in _state.stale:
+        rig.is_put_back = False
+    elif rig is None or not rig.plan.skeleton.matches(ob):
         # It is planned after the frame, when the view layer is up to date.
         _state.stale.add(ob.session_uid)
         base.restore(ob, base.stored_bones(ob))
@@ -201,7 +210,7 @@ def _take_edits(ob: bpy.types.Object) -> None:
 def _solve(ob: bpy.types.Object, rig: Rig, frame: Sample, moves: Moves) -> Moves:
     posed = rig.solve(ob, frame, moves)
     rig.write(ob, posed)
-    reports.update(ob, rig.plan, frame, posed)
+    reports.update(ob, rig.plan, lambda _: (frame, posed))
     return posed.moves
 
 
@@ -267,15 +276,40 @@ def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | N
             _guarded(_before_frame, ob, scene, depsgraph)
 
 
+def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    following = rig.follow(ob, depsgraph)
+    if following is not None:
+        reports.update(ob, rig.plan, following.posed)
+        return
+    # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
+    _before_frame(ob, scene, depsgraph)
+    if rig.is_put_back:
+        with paused():
+            rig.evaluate_base(ob, depsgraph)
+
+
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     _state.is_between = False
+    if _state.paused:
+        return
+    rigs = [(ob, _state.rigs.get(ob.session_uid)) for ob in live_armatures(scene)]
+    for ob, rig in rigs:
+        if rig is not None and rig.follows and ob.session_uid not in _state.paused_rigs:
+            _guarded(_follow, ob, rig, scene, depsgraph)
+    if all(rig is not None and rig.follows for _, rig in rigs):
+        return
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
+        if rig.follows:
+            return moves
         frame = rig.read_fk(ob, depsgraph)
         if depsgraph.mode == "RENDER":
             take_animated(ob, depsgraph)
-        return _solve(ob, rig, frame, moves)
+        rig.steady(ob, frame)
+        moves = _solve(ob, rig, frame, moves)
+        rig.begin_to_follow(ob, frame)
+        return moves
 
     _in_order(scene, depsgraph.view_layer, step)
 
@@ -340,6 +374,7 @@ def register() -> None:
     """Add the handlers."""
     clear()
     settings.on_chain_changed.append(settings_changed)
+    settings.on_number_changed.append(number_changed)
     settings.on_live_switched.append(live_switched)
     for name, handler in _HANDLERS:
         getattr(bpy.app.handlers, name).append(handler)
@@ -350,5 +385,6 @@ def unregister() -> None:
     for name, handler in reversed(_HANDLERS):
         getattr(bpy.app.handlers, name).remove(handler)
     settings.on_live_switched.remove(live_switched)
+    settings.on_number_changed.remove(number_changed)
     settings.on_chain_changed.remove(settings_changed)
     clear()

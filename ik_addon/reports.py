@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
@@ -33,26 +32,45 @@ class Report:
     """Names of the bones that stand at a limit, root first."""
 
 
-class _Solved(NamedTuple):
-    """What a report is made from when somebody asks for it: most frames are solved without that."""
-
-    plan: Plan
-    frame: Sample
-    posed: Posed
-    chain: int
+Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
+"""Tells a frame that was solved (F = 1) and what came of it; most frames are solved without anybody asking."""
 
 
 STATUSES = {int(status): status for status in Status}
 
-_reports: dict[tuple[int, str], Report | _Solved] = {}
+
+@dataclass
+class _Armature:
+    """What is known of the chains of one armature object."""
+
+    told: dict[str, Report | None] = field(default_factory=dict)
+    """By tip bone; None: not solved."""
+    plan: Plan | None = None
+    """The other chains, which were solved."""
+    index: dict[str, int] = field(default_factory=dict)
+    """Place of each chain in the plan."""
+    source: Source | None = None
+
+    def solved(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
+        """The frame that was solved and what came of it."""
+        assert self.source is not None
+        frame, posed = self.source(ob)
+        self.source = lambda _: (frame, posed)
+        return frame, posed
+
+
+_armatures: dict[int, _Armature] = {}
 
 
 def get(ob: bpy.types.Object, tip: str) -> Report | None:
     """The last report on the chain of that tip bone; None when it was not solved since the file was opened."""
-    found = _reports.get((ob.session_uid, tip))
-    if isinstance(found, _Solved):
-        found = _reports[ob.session_uid, tip] = of_chain(ob, *found)
-    return found
+    own = _armatures.get(ob.session_uid)
+    if own is None:
+        return None
+    if tip not in own.told and own.plan is not None and tip in own.index:
+        frame, posed = own.solved(ob)
+        own.told[tip] = of_chain(ob, own.plan, frame, posed, own.index[tip])
+    return own.told.get(tip)
 
 
 def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
@@ -60,45 +78,50 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status
 
     The same as `get` tells, without making sentences of it: cheap enough for each redraw.
     """
-    uid = ob.session_uid
+    own = _armatures.get(ob.session_uid, _Armature())
+    outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
     for tip in tips:
-        found = _reports.get((uid, tip))
-        if isinstance(found, _Solved):
-            outcomes = found.posed.outcomes
-            if not outcomes.any_at_limit:
-                yield STATUSES[outcomes.status[0, found.chain]], ()
-                continue
+        if tip not in own.told and tip in own.index and outcomes is not None and not outcomes.any_at_limit:
+            yield STATUSES[outcomes.status[0, own.index[tip]]], ()
+        else:
             found = get(ob, tip)
-        yield (None, ()) if found is None else (found.status, found.at_limit)
+            yield (None, ()) if found is None else (found.status, found.at_limit)
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
     """Make this the last report on a chain; None: it was not solved."""
-    if report is None:
-        _reports.pop((ob.session_uid, tip), None)
-    else:
-        _reports[ob.session_uid, tip] = report
+    _armatures.setdefault(ob.session_uid, _Armature()).told[tip] = report
 
 
 def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
     """Forget the reports of one armature, or of all; with `tips`, those of these chains alone."""
-    for uid, tip in list(_reports):
-        if (ob is None or uid == ob.session_uid) and (tips is None or tip in tips):
-            del _reports[uid, tip]
+    if ob is None:
+        _armatures.clear()
+    elif tips is None:
+        _armatures.pop(ob.session_uid, None)
+    else:
+        for tip in tips:
+            put(ob, tip, None)
 
 
 def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
     """Report that chains could not be solved."""
     for tip in tips:
-        _reports[ob.session_uid, tip] = Report(reached=False, failed=True, message=message)
+        put(ob, tip, Report(reached=False, failed=True, message=message))
 
 
-def update(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed) -> None:
+def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
     """Report on one solved frame of an armature."""
+    own = _armatures.setdefault(ob.session_uid, _Armature())
+    if own.plan is not plan:
+        # Chains that are not solved this time keep their report.
+        own.told.update({tip: get(ob, tip) for tip in own.index})
+        own.plan, own.index = plan, {chain.tip: i for i, chain in enumerate(plan.chains)}
+    for tip in own.index.keys() & own.told.keys():
+        del own.told[tip]
+    own.source = source
     for tip, fault in plan.faults.items():
         fail(ob, [tip], fault)
-    for i, chain in enumerate(plan.chains):
-        _reports[ob.session_uid, chain.tip] = _Solved(plan, frame, posed, i)
 
 
 def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:

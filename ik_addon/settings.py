@@ -33,6 +33,8 @@ OUT_OF_REACH = (
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
+on_number_changed: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when a number that a solve reads on each frame was set, by hand or by a script."""
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when Live was switched on or off."""
 on_overlay_switched: list[Callable[[], None]] = []
@@ -45,7 +47,8 @@ def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> Non
 
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """A number that a solve reads on each frame was set, by hand or by a script: have Blender evaluate the rig."""
+    for listener in on_number_changed:
+        listener(group.id_data)
     group.id_data.update_tag()
 
 

@@ -284,14 +284,14 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     ob.ik_addon.live = True
     expected = poses_at(ob, range(1, 21))
     solved: list[object] = []
-    module = addon.module("rig.rig")
-    pose = module.pose
+    module = addon.module("rig.steady")
+    find = module.Steady.find
 
     def counted(*arguments: object) -> object:
         solved.append(arguments)
-        return pose(*arguments)
+        return find(*arguments)
 
-    monkeypatch.setattr(module, "pose", counted)
+    monkeypatch.setattr(module.Steady, "find", counted)
     assert poses_at(ob, range(1, 21)) == expected
     assert len(solved) == 11
 
@@ -432,7 +432,8 @@ def test_an_unexpected_error_is_told_once_and_in_the_panel(
     def broken(*_args: object) -> None:
         raise ZeroDivisionError("broken on purpose")
 
-    monkeypatch.setattr(addon.module("rig.rig"), "pose", broken)
+    monkeypatch.setattr(addon.module("rig.steady"), "pose", broken)
+    monkeypatch.setattr(addon.module("rig.steady").Steady, "find", broken)
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)

@@ -152,7 +152,7 @@ class Limbs:
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         rotations = np.empty_like(frames)
         posed = replace(self, basis=self.basis.copy(), poses=self.poses.copy())
-        rigid = self._rigid()
+        rigid = self.rigid()
         if rigid.all():
             self._place_rigid(frames, solution, scale, rotations, posed)
         else:
@@ -174,7 +174,7 @@ class Limbs:
         """Whether any of the groups hangs on another bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
-    def _rigid(self) -> Bools:
+    def rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:
             return np.zeros(len(self.group), dtype=bool)

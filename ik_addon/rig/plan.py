@@ -61,6 +61,8 @@ class Plan:
     """Bones that goals hang on, of this armature and others."""
     followed: tuple[int, ...]
     """Indices of the bones whose solved pose goals need."""
+    stands: bool
+    """What the chains hang on is moved by no chain and no constraint, and no goal hangs on a bone."""
 
     def length(self, chain: ChainPlan) -> float:
         """The length of a chain at rest."""
@@ -119,6 +121,7 @@ class Plan:
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             carriers=carriers,
             followed=tuple(wanted),
+            stands=not carriers and not wanted and _stands(ob, skeleton, groups, rows.keys()),
         )
 
 
@@ -220,6 +223,12 @@ def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[Cha
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
+
+
+def _stands(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
+    """Whether all that the groups hang on stays where it is, unless it is animated."""
+    above = {bone for group in groups for bone in skeleton.ancestors(group.bones[0])}
+    return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], live: Collection[int], followed: list[int]) -> Ints:

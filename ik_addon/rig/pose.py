@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..solve import Goal, Problem, Solution, Status, solve
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.rotations import matrices
 from .carrier import Carrier
-from .channels import Row
+from .channels import FIELDS, Row
 from .grouping import Wave, paths
 from .limb import Limbs
 from .plan import Plan
@@ -77,7 +78,12 @@ class Outcomes:
     @cached_property
     def any_at_limit(self) -> bool:
         """Whether any joint stands at a limit, on any frame; to be asked when all is solved."""
-        return bool(self._at_limit.any())
+        return bool(self.at_limit.any())
+
+    def put_frames(self, chosen: Bools, other: Outcomes) -> None:
+        """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
+        for name in ("status", "error", "iterations", "at_limit"):
+            getattr(self, name)[chosen] = getattr(other, name)
 
     def __getitem__(self, chain: int) -> Outcome:
         """The outcome of one chain, by its index in the plan."""
@@ -91,12 +97,16 @@ class Posed:
 
     channels: Row
     """(F, k, 17) channels of `Plan.live` that make this pose."""
-    poses: Floats
-    """(F, k, 4, 4) pose matrices of `Plan.live` in armature space."""
     outcomes: Outcomes
     """One for each of `Plan.chains`."""
     moves: Moves
     """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
+    find_poses: Callable[[], Floats]
+
+    @cached_property
+    def poses(self) -> Floats:
+        """(F, k, 4, 4) pose matrices of `Plan.live` in armature space."""
+        return self.find_poses()
 
 
 def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = MappingProxyType({})) -> Posed:
@@ -138,12 +148,28 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
     for bone in plan.followed:
         moved = sample.world @ current.displacement(bone) @ to_object
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
-    return Posed(channels=current.rows, poses=current.poses, outcomes=outcomes, moves=known)
+    return Posed(current.rows, outcomes, known, lambda: current.poses)
 
 
-def _moved(matrices: Floats, points: Floats) -> Floats:
+def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
+    """The FK pose of a wave that hangs on no other."""
+    return _Poses(ob, plan, sample).limbs(wave)
+
+
+def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Floats:
+    """Pose matrices (F, k, 4, 4) of `Plan.live` with unit quaternions, from channels (F, k, 17)."""
+    basis = sample.basis.copy()
+    turns = rows[..., FIELDS["rotation_quaternion"]].astype(np.float64)
+    basis[..., :3, :3] = matrices(turns.T).transpose(3, 2, 0, 1) * rows[..., None, FIELDS["scale"]]
+    current = _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
+    for wave in plan.waves:
+        current.put(current.limbs(wave))
+    return current.poses
+
+
+def _moved(moves: Floats, points: Floats) -> Floats:
     """Points (F, 3) moved by matrices (F, 4, 4)."""
-    return np.asarray((matrices[:, :3, :3] @ points[:, :, None])[..., 0] + matrices[:, :3, 3])
+    return np.asarray((moves[:, :3, :3] @ points[:, :, None])[..., 0] + moves[:, :3, 3])
 
 
 class _Poses:

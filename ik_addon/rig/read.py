@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import compat
 from ..settings import chain_of
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
@@ -88,7 +88,7 @@ class Sample:
     goals: Goals
     """(F, C) of `Plan.chains`."""
 
-    def frames(self, chosen: slice) -> Sample:
+    def frames(self, chosen: slice | Bools) -> Sample:
         """Some of the frames alone."""
         own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
         return Sample(**own, goals=self.goals.members(chosen))
@@ -171,6 +171,11 @@ def _goals(
     settings = np.array(numbers, dtype=np.float64).reshape(1, -1, 5)
     target = transformed(to_object, np.array(targets).reshape(-1, 3))
     return Goals(target[None], rotation[None], pole[None], settings)
+
+
+def in_object_space(world: Floats, points: Floats) -> Floats:
+    """Points (C, 3) of world space, seen from an armature object with this world matrix (4, 4)."""
+    return transformed(inverse_of_one(world), points)
 
 
 def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:

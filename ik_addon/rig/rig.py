@@ -17,9 +17,14 @@ from ..settings import chain_of
 from ..solve.problem import Floats
 from . import base, channels
 from .channels import Row
+from .following import Following
 from .plan import Plan
 from .pose import Moves, Posed, pose
 from .read import Sample, sample
+from .steady import Steady
+
+RESTLESS = 3
+"""How often an FK pose is tabulated; one that is another on each frame, though nothing animates it, is not worth it."""
 
 
 def _is_free(goal: bpy.types.Object | None) -> bool:
@@ -65,6 +70,9 @@ class Rig:
         """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
         self._solved: tuple[Sample, Posed] | None = None
         """The last frame that was solved, where all that it depends on is in the sample."""
+        self._steady: Steady | None = None
+        self._restless = 0
+        self._following: Following | None = None
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         if len(new) == len(self.plan.live):
@@ -153,6 +161,17 @@ class Rig:
         self.written = self.base.copy()
         self.is_put_back = True
 
+    def evaluate_base(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+        """Have Blender evaluate the present frame with the base, which was put back too late for that.
+
+        This calls the handlers of `depsgraph_update_post` in turn.
+        """
+        ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+        # Blender before 5.0 loses its list of objects in an update within one that concerns the scene, and
+        # crashes on the next; tagged, the scene makes the list again.
+        depsgraph.scene.update_tag()
+        depsgraph.view_layer.update()
+
     def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
         """Sample a new frame."""
         self._before_edit.clear()
@@ -186,11 +205,7 @@ class Rig:
         present = channels.read(ob, everything)
         self.restore_base(ob)
         if is_animated(ob):
-            ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
-            # Blender before 5.0 loses its list of objects in an update within one that concerns the scene, and
-            # crashes on the next; tagged, the scene makes the list again.
-            depsgraph.scene.update_tag()
-            depsgraph.view_layer.update()
+            self.evaluate_base(ob, depsgraph)
         fk = channels.read(ob, self.plan.live), channels.read_basis(ob, self.plan.live)
         # What the user changed on other bones and did not key yet must survive that.
         channels.write(ob, everything, present)
@@ -202,9 +217,47 @@ class Rig:
         alone = len(frame.world) == 1 and not self.plan.carriers and not self.plan.followed
         if alone and self._solved is not None and self._solved[0].equals(frame):
             return replace(self._solved[1], moves=moves)
-        posed = pose(ob, self.plan, frame, moves)
+        # Tables are worth while for many frames only: whoever plays or bakes makes them.
+        steady = self.steady(ob, frame, make=len(frame.world) > 1)
+        posed = pose(ob, self.plan, frame, moves) if steady is None else replace(steady.solve(ob, frame), moves=moves)
         self._solved = (frame, posed) if alone else None
         return posed
+
+    def steady(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Steady | None:
+        """The short way to solve frames with the same FK pose; None: there is none, or it would have to be made."""
+        if not self.plan.stands or is_animated(ob) or self._restless > RESTLESS:
+            return None
+        if self._steady is None or not self._steady.fits(frame):
+            if not make:
+                return None
+            self._restless += 1
+            self._steady = Steady(ob, self.plan, frame.frames(slice(0, 1)))
+        return self._steady if self._steady.works and self._steady.fits(frame) else None
+
+    @property
+    def follows(self) -> bool:
+        """Whether the next frame can be posed by `follow`, without the base being put back."""
+        return self._following is not None
+
+    def begin_to_follow(self, ob: bpy.types.Object, frame: Sample) -> None:
+        """Pose the next frames by `follow`, if nothing is needed for it but where the goals are.
+
+        Call it when this frame was solved and written.
+        """
+        steady = self.steady(ob, frame)
+        alone = steady is not None and (frame.goals.influence == 1.0).all() and self.stands_alone(ob)
+        self._following = Following(ob, self.plan, steady, frame) if steady is not None and alone else None
+
+    def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
+        """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
+        following = self._following
+        if following is None or is_animated(ob) or not following.step(ob, depsgraph, self.written):
+            self._following = None
+        return self._following
+
+    def stop_following(self) -> None:
+        """Have the next frame evaluated from the base: a setting changed."""
+        self._following = None
 
     def write(self, ob: bpy.types.Object, posed: Posed) -> None:
         """Write a solved frame into the channels of the original object."""

@@ -22,6 +22,8 @@ LEAST = -0.5
 """The strongest push: bones that stand across the line turn by half a right angle, those along it stay."""
 STIFF = 1e-9
 """Where the bones of a chain leave its line by less than this (squared sine), no pull changes it."""
+FOLDED = 0.999
+"""A chain without a bend that is shorter than this is folded, otherwise it is straight and bends as an arc."""
 KICK = 0.2
 """Radians that such a chain is bent by to begin with."""
 SLACK = 1e-12
@@ -43,8 +45,13 @@ def bow_of(x: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
         chord: (B,) distance from root to tip.
         wanted: (B,) what it is to be.
     """
+    return np.maximum(arc_of(wanted) - arc_of(chord), kick_of(x, parts, chord))
+
+
+def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
+    """Return the least bow (B,) of chains: more than none where they are folded flat, so that no pull moves them."""
     stiff = total(parts * (1.0 - x * x)) < STIFF
-    return np.maximum(arc_of(wanted) - arc_of(chord), np.where(stiff, KICK, 0.0))
+    return np.where(stiff & (chord < FOLDED), KICK, 0.0)
 
 
 def pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:

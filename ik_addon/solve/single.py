@@ -484,7 +484,7 @@ def _first_guess(
     turn = pull = 0.0
     if abs(chord - wanted) > arc.SLACK:
         give = _total([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
-        turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF else 0.0)
+        turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0)
         pull = _pull_of(_bowed(plane, turn, places), parts, chord, wanted)
     pulled = _times(line, pull)
     cosines, sines = _cosines(turn * places / 2)

@@ -1,0 +1,140 @@
+"""Armatures whose FK pose stands still: what a solve makes of it is tabulated once, and looked up on each frame.
+
+That is so where nothing animates the armature and its goals go their own ways: the common case of a rig that is posed
+by its targets. It is a shorter way to the same pose as `pose`, to single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..solve import Goal, OutOfReach, Problem, Status
+from ..solve.problem import Floats
+from ..solve.tabulated import Found, Tabulated
+from .channels import FIELDS, Row
+from .grouping import Wave
+from .limb import Limbs
+from .plan import Plan
+from .pose import Outcomes, Posed, fk_limbs, pose, posed_by
+from .read import Goals, Sample
+from .skeleton import orthonormal
+
+ROTATION = FIELDS["rotation_quaternion"]
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """The chains of one wave."""
+
+    wave: Wave
+    table: Tabulated
+    to_space: Floats
+    """(C, 3, 4) from object space to that of each chain: its root bone's at rest below its parent, without scale."""
+
+    @classmethod
+    def of(cls, limbs: Limbs) -> _Chains | None:
+        """Tabulate a wave in its FK pose; None where it takes the long way."""
+        wave, shape = limbs.wave, limbs.wave.shape
+        free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
+        plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
+        if not (free and plain and set(wave.modes.ravel()) == {"QUATERNION"}):
+            return None
+        if not (limbs.rigid().all() and (limbs.rows[:, :, FIELDS["scale"]] == 1.0).all()):
+            return None
+        turns = limbs.rows[:, :, ROTATION].astype(np.float64)
+        sizes = np.linalg.norm(turns, axis=-1, keepdims=True)
+        if not (sizes > 1e-6).all():
+            return None
+        space = orthonormal(limbs.root[:, :3, :3] @ limbs.plan.skeleton.offsets[wave.bones[:, 0], :3, :3])
+        back = space.swapaxes(-1, -2)
+        joints = limbs.joints()
+        roots = joints[:, :1]
+        problem = Problem(
+            joints=(joints - roots) @ space,
+            frames=back[:, None] @ limbs.frames(),
+            goal=Goal(joints[:, -1], pole=joints[:, -1] if shape.poles[0] else None),
+            solver=shape.solver,
+            iterations=shape.iterations,
+        )
+        table = Tabulated.of(problem, turns / sizes)
+        if table is None:
+            return None
+        return cls(wave, table, np.concatenate([back, -back @ roots.swapaxes(-1, -2)], axis=-1))
+
+    def find(self, goals: Goals) -> Found:
+        """Look up the pose for goals (F, C) of the armature's chains."""
+        own = self.wave.chains[:, 0]
+        return self.table.look_up(
+            self._in_space(goals.target[:, own]),
+            goals.softness[:, own].T,
+            self._in_space(goals.pole[:, own]) if self.wave.shape.poles[0] else None,
+            goals.pole_angle[:, own].T,
+        )
+
+    def _in_space(self, points: Floats) -> Floats:
+        """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
+        return np.asarray(points.swapaxes(0, 1) @ self.to_space[:, :, :3].swapaxes(1, 2) + self.to_space[:, None, :, 3])
+
+
+class Steady:
+    """The chains of an armature in one FK pose."""
+
+    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample) -> None:
+        """Prepare for solving frames whose FK pose is that of `frame` (F = 1)."""
+        self._plan = plan
+        self._rows, self._sampled = frame.channels[0], frame.poses[0]
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave)) for wave in plan.waves] if plan.stands else []
+        self._chains = [own for own in chains if own is not None]
+        self.works = bool(chains) and None not in chains
+        """Whether all chains take the short way; otherwise `pose` must be asked for all."""
+
+    def fits(self, frame: Sample) -> bool:
+        """Whether this is the FK pose on all frames of a sample."""
+        return bool((frame.channels == self._rows).all() and (frame.poses == self._sampled).all())
+
+    def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
+        """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
+        found = self.find(frame.goals)
+        rows = np.tile(self._rows, (len(frame.world), 1, 1))
+        usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
+        for own, looked_up in zip(self._chains, found, strict=True):
+            rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
+            usual &= looked_up.usual.all(axis=0)
+        outcomes = self.outcomes(frame.goals, found)
+        if not usual.all():
+            other = pose(ob, self._plan, frame.frames(~usual))
+            rows[~usual] = other.channels
+            outcomes.put_frames(~usual, other.outcomes)
+        return Posed(rows, outcomes, {}, lambda: posed_by(ob, self._plan, frame, rows))
+
+    def find(self, goals: Goals) -> list[Found]:
+        """Look up the poses of the chains of each wave for goals (F, C)."""
+        return [own.find(goals) for own in self._chains]
+
+    def put(self, found: Sequence[Found], rows: Row) -> bool:
+        """Put the rotations of one frame into channels (k, 17); False: they cannot be used, and nothing was done."""
+        if not all(looked_up.usual.all() for looked_up in found):
+            return False
+        for own, looked_up in zip(self._chains, found, strict=True):
+            rows[own.wave.rows, ROTATION] = looked_up.turns[:, 0]
+        return True
+
+    def outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
+        """How the solves of all chains ended."""
+        outcomes = Outcomes(self._plan, len(goals.target))
+        for own, looked_up in zip(self._chains, found, strict=True):
+            chosen = own.wave.chains[:, 0]
+            outcomes.status[:, chosen] = _status(looked_up, goals.tolerance[:, chosen].T).T
+            outcomes.error[:, chosen] = np.abs(looked_up.distance - looked_up.wanted).T
+        return outcomes
+
+
+def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
+    """Values of `Status` (C, F), with the tolerance (C, F) in chain lengths."""
+    missing = found.distance - found.wanted
+    return np.where(np.abs(missing) <= tolerance, Status.REACHED, Status.TOO_FAR).astype(np.int8)
