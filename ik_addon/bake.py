@@ -27,7 +27,7 @@ from .stage import stage
 
 BATCH = 1000
 """How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
-BONES = 100_000
+BONES = 250_000
 """How many bones, each on a frame, are sampled before they are solved: they are in memory at once."""
 STEPPED = 100
 """How many frames at most, where Blender evaluates them one by one."""
@@ -154,7 +154,7 @@ def steps(
             held = base.held(ob, plan.live)
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
-            keys.check(ob, Solved(plan, work.baked, 1, ()).channels(), new_action=new_action)
+            keys.check(ob, Solved(plan, work.baked, 0, ()).planned_channels(), new_action=new_action)
         report = (yield from work.do(by_curves=True)) or (yield from work.do(by_curves=False))
         undo.pop_all()
     assert report is not None, "only what F-curves tell is taken back and done again"

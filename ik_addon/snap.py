@@ -83,7 +83,7 @@ class _Goal:
         self.set_row(placed)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _ObjectChannel(keys.Channel):
     """An animated number of an object."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from .bake_report import BakeReport, ChainReport, LimitReport
 from .rig import keys
 from .rig.channels import FIELDS, Row, rotation_field
-from .rig.continuity import nearest, turns
+from .rig.continuity import fastest, nearest
 from .rig.plan import ChainPlan, Plan
 from .rig.pose import Posed
 from .solve import OutOfReach, Status
@@ -59,6 +59,9 @@ class Solved:
         self._bones = list(dict.fromkeys(bone for chain in baked for bone in chain.bones))
         self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
         """(n,) positions in `Plan.live` of the bones that are keyed."""
+        lengths = [plan.length(chain) for chain in baked]
+        self._lengths = {plan.rows[bone]: lengths[c] for c, chain in enumerate(baked) for bone in chain.bones}
+        self._names = {plan.rows[bone]: plan.skeleton.names[bone] for bone in self._bones}
         self.played = np.array(played, dtype=np.int64)
         self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
         """(P, n, 3, 4) pose matrices, without their last row, on the frames that are played."""
@@ -94,22 +97,25 @@ class Solved:
 
     def channels(self) -> list[keys.Channel]:
         """What is to be keyed; each rotation nearest to that of the frame before."""
-        found: dict[int, list[keys.Channel]] = {row: [] for row in self.rows.tolist()}
-        lengths = self._lengths()
         for block in self._blocks:
             if block.mode:
                 block.values = nearest(block.values, block.mode)
+        return self._channels()
+
+    def planned_channels(self) -> list[keys.Channel]:
+        """What is to be keyed in any case; before it is solved, the values say nothing."""
+        return self._channels()
+
+    def _channels(self) -> list[keys.Channel]:
+        found: dict[int, list[keys.Channel]] = {row: [] for row in self.rows.tolist()}
+        for block in self._blocks:
             columns = np.ascontiguousarray(block.values.transpose(1, 2, 0))
             for k, row in enumerate(block.rows):
-                unit = lengths[row] if block.field == "location" else 1.0
+                unit = self._lengths[row] if block.field == "location" else 1.0
                 if block.mode or block.changes[k] > USED * unit:
-                    name = self._plan.skeleton.names[int(self._plan.live[row])]
-                    found[row] += [keys.Channel(name, block.field, i, own) for i, own in enumerate(columns[k])]
+                    name, field = self._names[row], block.field
+                    found[row] += [keys.Channel(name, field, i, own) for i, own in enumerate(columns[k])]
         return [channel for own in found.values() for channel in own]
-
-    def _lengths(self) -> dict[int, float]:
-        """Length of the chain that a bone, by its position in `Plan.live`, is keyed for."""
-        return {self._plan.rows[bone]: self._plan.length(chain) for chain in self._baked for bone in chain.bones}
 
     def difference(self, index: int, played: Floats) -> tuple[float, float]:
         """How far poses (k, 4, 4) of `Plan.live`, as they play on a frame, are from the solution.
@@ -124,9 +130,8 @@ class Solved:
         a, b = played[self.rows], self.poses[index]
         heads = a[:, :3, 3] - b[:, :3, 3]
         tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._plan.skeleton.lengths[self._bones, None]
-        lengths = self._lengths()
         gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
-        gaps /= [lengths[row] for row in self.rows.tolist()]
+        gaps /= [self._lengths[row] for row in self.rows.tolist()]
         chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
         return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
 
@@ -139,9 +144,6 @@ class Solved:
         sums = np.where(solved, self._error, 0.0).sum(axis=0)
         largest = np.where(solved, self._error, 0.0).max(axis=0, initial=0.0)
         limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
-        bone_names = {
-            row: self._plan.skeleton.names[bone] for row, bone in zip(self.rows.tolist(), self._bones, strict=True)
-        }
         turn, bone, frame = self._fastest(frames)
         return BakeReport(
             chains=tuple(names),
@@ -155,11 +157,11 @@ class Solved:
                 for c, name in enumerate(names)
             ),
             limited=tuple(
-                LimitReport(bone_names[row], count)
+                LimitReport(self._names[row], count)
                 for row, count in sorted(limited.items(), key=lambda item: (-item[1], item[0]))
             ),
             turn=turn,
-            turning_bone="" if bone is None else bone_names[bone],
+            turning_bone="" if bone is None else self._names[bone],
             turning_frame=frame,
             position=position,
             angle=angle,
@@ -168,15 +170,12 @@ class Solved:
     def _fastest(self, frames: Sequence[int]) -> tuple[float, int | None, int]:
         """The most degrees that a joint turns in a frame, its position in `Plan.live`, and the frame."""
         found: tuple[float, int | None, int] = (0.0, None, frames[0])
-        steps = np.diff(frames)
         for block in self._blocks:
-            if not block.mode or not len(steps):
-                continue
-            speed = np.degrees(turns(block.values, block.mode)) / steps[:, None]
-            t, k = np.unravel_index(int(speed.argmax()), speed.shape)
-            if found[1] is None or speed[t, k] > found[0]:
-                found = float(speed[t, k]), block.rows[int(k)], int(frames[int(t) + 1])
-        return found
+            if block.mode and len(frames) > 1:
+                angle, frame, bone = fastest(block.values, block.mode, np.diff(np.array(frames, dtype=np.float64)))
+                if found[1] is None or angle > found[0]:
+                    found = angle, block.rows[bone], frames[frame]
+        return math.degrees(found[0]), found[1], found[2]
 
 
 def _directions(matrices: Floats) -> Floats:

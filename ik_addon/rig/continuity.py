@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..solve.problem import Floats
-from .channels import FIELDS, Row, quaternions_of, rotation_field
-from .transforms import rotations
+from .channels import FIELDS, Row, rotation_field
+from .transforms import quaternions
 
 
 def continuous(rows: Row, modes: Sequence[str]) -> Row:
@@ -40,19 +40,26 @@ def nearest(values: Row, mode: str) -> Row:
     return out.astype(values.dtype)
 
 
-def turns(values: Row, mode: str) -> Floats:
-    """Angles (F-1, k), in radians, between the rotations of successive frames, from channels (F, k, 3 or 4)."""
-    found = np.empty((max(len(values) - 1, 0), values.shape[1]))
-    for k in range(values.shape[1]):
-        found[:, k] = _angles(quaternions_of(rotations(values[:, k], mode)))
-    return found
+def fastest(values: Row, mode: str, steps: Floats) -> tuple[float, int, int]:
+    """The largest angle per frame between the rotations of successive frames.
 
+    Args:
+        values: (F, k, 3 or 4) rotation channels of one mode, F being 2 or more.
+        mode: the rotation mode.
+        steps: (F-1,) frames from each to the next.
 
-def _angles(q: Floats) -> Floats:
-    """Angles (F-1,) between successive unit quaternions (F, 4)."""
-    gap = np.linalg.norm(q[1:] - q[:-1], axis=1)
-    other = np.linalg.norm(q[1:] + q[:-1], axis=1)
-    return 4.0 * np.arcsin(np.minimum(0.5 * np.minimum(gap, other), 1.0))
+    Returns:
+        The angle in radians per frame, the index of the frame that it leads to, and that of the bone.
+    """
+    q = values if mode == "QUATERNION" else quaternions(values, mode)
+    square = np.einsum("fki,fki->fk", q, q)
+    chord = q[1:] - q[:-1]
+    gap = np.einsum("fki,fki->fk", chord, chord)
+    total = square[1:] + square[:-1]
+    gap = np.minimum(gap, 2.0 * total - gap) / np.maximum(total, 1e-30)  # to the nearer of both signs
+    angles = 4.0 * np.arcsin(np.sqrt(np.clip(0.5 * gap.max(axis=1), 0.0, 1.0))) / steps
+    t = int(angles.argmax())
+    return float(angles[t]), t + 1, int(gap[t].argmax())
 
 
 def _nearest_quaternions(values: Row) -> Row:

@@ -53,7 +53,7 @@ class KeysError(Exception):
     """Keys cannot be written; the message says what is wrong, where, and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Channel:
     """One animated number of a bone over the frames of a bake."""
 
@@ -211,60 +211,60 @@ def _keys_at(frames: Floats) -> Keys:
     return keys
 
 
-def _points(keys: Keys, channel: Channel) -> NDArray[Any]:
-    """Where (F, 2) the keys of a channel stand."""
-    points = keys["co"].copy()
-    points[:, 1] = channel.values
-    wrong = points[~np.isfinite(points[:, 1]), 0]
-    if len(wrong):
+def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
+    """Raise `KeysError` where a value is not a finite number."""
+    finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
+    if not finite.all():
+        c, t = np.argwhere(~finite)[0].tolist()
         raise KeysError(
-            f"'{channel.field}' of bone '{channel.bone}' is not a finite number on frame {wrong[0]:g}; "
-            "look for a faulty F-curve or driver"
+            f"'{channels[c].field}' of bone '{channels[c].bone}' is not a finite number on frame "
+            f"{keys['co'][t, 0]:g}; look for a faulty F-curve or driver"
         )
-    return points
 
 
 def _write(
     ob: bpy.types.Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack
 ) -> None:
     """Key some channels; `undo` takes it back."""
+    _check_values(keys, channels)
     curves, groups = _curves(owner), {group.name: group for group in owner.groups}
     patterns: dict[int, bpy.types.FCurve] = {}
     made: list[tuple[Channel, bool]] = []
     undo.callback(_remove_curves, ob, made)
+    points = keys["co"].copy()
+    flat = points.ravel()
+    smooth = keys["interpolation"][0, 0] != _enum("interpolation", "LINEAR")
     for channel in channels:
-        points = _points(keys, channel)
-        curve = curves.get((channel.data_path, channel.index))
+        path, group = channel.data_path, groups.get(channel.bone)
+        points[:, 1] = channel.values
+        curve = curves.get((path, channel.index))
         if curve is not None:
             undo.callback(_put_back, ob, channel, read_keys(curve))
             _replace_keys(curve, keys, points)
             continue
-        made.append((channel, channel.bone not in groups))
-        pattern = patterns.get(channel.index) if compat.COPIES_CURVES else None
-        if pattern is None:
-            curve = patterns[channel.index] = owner.fcurves.new(channel.data_path, index=channel.index)
-            _fill(curve, keys, points)
+        made.append((channel, group is None))
+        if compat.COPIES_CURVES and channel.index in patterns:
+            curve = owner.fcurves.new_from_fcurve(patterns[channel.index], data_path=path)
+            curve.keyframe_points.foreach_set("co_ui", flat)
+            if smooth:
+                curve.keyframe_points.handles_recalc()
         else:
-            curve = owner.fcurves.new_from_fcurve(pattern, data_path=channel.data_path)
-            _move(curve, keys, points)
-        if channel.bone not in groups:
-            groups[channel.bone] = owner.groups.new(channel.bone)
-        curve.group = groups[channel.bone]
+            curve = patterns[channel.index] = owner.fcurves.new(path, index=channel.index)
+            _fill(curve, keys, points)
+        if group is None:
+            group = groups[channel.bone] = owner.groups.new(channel.bone)
+        curve.group = group
 
 
 def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
-    """Give an F-curve without keyframes new ones."""
-    curve.keyframe_points.add(len(points))
+    """Give an F-curve without keyframes some at points (F, 2)."""
+    new = curve.keyframe_points
+    new.add(len(points))
     for name in FRESH:
-        curve.keyframe_points.foreach_set(name, keys[name].ravel())
-    _move(curve, keys, points)
-
-
-def _move(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
-    """Move keyframes that were made for these keys to other points (F, 2), and their handles along."""
-    curve.keyframe_points.foreach_set("co_ui", points.ravel())
+        new.foreach_set(name, keys[name].ravel())
+    new.foreach_set("co_ui", points.ravel())  # takes the handles along, which begin at zero
     if keys["interpolation"][0, 0] != _enum("interpolation", "LINEAR"):  # straight ones do not use their handles
-        curve.keyframe_points.handles_recalc()
+        new.handles_recalc()
 
 
 def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:

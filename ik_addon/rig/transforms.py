@@ -7,24 +7,42 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..solve.problem import Floats
+from ..solve.rotations import multiply
 from .channels import FIELDS, Row, rotation_field
 
 
 def rotations(values: Floats | Row, mode: str) -> Floats:
     """Rotation matrices (..., 3, 3) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
+    w, x, y, z = np.moveaxis(quaternions(values, mode), -1, 0)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def quaternions(values: Floats | Row, mode: str) -> Floats:
+    """Unit quaternions (..., 4) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
     values = values.astype(np.float64)
     if mode == "QUATERNION":
-        return _of_quaternions(values)
+        length = np.linalg.norm(values, axis=-1, keepdims=True)
+        # Where there is no length Blender takes half a turn about X.
+        return np.where(length > 0.0, values / np.where(length > 0.0, length, 1.0), [0.0, 1.0, 0.0, 0.0])
+    half = 0.5 * values
     if mode == "AXIS_ANGLE":
-        half = 0.5 * values[..., :1]
         length = np.linalg.norm(values[..., 1:], axis=-1, keepdims=True)
         axis = values[..., 1:] / np.where(length > 0.0, length, 1.0)
-        return _of_quaternions(np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1))
+        sine = np.where(length > 0.0, np.sin(half[..., :1]), 0.0)
+        return np.concatenate([np.where(length > 0.0, np.cos(half[..., :1]), 1.0), sine * axis], axis=-1)
+    cosine, sine = np.cos(half), np.sin(half)
     found: Floats | None = None
     for letter in mode:
-        turn = _about("XYZ".index(letter), values[..., "XYZ".index(letter)])
-        found = turn if found is None else turn @ found
-    return np.asarray(found)
+        k = "XYZ".index(letter)
+        turn = np.zeros((4, *values.shape[:-1]))
+        turn[0], turn[1 + k] = cosine[..., k], sine[..., k]
+        found = turn if found is None else multiply(turn, found)
+    return np.moveaxis(np.asarray(found), 0, -1)
 
 
 def matrices(location: Floats, rotation: Floats, scale: Floats) -> Floats:
@@ -45,26 +63,3 @@ def basis(rows: Row, modes: Sequence[str]) -> Floats:
         turns[..., own, :, :] = rotations(rows[..., own, FIELDS[rotation_field(mode)]], mode)
     values = rows.astype(np.float64)
     return matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
-
-
-def _of_quaternions(values: Floats) -> Floats:
-    """Rotation matrices (..., 3, 3) of quaternions (..., 4) of any length; without length Blender takes X's."""
-    length = np.linalg.norm(values, axis=-1, keepdims=True)
-    w, x, y, z = np.moveaxis(np.where(length > 0.0, values / np.where(length > 0.0, length, 1.0), [0, 1, 0, 0]), -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-def _about(axis: int, angle: Floats) -> Floats:
-    """Rotation matrices (..., 3, 3) about the X (0), Y (1) or Z (2) axis."""
-    out = np.zeros((*angle.shape, 3, 3))
-    out[..., axis, axis] = 1.0
-    b, c = (axis + 1) % 3, (axis + 2) % 3
-    out[..., b, b] = out[..., c, c] = np.cos(angle)
-    out[..., c, b] = np.sin(angle)
-    out[..., b, c] = -out[..., c, b]
-    return out
