@@ -192,6 +192,17 @@ def test_numbers_that_are_given_are_kept() -> None:
     assert ob.pose.bones["tail.5"].ik_addon.is_chain
 
 
+def test_a_number_changed_afterwards_is_kept_and_a_repeat_finds_anew() -> None:
+    """The box at the bottom left runs the operator again with what it had, Repeat Last on another active bone."""
+    ob = build({"hips": {**row("thigh.L", "shin.L", "foot.L"), **row("thigh.R", "shin.R", "foot.R")}})
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
+    assert ob.pose.bones["shin.L"].ik_addon.chain_length == 1
+    activate(ob, "foot.R")
+    bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
+    assert ob.pose.bones["shin.R"].ik_addon.chain_length == 2
+
+
 def test_the_tip_becomes_active_where_the_chain_would_not_be() -> None:
     ob = build(row("upper_arm", "forearm", "hand"))
     activate(ob, "hand")
