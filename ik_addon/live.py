@@ -209,15 +209,18 @@ def _take_edits(ob: bpy.types.Object) -> None:
 
 def _solve(ob: bpy.types.Object, rig: Rig, frame: Sample, moves: Moves) -> Moves:
     posed = rig.solve(ob, frame, moves)
-    rig.write(ob, posed)
+    rig.write(ob, posed.channels[0])
     reports.update(ob, rig.plan, lambda _: (frame, posed))
     return posed.moves
 
 
 def _solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, moves: Moves) -> Moves:
+    return _solve(ob, rig, _read_again(ob, rig, depsgraph), moves)
+
+
+def _read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> Sample:
     with paused():  # finding out the FK pose may update the depsgraph
-        frame = rig.read_known_fk(ob, depsgraph)
-    return _solve(ob, rig, frame, moves)
+        return rig.read_known_fk(ob, depsgraph)
 
 
 def _guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
@@ -233,10 +236,14 @@ def _guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: obje
 
 
 Step = Callable[[bpy.types.Object, Rig, Moves], Moves]
+Read = Callable[[bpy.types.Object, Rig], Sample]
 
 
-def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Step) -> None:
-    """Take a step with each live armature, first with those whose bones carry targets of others."""
+def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Step, read: Read) -> None:
+    """Take a step with each live armature, first with those whose bones carry targets of others.
+
+    Those that follow each other in a circle are left in the FK pose that is read.
+    """
     if _state.paused:
         return
     armatures = {ob.session_uid: ob for ob in live_armatures(scene) if ob.session_uid not in _state.paused_rigs}
@@ -256,11 +263,15 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     for uid in ordered:
         _guarded(solve, armatures[uid])
     names = " and ".join(f"'{armatures[uid].name}'" for uid in circle)
-    for uid in circle:
-        ob, rig = armatures[uid], _state.rigs[uid]
-        rig.restore_base(ob)
+
+    def leave_in_fk(ob: bpy.types.Object) -> None:
+        rig = _state.rigs[ob.session_uid]
+        rig.write(ob, read(ob, rig).channels[0])
         message = f"The armatures {names} follow each other in a circle; give a chain of one another target"
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
+
+    for uid in circle:
+        _guarded(leave_in_fk, armatures[uid])
 
 
 # ---- handlers
@@ -311,7 +322,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         rig.begin_to_follow(ob, frame)
         return moves
 
-    _in_order(scene, depsgraph.view_layer, step)
+    _in_order(scene, depsgraph.view_layer, step, lambda ob, rig: rig.read_fk(ob, depsgraph))
 
 
 @persistent
@@ -341,7 +352,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         updated.add(ob.session_uid)  # for those whose targets hang on it
         return _solve_again(ob, rig, depsgraph, moves)
 
-    _in_order(scene, depsgraph.view_layer, step)
+    _in_order(scene, depsgraph.view_layer, step, lambda ob, rig: _read_again(ob, rig, depsgraph))
 
 
 @persistent
@@ -357,7 +368,12 @@ def _after_load(_file: object, _unused: object = None) -> None:
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        _in_order(scene, depsgraph.view_layer, lambda ob, rig, moves: _solve_again(ob, rig, depsgraph, moves))
+        _in_order(
+            scene,
+            depsgraph.view_layer,
+            lambda ob, rig, moves: _solve_again(ob, rig, depsgraph, moves),
+            lambda ob, rig: _read_again(ob, rig, depsgraph),
+        )
 
 
 _HANDLERS = (

@@ -102,9 +102,15 @@ def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> Non
     assert np.array_equal(rigs.channels(ob), before)
 
 
-def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon) -> None:
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon, keyed: bool) -> None:
     one, _ = rigs.arm()
     two, _ = rigs.arm()
+    if keyed:
+        for frame, turn in ((1, 0.1), (20, 0.7)):
+            one.pose.bones["lower"].rotation_quaternion = (0.9, turn, 0.2, 0.1)
+            one.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(9)
     before = rigs.channels(one), rigs.channels(two)
     rigs.chain(one, "lower", at_bone("On two", two, "lower", (0.5, 0.5, 1)), 2)
     one.ik_addon.live = two.ik_addon.live = True
@@ -118,3 +124,6 @@ def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon) -> None:
         assert f"'{two.name}'" in report.message
     assert np.array_equal(rigs.channels(one), before[0])
     assert np.array_equal(rigs.channels(two), before[1])
+    bpy.context.scene.frame_set(3)
+    bpy.context.scene.frame_set(9)
+    assert np.array_equal(rigs.channels(one), before[0])

@@ -139,6 +139,9 @@ class Limbs:
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
         rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        # What is not blended, or was not solved, keeps its FK channels to the bit.
+        still = ((influence == 0.0) | (self.rows == fk.rows).all(axis=2))[:, :, None]
+        rows, basis = np.where(still, fk.rows, rows), np.where(still[..., None], fk.basis, basis)
         return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:

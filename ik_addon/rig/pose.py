@@ -248,9 +248,12 @@ def _pose_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
         better, again = _solve_once(posed.members(missed), goals.members(missed))
-        posed.put(missed, again)
+        # In the pose that came of it a chain may have no length any more: then it stays there.
+        usable = better.status != Status.INVALID
+        missed[missed] = usable
+        posed.put(missed, again.members(usable))
         for name in ("joints", "error", "status", "at_limit"):
-            getattr(solution, name)[missed] = getattr(better, name)
+            getattr(solution, name)[missed] = getattr(better, name)[usable]
     outcomes.put(limbs, solution, goals)
     if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))

@@ -259,7 +259,7 @@ class Rig:
         """Have the next frame evaluated from the base: a setting changed."""
         self._following = None
 
-    def write(self, ob: bpy.types.Object, posed: Posed) -> None:
-        """Write a solved frame into the channels of the original object."""
-        channels.write(ob, self.plan.live, posed.channels[0])
-        self.written = posed.channels[0].copy()
+    def write(self, ob: bpy.types.Object, rows: Row) -> None:
+        """Write channels (k, 17), a solved frame or the FK pose, into the original object."""
+        channels.write(ob, self.plan.live, rows)
+        self.written = rows.copy()

@@ -22,6 +22,8 @@ _STRAIGHT = 1e-6
 def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
     """Return a problem in its plane, without plane and pole, and the rotations (B, n, 3, 3) that laid the bones flat.
 
+    Its joints and target are seen from the root, whose place would only take digits from them.
+
     A pole decides to which side the chain bends; a chain that lies on the other side is mirrored within the plane.
 
     Args:
@@ -50,15 +52,15 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             directions = np.where(mirrored[:, None, None], image, directions)
             hinge = np.where(side[:, None] > 0.0, -normal, normal)
         turns = _turns(segments, lengths, directions, normal)
-        root = np.where(_is_finite(problem, normal)[:, None, None], root, np.nan)
-    across = np.broadcast_to(hinge[:, None], directions.shape)
-    flat = replace(
-        problem,
-        joints=np.concatenate([root, root + np.cumsum(lengths * directions, axis=1)], axis=1),
-        frames=np.stack([across, directions, np.cross(across, directions)], axis=-1),
-        goal=replace(problem.goal, target=root[:, 0] + target, pole=None, pole_angle=None),
-        plane=None,
-    )
+        flat_root = np.where(_is_finite(problem, normal)[:, None, None], root - root, np.nan)
+        across = np.broadcast_to(hinge[:, None], directions.shape)
+        flat = replace(
+            problem,
+            joints=np.concatenate([flat_root, np.cumsum(lengths * directions, axis=1)], axis=1),
+            frames=np.stack([across, directions, np.cross(across, directions)], axis=-1),
+            goal=replace(problem.goal, target=target, pole=None, pole_angle=None),
+            plane=None,
+        )
     return flat, turns
 
 
@@ -90,7 +92,9 @@ def _flat_directions(segments: Floats, lengths: Floats, normal: Floats) -> Float
     # Any direction in the plane will do for a bone that shows none.
     some = np.cross(normal, np.eye(3)[np.argmin(np.abs(np.nan_to_num(normal)), axis=1)])
     some = np.broadcast_to((some / np.linalg.norm(some, axis=1, keepdims=True))[:, None], flat.shape)
-    return np.where(sizes > _FLAT * lengths, flat / sizes, some)
+    # Once more: of a bone that nearly stands on the plane, rounding would be a part of what is left.
+    flat = _projected(flat / sizes, normal)
+    return np.where(sizes > _FLAT * lengths, flat / np.linalg.norm(flat, axis=2, keepdims=True), some)
 
 
 def _turns(segments: Floats, lengths: Floats, directions: Floats, normal: Floats) -> Floats:

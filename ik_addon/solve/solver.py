@@ -38,6 +38,7 @@ def solve(problem: Problem) -> Solution:
         flat, turns = laid_flat(problem)
         solution = solve(flat)
         invalid = solution.status == Status.INVALID
+        solution.joints[~invalid] += np.asarray(problem.joints)[~invalid, :1]
         solution.joints[invalid], turns[invalid] = np.asarray(problem.joints)[invalid], np.eye(3)
         return replace(solution, rotations=solution.rotations @ turns)
     solution = Solution(

@@ -213,3 +213,21 @@ def test_chains_that_hang_on_chains_are_solved_after_them(seed: int) -> None:
     bpy.context.view_layer.update()
     assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(hand)) < 1e-5 * reach
     assert missed(ob, "b2", spine_target) < 1e-4
+
+
+@pytest.mark.parametrize("why", ["no influence", "no solution"])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_not_blended_keeps_its_channels_to_the_bit(mode: str, why: str) -> None:
+    ob, target = rigs.arm()
+    for bone in ob.pose.bones:
+        bone.rotation_mode = mode
+        bone.rotation_euler, bone.rotation_axis_angle = (4.0, 2.0, -5.0), (7.0, 0.3, 0.5, 0.1)
+        bone.rotation_quaternion, bone.scale = (0.3, 0.5, -0.2, 0.7), (0.7, 1.3, 0.4)
+    before = rigs.channels(ob)
+    ob.pose.bones["lower"].ik_addon.influence = 0.0 if why == "no influence" else 0.5
+    if why == "no solution":
+        target.location.x = np.inf
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(3)
+    assert np.array_equal(rigs.channels(ob), before)

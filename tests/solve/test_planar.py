@@ -147,16 +147,21 @@ def test_a_target_on_the_root_does_not_take_a_chain_out_of_its_plane(bones: int)
     assert np.array_equal(alone.joints[0], solution.joints[0])
 
 
-@pytest.mark.parametrize("what", ["frames", "pole", "plane", "tolerance"])
+@pytest.mark.parametrize("what", ["joints", "frames", "pole", "plane", "tolerance"])
 def test_what_cannot_be_solved_keeps_its_fk_pose(what: str) -> None:
     problem = random_problem(5, 3, pole=True)
     assert problem.goal.pole is not None
     assert problem.plane is not None
-    broken = {"frames": problem.frames.copy(), "plane": problem.plane.copy(), "tolerance": np.full(MEMBERS, 1e-9)}
+    broken = {
+        "joints": problem.joints.copy(),
+        "frames": problem.frames.copy(),
+        "plane": problem.plane.copy(),
+        "tolerance": np.full(MEMBERS, 1e-9),
+    }
     pole = problem.goal.pole.copy()
     array = pole if what == "pole" else broken[what]
-    array[3] = 0.0 if what == "plane" else np.nan
+    array[3] = {"plane": 0.0, "joints": np.inf}.get(what, np.nan)
     solution = solve(replace(problem, **broken, goal=replace(problem.goal, pole=pole)))
     assert np.flatnonzero(solution.status == Status.INVALID).tolist() == [3]
-    np.testing.assert_array_equal(solution.joints[3], problem.joints[3])
+    np.testing.assert_array_equal(solution.joints[3], broken["joints"][3])
     np.testing.assert_array_equal(solution.rotations[3], np.tile(np.eye(3), (3, 1, 1)))
