@@ -31,10 +31,10 @@ class Case:
 def random_case(seed: int) -> Case:
     """Return the case of a seed."""
     rng = np.random.default_rng([20, seed])
-    kind = rng.choice(["free", "body", "tree", "planar"], p=[0.6, 0.2, 0.1, 0.1])
+    kind = rng.choice(["free", "body", "tree", "planar"], p=[0.8, 0.06, 0.04, 0.1])
     bones, members = _size(rng, kind), int(rng.choice([1, 2, 3, 9, 12], p=[0.5, 0.2, 0.15, 0.1, 0.05]))
-    if bones > 12:
-        members = min(members, 2)
+    if kind in {"body", "tree"}:
+        members = 1 if bones > 12 else min(members, 3 if rng.random() < 0.9 else 9)
     problem = _skeleton(rng, members, bones, kind)
     problem = _with_settings(rng, problem, kind)
     if kind in {"body", "tree"}:
@@ -54,7 +54,7 @@ def random_case(seed: int) -> Case:
 def _size(rng: Generator, kind: str) -> int:
     """A number of bones from 1 to 299, mostly few: what takes long is rare."""
     joints = kind in {"body", "tree"}
-    most = int(rng.choice([4, 12, 40, 299], p=[0.7, 0.285, 0.013, 0.002] if joints else [0.4, 0.4, 0.15, 0.05]))
+    most = int(rng.choice([4, 12, 40, 299], p=[0.7, 0.2945, 0.005, 0.0005] if joints else [0.4, 0.4, 0.15, 0.05]))
     return int(rng.integers(1, most + 1))
 
 

@@ -71,7 +71,8 @@ def check(case: Case, solution: Solution) -> None:
     assert np.abs(np.linalg.det(rotations) - 1.0).max() < 1e-11, "rotations are reflections"
     _check_joints(problem, solution, left)
     if problem.limits is not None:
-        over = violations(problem, solution)[left].max()
+        with np.errstate(invalid="ignore"):
+            over = violations(problem, solution)[left].max()
         assert over <= LIMIT, f"a limit is passed by {over}"
 
 
@@ -106,9 +107,10 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
         away = targets - joints[:, :1]
         targets = targets - (away * normal[:, None]).sum(axis=2, keepdims=True) * normal[:, None]
         off = np.abs(((solved - joints[:, :1]) * normal[:, None]).sum(axis=2)).max(axis=1)
-        # The direction to a target next to the root is as exact as the coordinates are.
+        # To the precision in which Blender stores it; and the direction to a target next to the root is only as exact
+        # as the coordinates are.
         away = np.linalg.norm(targets - joints[:, :1], axis=2)[:, 0]
-        allowed = noise * (1.0 + size / np.where(away == 0.0, size, away)) + 1e-9 * size
+        allowed = noise * (1.0 + size / np.where(away == 0.0, size, away)) + 3e-8 * size
         assert (off <= allowed).all(), f"out of its plane by {off / size}"
     miss = np.linalg.norm(targets - solved[:, bones:], axis=2)
     far = EPS * np.abs(targets - joints[:, :1]).max(axis=(1, 2))
@@ -164,8 +166,10 @@ def _check_status(
     inner = np.maximum(0.0, 2.0 * longest - length)
     softness = np.minimum(_per_member(problem.softness, problem, left) * length, length - inner)
     distance = np.linalg.norm(offsets[:, 0], axis=1)
-    assert (distance >= length - softness - slack)[far].all(), "TOO_FAR but within reach"
-    assert (distance <= inner + slack)[near].all(), "TOO_NEAR but not"
+    # With a tolerance of 0 nothing but rounding may be missing.
+    clear = error[:, 0] > slack
+    assert (distance >= length - softness - slack)[far & clear].all(), "TOO_FAR but within reach"
+    assert (distance <= inner + slack)[near & clear].all(), "TOO_NEAR but not"
 
 
 def violations(problem: Problem, solution: Solution) -> Floats:
