@@ -371,10 +371,10 @@ def _per_member(value: Floats | float, members: int) -> Floats:
 def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that suit the aims best, and the steps (B,) it took to find them."""
     body, aims = task.body, task.aims
+    if are_lines(body) and not aims.turns and not aims.bends:
+        return search(body, fk, aims.target[:, 0], iterations)
     alone = len(body.segments) == 1
     start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
-    if are_lines(body) and not aims.turns and not aims.bends:
-        return search(body, start, fk, aims.target[:, 0], iterations)
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]

@@ -21,7 +21,7 @@ from .rotations import dot, multiply, norm
 
 _UNLIMITED = 1e8
 """The half-axis of an ellipse that stands for a strip."""
-_STEPS = 6
+STEPS = 6
 """Newton steps to the nearest point of an ellipse; always as many, so that a member gets what it would get alone."""
 _AT = 1e-6
 """A joint stands at a limit when it is within about this fraction of it."""
@@ -147,7 +147,7 @@ def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
     """
     size, square = axes * np.abs(point), axes**2
     t = np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), 1e-100)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         share = size / (t + square)
         slope = share**2 / (t + square)
         level = share[0] ** 2 + share[1] ** 2

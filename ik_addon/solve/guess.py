@@ -10,19 +10,19 @@ from .problem import Floats
 from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
 from .twist import STRAIGHT, Axes, centroid, chain_axes
 
-_BEND = 0.5
+BEND = 0.5
 """How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
-_AIM = 0.6
+AIM = 0.6
 """How much of its turn towards the target a chain begins with."""
-_NEAR = 0.5
+NEAR = 0.5
 """Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
-_FLIP = 1.3
+FLIP = 1.3
 """Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
-_WIDTH = 1.8
+WIDTH = 1.8
 """Over how many times the root's limit a chain changes from the one bend to the other."""
-_FENCED = 1.2
+FENCED = 1.2
 """Radians; a root that can turn farther does not force the bend to the other side."""
-_WAVE = 0.41
+WAVE = 0.41
 """How far an S swings, for it to shorten a chain as much as a bend does."""
 _CURL, _ROUND = 0.8, 1.5 * np.pi
 """How much of their limits the joints of a curled chain take, and the radians that it turns altogether at most."""
@@ -65,9 +65,9 @@ def bent_towards(body: Body, angles: Floats, target: Floats, pole: Floats | None
     line = np.where(distance > 1e-12, unit(offset), axes.line)
     full = between(axes.line, line, normal)
     # A part of a rotation: by a part of its angle about the same axis.
-    angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * _AIM * np.minimum(1.0, distance / reach / _NEAR)
+    angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * AIM * np.minimum(1.0, distance / reach / NEAR)
     aim = about(unit(full[1:]), angle)
-    bend = _bend(normal, axes.line, line, _root_room(body, pose.zeros[path[0]], normal), _BEND * turn, along)
+    bend = _bend(normal, axes.line, line, _root_room(body, pose.zeros[path[0]], normal), BEND * turn, along)
     turned = multiply(aim[:, None], bend)
     guess = angles_of(body, _joint_turns(body, pose.frames, turned, path))
     return allowed_angles(body, angles + (guess - angles) * body.ease)
@@ -90,13 +90,13 @@ def _bend(normal: Floats, along_line: Floats, line: Floats, room: Floats, turn: 
     side = cross(along_line, normal)
     across = reject(line, along_line)
     off = unit(across) * np.arctan2(norm(across), dot(line, along_line))
-    pole = _FLIP * room * side - off
-    share = np.where(room < _FENCED, pole / np.maximum(_WIDTH * room, 1e-3), side)
+    pole = FLIP * room * side - off
+    share = np.where(room < FENCED, pole / np.maximum(WIDTH * room, 1e-3), side)
     size = norm(share)
     share = share / np.maximum(size, 1.0)
     one = cross(share, along_line)
     two = np.sqrt(np.maximum(1.0 - dot(share, share), 0.0)) * normal
-    wave = _WAVE * np.cos(2.0 * np.pi * (along + 0.5))
+    wave = WAVE * np.cos(2.0 * np.pi * (along + 0.5))
     vector = turn * (one[:, None] * along + two[:, None] * wave)
     return about(unit(vector), norm(vector))
 

@@ -12,9 +12,9 @@ from .rotations import dot
 from .twist import total
 
 _UNITS = np.array([0.5, 0.5, 1.0])[:, None, None]
-_PATIENCE = 3
-"""Steps that bring less than `_GAIN` of what they went after, after which a descent is over."""
-_GAIN = 0.1
+PATIENCE = 3
+"""Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
+GAIN = 0.1
 
 
 def descend(lines: Lines, angles: Floats, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
@@ -37,7 +37,7 @@ def descend(lines: Lines, angles: Floats, iterations: int, pull: float) -> tuple
     steps, idle = np.zeros(members, dtype=np.int64), np.zeros(members, dtype=np.int64)
     index, running = np.arange(members), np.ones(members, dtype=bool)
     for done in range(iterations + 1):
-        ended = running & ((descent.missing <= EXACT) | (idle >= _PATIENCE))
+        ended = running & ((descent.missing <= EXACT) | (idle >= PATIENCE))
         if done == iterations:
             ended = running
         if ended.any():
@@ -53,7 +53,7 @@ def descend(lines: Lines, angles: Floats, iterations: int, pull: float) -> tuple
                 index, idle, running = index[running], idle[running], running[running]
         before = descent.missing
         descent.step()
-        idle = np.where(before - descent.missing > _GAIN * np.minimum(before, pull), 0, idle + 1)
+        idle = np.where(before - descent.missing > GAIN * np.minimum(before, pull), 0, idle + 1)
     return solved, missing, steps
 
 

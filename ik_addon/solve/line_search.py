@@ -14,10 +14,14 @@ from .choice import ARRIVED, SAME, nearest_to_fk
 from .descent import PULL
 from .guess import table
 from .line_descent import descend
+from .line_guess import bent_towards
 from .line_newton import polish
+from .line_single import descend_one
 from .lines import Lines
 from .problem import Floats, Ints
 
+FEW = 4
+"""Up to this many chains make their first descent one by one in plain floats."""
 _STEPS = 30
 """Steps of the first descent. They arrive, or Newton's method goes on from there."""
 _POLISH = 40
@@ -31,18 +35,17 @@ _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
 last round is for targets that are missed by a hair: straight chains hide solutions next to where they are stuck."""
 
 
-def search(body: Body, start: Floats, fk: Floats, target: Floats, iterations: int) -> tuple[Floats, Ints]:
+def search(body: Body, fk: Floats, target: Floats, iterations: int) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that bring chains to their targets, or as near as can be, and the steps (B,).
 
     Args:
         body: B chains that `are_lines`, the longest of each unit long.
-        start: (B, n, 3) joint angles inside the limits to start from.
         fk: (B, n, 3) joint angles of the FK pose.
         target: (B, 3) where to bring the ends.
         iterations: cap on the steps of a descent.
     """
     lines = Lines.of(body, target)
-    angles, missing, steps = descend(lines, _last(start), min(iterations, _STEPS), PULL)
+    angles, missing, steps = _descended(lines, bent_towards(lines, _last(fk), FEW), min(iterations, _STEPS))
     stuck = np.flatnonzero(missing > ARRIVED)
     if len(stuck):
         angles[..., stuck], missing[stuck], more = polish(lines.members(stuck), angles[..., stuck], _POLISH)
@@ -78,6 +81,17 @@ def search(body: Body, start: Floats, fk: Floats, target: Floats, iterations: in
         angles[..., elsewhere], _, more = polish(lines.members(elsewhere), angles[..., elsewhere], _POLISH)
         steps[elsewhere] += more
     return _first(angles), steps
+
+
+def _descended(lines: Lines, start: Floats, iterations: int) -> tuple[Floats, Floats, Ints]:
+    """Return what the first descents come to, see `line_descent.descend`."""
+    members = start.shape[2]
+    if members > FEW:
+        return descend(lines, start, iterations, PULL)
+    angles, missing, steps = np.empty_like(start), np.empty(members), np.empty(members, dtype=np.int64)
+    for i in range(members):
+        angles[..., i], missing[i], steps[i] = descend_one(lines, start, i, iterations, PULL)
+    return angles, missing, steps
 
 
 def _beyond(lines: Lines, some: Ints) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges
-from ik_addon.solve import descent, line_descent, line_newton, lines
+from ik_addon.solve import descent, line_descent, line_guess, line_newton, line_single, lines
 from ik_addon.solve.aims import Aims
 from ik_addon.solve.articulated import Body, allowed_angles, pose_of
 from ik_addon.solve.cones import Cone, cone_of
@@ -48,6 +48,26 @@ def test_chains_laid_out_for_many_take_the_steps_of_any_body(name: str, bones: i
         other, missing, _ = line_descent.descend(many, last(angles), steps, descent.PULL)
         np.testing.assert_allclose(other, last(one), atol=1e-9)
         np.testing.assert_allclose(missing, cost, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["limits-45", "limits-asym", "hinges", "random"])
+@pytest.mark.parametrize("bones", [1, 2, 5, 12])
+def test_one_chain_in_plain_floats_does_what_many_do(name: str, bones: int) -> None:
+    rng = np.random.default_rng(bones)
+    body = body_of(chain(bones, random_ranges(rng, bones) if name == "random" else CHAINS[name]), 40)
+    # Straight, closed, and any chains, with targets anywhere, on their line and exactly behind them.
+    angles = allowed_angles(body, rng.uniform(-0.5, 0.5, (40, bones, 3)) * (np.arange(40) % 3 > 0)[:, None, None])
+    target = unit(rng.normal(size=(40, 3))) * rng.uniform(0.3, 1.2, (40, 1))
+    target[:12] = (0.7 * (-1.0) ** np.arange(12))[:, None] * pose_of(body, angles).points[-1][:12]
+    many = lines.Lines.of(body, target)
+    many.arms[..., 12:16] *= (-1.0) ** np.arange(bones)[:, None]
+    start = line_guess.bent_towards(many, last(angles), 0)
+    np.testing.assert_array_equal(line_guess.bent_towards(many, last(angles), 40), start)
+    found, missing, steps = line_descent.descend(many, start, 30, descent.PULL)
+    for i in range(40):
+        one, there, used = line_single.descend_one(many, start, i, 30, descent.PULL)
+        np.testing.assert_array_equal(one, found[..., i])
+        assert (there, used) == (missing[i], steps[i])
 
 
 def test_newtons_steps_go_by_the_curvature_of_the_distance() -> None:

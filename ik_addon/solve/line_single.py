@@ -1,0 +1,291 @@
+"""The descent of one chain in plain floats: for a few chains, numpy's calls take longer than what they compute.
+
+Every operation is that of `line_descent` in the same order, so that the result is the same to the bit. Sines come from
+numpy too, because those of the standard library are not to the bit the same.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from .articulated import RIM, STEEPEST
+from .cones import STEPS
+from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, SOFTEST
+from .line_descent import GAIN, PATIENCE
+from .lines import Lines
+from .problem import Floats
+
+Pair = tuple[float, float]
+Vector = tuple[float, float, float]
+Matrix = tuple[Vector, Vector, Vector]
+"""Its rows."""
+_NONE = (0.0, 0.0, 0.0)
+
+
+class _Joint(NamedTuple):
+    """What of a joint and its bone stays the same."""
+
+    rest: Matrix
+    arm: Vector
+    low: Pair
+    high: Pair
+    twist_low: float
+    twist_high: float
+    ease: Vector
+    units: Vector
+
+
+class _Pose(NamedTuple):
+    """See `lines.LinePose`."""
+
+    zeros: list[Matrix]
+    along: list[Vector]
+    arms: list[Vector]
+    missing: Vector
+
+
+def descend_one(lines: Lines, angles: Floats, member: int, iterations: int, pull: float) -> tuple[Floats, float, int]:
+    """Return the joint angles (3, n) to which one of the chains descends, what is missing, and the steps it took.
+
+    See `line_descent.descend`; `angles` are (3, n, B).
+    """
+    joints, target = _joints_of(lines, member), _vector(lines.target[:, member].tolist())
+    now = [_vector(angle) for angle in angles[..., member].T.tolist()]
+    damping, idle = DAMPING, 0
+    pose = _pose_of(joints, target, now)
+    missing = _norm(pose.missing)
+    done = 0
+    while not (missing <= EXACT or idle >= PATIENCE or done == iterations):
+        move = _direction(joints, now, pose, missing, pull, damping)
+        size = max([max(abs(x), abs(z), abs(twist)) for x, z, twist in move])
+        share = min(1.0, LONGEST / max(size, 1e-30))
+        tried = [_allowed(joint, step, share, old) for joint, step, old in zip(joints, move, now, strict=True)]
+        there = _pose_of(joints, target, tried)
+        left, before = _norm(there.missing), missing
+        if left < missing:
+            now, pose, missing = tried, there, left
+            damping = min(max(damping * 0.2, SOFTEST), HARDEST)
+        else:
+            damping = min(max(damping * 6.0, SOFTEST), HARDEST)
+        idle = 0 if before - missing > GAIN * min(before, pull) else idle + 1
+        done += 1
+    return np.array(now).T, missing, done
+
+
+def _joints_of(lines: Lines, member: int) -> list[_Joint]:
+    low, high, twist_low, twist_high = (part[..., 0].T.tolist() for part in lines.cone)
+    ease = np.sqrt(lines.ease[..., 0])
+    units = ease * np.array([[0.5], [0.5], [1.0]])
+    parts = lines.rest[..., member].transpose(2, 0, 1), lines.arms[..., member].T, ease.T, units.T
+    rests, arms, eases, of_step = (part.tolist() for part in parts)
+    return [
+        _Joint(
+            (_vector(rests[i][0]), _vector(rests[i][1]), _vector(rests[i][2])),
+            _vector(arms[i]),
+            low[i],
+            high[i],
+            twist_low[i],
+            twist_high[i],
+            _vector(eases[i]),
+            _vector(of_step[i]),
+        )
+        for i in range(len(arms))
+    ]
+
+
+def _vector(values: list[float]) -> Vector:
+    x, y, z = values
+    return x, y, z
+
+
+def _norm(vector: Vector) -> float:
+    x, y, z = vector
+    return sqrt(x * x + y * y + z * z)
+
+
+def _pose_of(joints: list[_Joint], target: Vector, angles: list[Vector]) -> _Pose:
+    """See `lines.pose_of`."""
+    twists = np.array([angle[2] for angle in angles])
+    cosines, sines = np.cos(twists).tolist(), np.sin(twists).tolist()
+    zeros, along, segments = [], [], []
+    frame = None
+    for joint, (x, z, _), c, s in zip(joints, angles, cosines, sines, strict=True):
+        zero = joint.rest if frame is None else _product(frame, joint.rest)
+        xx, zz = x * x, z * z
+        w = 2.0 * sqrt(max(1.0 - xx - zz, 0.0))
+        xx *= 2.0
+        zz *= 2.0
+        xz, wx, wz = 2.0 * x * z, w * x, w * z
+        left, right = 1.0 - zz, 1.0 - xx
+        frame = _product(
+            zero,
+            (
+                (left * c - xz * s, -wz, left * s + xz * c),
+                (wz * c + wx * s, right - zz, wz * s - wx * c),
+                (xz * c - right * s, wx, xz * s + right * c),
+            ),
+        )
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = frame
+        a, b, c = joint.arm
+        zeros.append(zero)
+        along.append((xy, yy, zy))
+        segments.append((xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c))
+    arms = segments
+    x, y, z = segments[-1]
+    for i in range(len(segments) - 2, -1, -1):
+        a, b, c = segments[i]
+        x, y, z = arms[i] = a + x, b + y, c + z
+    return _Pose(zeros, along, arms, (target[0] - x, target[1] - y, target[2] - z))
+
+
+def _product(one: Matrix, other: Matrix) -> Matrix:
+    (a, b, c), (d, e, f), (g, h, i) = one
+    (j, k, m), (n, o, p), (q, r, s) = other
+    return (
+        (a * j + b * n + c * q, a * k + b * o + c * r, a * m + b * p + c * s),
+        (d * j + e * n + f * q, d * k + e * o + f * r, d * m + e * p + f * s),
+        (g * j + h * n + i * q, g * k + h * o + i * r, g * m + h * p + i * s),
+    )
+
+
+def _allowed(joint: _Joint, move: Vector, share: float, angle: Vector) -> Vector:
+    """Return the joint angles after a share of a step, see `lines.allowed_angles`."""
+    x, z = nearest_swing_of_one(move[0] * share + angle[0], move[1] * share + angle[1], joint.low, joint.high)
+    room = min(1.0, RIM / max(sqrt(x * x + z * z), 1e-30))
+    twist = min(max(move[2] * share + angle[2], joint.twist_low), joint.twist_high)
+    return x * room, z * room, twist
+
+
+def _direction(
+    joints: list[_Joint], angles: list[Vector], pose: _Pose, missing: float, pull: float, damping: float
+) -> list[Vector]:
+    """See `line_descent._Descent._direction`."""
+    rows = [
+        _speeds(joint, angle, zero, along, arm)
+        for joint, angle, zero, along, arm in zip(joints, angles, *pose[:3], strict=True)
+    ]
+    share = min(1.0, pull / max(missing, 1e-30))
+    x, y, z = pose.missing
+    wanted = x * share, y * share, z * share
+    found = _damped(rows, wanted, damping)
+    move = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
+    left = rows.copy()
+    fixed = [_NONE] * len(rows)
+    held, stopped = [False] * len(rows), [False] * len(rows)
+    while True:
+        again = False
+        for i, joint in enumerate(joints):
+            angle, (x, z, twist) = angles[i], move[i]
+            x, z, twist = (0.0, 0.0, angle[2] + twist) if held[i] else (angle[0] + x, angle[1] + z, angle[2] + twist)
+            end = min(max(twist, joint.twist_low), joint.twist_high)
+            over = twist != end and not stopped[i]
+            inside = nearest_swing_of_one(x, z, joint.low, joint.high)
+            off_x, off_z = x - inside[0], z - inside[1]
+            leaving = max(abs(off_x), abs(off_z)) > OUTSIDE
+            if not (leaving or over):
+                continue
+            again = True
+            (ax, bx, cx), (ay, by, cy), (az, bz, cz) = left[i]
+            u, v, w = joint.units
+            p, q, r = fixed[i]
+            if leaving:
+                held[i] = True
+                off_x, off_z = off_x * u, off_z * v
+                size = max(sqrt(off_x * off_x + off_z * off_z), 1e-200)
+                off_x, off_z = off_x / size, off_z / size
+                out_x, out_y, out_z = ax * off_x + bx * off_z, ay * off_x + by * off_z, az * off_x + bz * off_z
+                ax, ay, az = ax - out_x * off_x, ay - out_y * off_x, az - out_z * off_x
+                bx, by, bz = bx - out_x * off_z, by - out_y * off_z, bz - out_z * off_z
+                depth = off_x * ((inside[0] - angle[0]) / max(u, 1e-12))
+                depth += off_z * ((inside[1] - angle[1]) / max(v, 1e-12))
+                p, q = p + depth * off_x, q + depth * off_z
+            if over:
+                stopped[i] = True
+                cx = cy = cz = 0.0
+                r = (end - angle[2]) / max(w, 1e-12)
+            left[i], fixed[i] = ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (p, q, r)
+        if not again:
+            return move
+        x = y = z = 0.0
+        for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (p, q, r) in zip(rows, fixed, strict=True):
+            x += ax * p + bx * q + cx * r
+            y += ay * p + by * q + cy * r
+            z += az * p + bz * q + cz * r
+        found = _damped(left, (wanted[0] - x, wanted[1] - y, wanted[2] - z), damping)
+        move = [
+            (u * (p + a), v * (q + b), w * (r + c))
+            for (a, b, c), (p, q, r), (_, _, _, _, _, _, _, (u, v, w)) in zip(found, fixed, joints, strict=True)
+        ]
+
+
+def _speeds(joint: _Joint, angle: Vector, zero: Matrix, along: Vector, arm: Vector) -> Matrix:
+    """Return how the end moves with each joint angle of a joint, a row a component, see `lines.speeds_of`."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = zero
+    x, z, _ = angle
+    p, q = x * x, z * z
+    rest = sqrt(max(1.0 - p - q, STEEPEST**2))
+    both = x * z / rest
+    p, q = p / rest + rest, q / rest + rest
+    ax, ay, az = xx * p + xy * z + xz * both, yx * p + yy * z + yz * both, zx * p + zy * z + zz * both
+    bx, by, bz = xx * both - xy * x + xz * q, yx * both - yy * x + yz * q, zx * both - zy * x + zz * q
+    cx, cy, cz = along
+    x, y, z = arm
+    u, v, w = joint.ease
+    return (
+        ((ay * z - az * y) * u, (by * z - bz * y) * v, (cy * z - cz * y) * w),
+        ((az * x - ax * z) * u, (bz * x - bx * z) * v, (cz * x - cx * z) * w),
+        ((ax * y - ay * x) * u, (bx * y - by * x) * v, (cx * y - cy * x) * w),
+    )
+
+
+def _damped(rows: list[Matrix], wanted: Vector, damping: float) -> list[Vector]:
+    """See `line_descent._damped`."""
+    xx = yx = yy = zx = zy = zz = 0.0
+    for (ax, bx, cx), (ay, by, cy), (az, bz, cz) in rows:
+        xx += ax * ax + bx * bx + cx * cx
+        yx += ay * ax + by * bx + cy * cx
+        yy += ay * ay + by * by + cy * cy
+        zx += az * ax + bz * bx + cz * cx
+        zy += az * ay + bz * by + cz * cy
+        zz += az * az + bz * bz + cz * cz
+    first = xx + damping
+    yx1, zx1 = yx / first, zx / first
+    second = yy + damping - yx1 * yx
+    cross_term = zy - zx1 * yx
+    zy1 = cross_term / second
+    third = zz + damping - zx1 * zx - zy1 * cross_term
+    a = wanted[0]
+    b = wanted[1] - yx1 * a
+    z = (wanted[2] - zx1 * a - zy1 * b) / third
+    y = b / second - zy1 * z
+    x = a / first - yx1 * y - zx1 * z
+    return [
+        (ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z)
+        for (ax, bx, cx), (ay, by, cy), (az, bz, cz) in rows
+    ]
+
+
+def nearest_swing_of_one(x: float, z: float, low: Pair, high: Pair) -> Pair:
+    """See `cones.nearest_swing`."""
+    a = low[0] if x < 0.0 else high[0]
+    b = low[1] if z < 0.0 else high[1]
+    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
+    if not p * p + q * q > 1.0:
+        return x, z
+    aa, bb = a * a, b * b
+    p, q = a * abs(x), b * abs(z)
+    t = max(p - aa, q - bb, 1e-100)
+    for _ in range(STEPS):
+        along, across = p / (t + aa), q / (t + bb)
+        level = along * along + across * across
+        over = sqrt(level) - 1.0
+        if not over > 0.0:
+            break
+        t += level * over / max(along * along / (t + aa) + across * across / (t + bb), 1e-200)
+    x, z = x * (aa / (t + aa)), z * (bb / (t + bb))
+    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
+    size = sqrt(max(p * p + q * q, 1.0))
+    return x / size, z / size
