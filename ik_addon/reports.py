@@ -80,8 +80,9 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status
     """
     own = _armatures.get(ob.session_uid, _Armature())
     outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
+    is_limited = outcomes is None or bool(outcomes.at_limit.any())
     for tip in tips:
-        if tip not in own.told and tip in own.index and outcomes is not None and not outcomes.any_at_limit:
+        if tip not in own.told and tip in own.index and not is_limited:
             yield STATUSES[outcomes.status[0, own.index[tip]]], ()
         else:
             found = get(ob, tip)

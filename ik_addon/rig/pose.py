@@ -75,11 +75,6 @@ class Outcomes:
         self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
         self.at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
 
-    @cached_property
-    def any_at_limit(self) -> bool:
-        """Whether any joint stands at a limit, on any frame; to be asked when all is solved."""
-        return bool(self.at_limit.any())
-
     def put_frames(self, chosen: Bools, other: Outcomes) -> None:
         """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
         for name in ("status", "error", "iterations", "at_limit"):
