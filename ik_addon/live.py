@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.app.handlers import persistent
 
-from . import reports, settings
+from . import reports, settings, versions
 from .rig import base, chain
 from .rig.carrier import in_order
 from .rig.pose import Moves
@@ -78,6 +78,7 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     if count != _state.all_objects:
         _state.all_objects = count
         _state.live.clear()
+        versions.bring_up_all()
     for _ in range(2):
         known = _state.live.get(scene.session_uid)
         if known is None:
@@ -105,6 +106,7 @@ def is_solved(scene: bpy.types.Scene) -> bool:
 
 def settings_changed(ob: bpy.types.Object) -> None:
     """A chain of this armature was added, removed, switched or given another goal."""
+    versions.bring_up(ob)
     _state.stale.add(ob.session_uid)
     _state.failed.discard(ob.session_uid)
     if ob.session_uid in _state.paused_rigs:
@@ -158,6 +160,7 @@ def solve_now(
         depsgraph: evaluated at the present frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
+    versions.bring_up(ob)
     live = object_of(ob).live
     rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
     rig.absorb_edits(ob)

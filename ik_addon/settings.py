@@ -234,6 +234,8 @@ class IKAddonChain(bpy.types.PropertyGroup):
 class IKAddonObject(bpy.types.PropertyGroup):
     """Settings of an armature object."""
 
+    layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """In which layout the settings of this object and its bones are stored, see `versions`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones go back to their FK pose",

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import bpy
 
+from .. import versions
 from ..settings import IKAddonChain, chain_of, unusable
 from .carrier import carrier_of
 from .channels import rotation_field
@@ -69,7 +70,10 @@ def check(
             f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
             "set Chain Length or use another solver"
         )
-    return _remarks(chain, bones, view_layer)
+    remarks = _remarks(chain, bones, view_layer)
+    if versions.is_newer(ob):
+        remarks.insert(0, f"'{ob.name}' was saved by a newer version of this extension; update it to keep all settings")
+    return remarks
 
 
 def check_bones(
