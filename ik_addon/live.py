@@ -194,6 +194,8 @@ def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.t
         # It is planned after the frame, when the view layer is up to date.
         _state.stale.add(ob.session_uid)
         base.restore(ob, base.stored_bones(ob))
+        if rig is not None:
+            rig.is_put_back = True
     else:
         shown = (layer.depsgraph for layer in scene.view_layers)
         rig.absorb_edits(ob, [known for known in (depsgraph, *shown) if known is not None])
