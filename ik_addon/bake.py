@@ -21,12 +21,15 @@ from .rig.channels import Row
 from .rig.plan import ChainPlan, Plan
 from .rig.pose import pose
 from .rig.read import Sample, sample, stack
+from .rig.steady import Steady
 from .settings import chain_of, object_of
 from .solved import Solved
 from .stage import stage
 
 BATCH = 1000
 """How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
+LOOKED_UP = 10_000
+"""The same where they need not be solved, but only looked up."""
 BONES = 250_000
 """How many bones, each on a frame, are sampled before they are solved: they are in memory at once."""
 STEPPED = 100
@@ -239,13 +242,17 @@ class _Bake:
 
     def _solve_told(self, solved: Solved) -> Generator[float, None, None]:
         """Solve all frames as the F-curves tell them."""
-        count, size = len(self.frames), max(1, BATCH // len(self.plan.chains))
+        count = len(self.frames)
         for first in range(0, count, _frames_at_once(self.plan)):
             frames = self.frames[first : first + _frames_at_once(self.plan)]
             fk = curves.told(self.ob, self.plan, self.held, frames)
+            steady = Steady(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
+            steady = steady if steady.works and steady.fits(fk) else None
+            size = max(1, (LOOKED_UP if steady else BATCH) // len(self.plan.chains))
             for start in range(0, len(frames), size):
                 some = fk.frames(slice(start, start + size))
-                solved.put(first + start, some.channels, pose(self.ob, self.plan, some))
+                posed = steady.solve(self.ob, some) if steady else pose(self.ob, self.plan, some)
+                solved.put(first + start, some.channels, posed)
                 yield min(1.0, (first + start + size) / count)
 
     def _solve_stepped(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, None]:

@@ -90,7 +90,8 @@ class Solved:
                 changes = np.abs(found - fk[:, block.rows, columns]).max(axis=(0, 2))
                 block.changes = np.maximum(block.changes, changes)
         own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
-        self.poses[own] = posed.poses[self.played[own] - start][:, self.rows, :3]
+        if own.start < own.stop:
+            self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
         self._status[batch] = posed.outcomes.status[:, self._chains]
         self._error[batch] = posed.outcomes.error[:, self._chains]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)

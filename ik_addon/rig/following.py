@@ -94,4 +94,6 @@ class Following:
         rows = frame.channels.copy()
         rows[0, :, ROTATION] = self._values[self._plan.live]
         outcomes = self._steady.outcomes(frame.goals, self._found)
-        return frame, Posed(rows, outcomes, {}, lambda: posed_by(ob, self._plan, frame, rows))
+        return frame, Posed(
+            rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen])
+        )

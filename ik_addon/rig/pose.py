@@ -96,12 +96,13 @@ class Posed:
     """One for each of `Plan.chains`."""
     moves: Moves
     """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
-    find_poses: Callable[[], Floats]
+    poses_on: Callable[[slice | Ints], Floats]
+    """(f, k, 4, 4) pose matrices of `Plan.live` in armature space, on some of the frames."""
 
     @cached_property
     def poses(self) -> Floats:
-        """(F, k, 4, 4) pose matrices of `Plan.live` in armature space."""
-        return self.find_poses()
+        """(F, k, 4, 4) the same on all frames."""
+        return self.poses_on(slice(None))
 
 
 def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = MappingProxyType({})) -> Posed:
@@ -143,7 +144,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
     for bone in plan.followed:
         moved = sample.world @ current.displacement(bone) @ to_object
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
-    return Posed(current.rows, outcomes, known, lambda: current.poses)
+    return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import compat
 from ..settings import chain_of
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, Ints
 from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
@@ -88,7 +88,7 @@ class Sample:
     goals: Goals
     """(F, C) of `Plan.chains`."""
 
-    def frames(self, chosen: slice | Bools) -> Sample:
+    def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
         own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
         return Sample(**own, goals=self.goals.members(chosen))

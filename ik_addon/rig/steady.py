@@ -37,8 +37,8 @@ class _Chains:
     """(C, 3, 4) from object space to that of each chain: its root bone's at rest below its parent, without scale."""
 
     @classmethod
-    def of(cls, limbs: Limbs) -> _Chains | None:
-        """Tabulate a wave in its FK pose; None where it takes the long way."""
+    def of(cls, limbs: Limbs, only: Goals | None) -> _Chains | None:
+        """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
         wave, shape = limbs.wave, limbs.wave.shape
         free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
@@ -61,34 +61,38 @@ class _Chains:
             solver=shape.solver,
             iterations=shape.iterations,
         )
-        table = Tabulated.of(problem, turns / sizes)
-        if table is None:
-            return None
-        return cls(wave, table, np.concatenate([back, -back @ roots.swapaxes(-1, -2)], axis=-1))
+        to_space = np.concatenate([back, -back @ roots.swapaxes(-1, -2)], axis=-1)
+        known = None
+        if only is not None:
+            own = wave.chains[:, 0]
+            known = _in_space(to_space, only.target[:, own]), only.softness[:, own].T
+        table = Tabulated.of(problem, turns / sizes, known)
+        return None if table is None else cls(wave, table, to_space)
 
     def find(self, goals: Goals) -> Found:
         """Look up the pose for goals (F, C) of the armature's chains."""
         own = self.wave.chains[:, 0]
         return self.table.look_up(
-            self._in_space(goals.target[:, own]),
+            _in_space(self.to_space, goals.target[:, own]),
             goals.softness[:, own].T,
-            self._in_space(goals.pole[:, own]) if self.wave.shape.poles[0] else None,
+            _in_space(self.to_space, goals.pole[:, own]) if self.wave.shape.poles[0] else None,
             goals.pole_angle[:, own].T,
         )
 
-    def _in_space(self, points: Floats) -> Floats:
-        """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
-        return np.asarray(points.swapaxes(0, 1) @ self.to_space[:, :, :3].swapaxes(1, 2) + self.to_space[:, None, :, 3])
+
+def _in_space(to_space: Floats, points: Floats) -> Floats:
+    """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
+    return np.asarray(points.swapaxes(0, 1) @ to_space[:, :, :3].swapaxes(1, 2) + to_space[:, None, :, 3])
 
 
 class Steady:
     """The chains of an armature in one FK pose."""
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample) -> None:
-        """Prepare for solving frames whose FK pose is that of `frame` (F = 1)."""
+    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample, only: Goals | None = None) -> None:
+        """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave)) for wave in plan.waves] if plan.stands else []
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.stands else []
         self._chains = [own for own in chains if own is not None]
         self.works = bool(chains) and None not in chains
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""
@@ -110,7 +114,7 @@ class Steady:
             other = pose(ob, self._plan, frame.frames(~usual))
             rows[~usual] = other.channels
             outcomes.put_frames(~usual, other.outcomes)
-        return Posed(rows, outcomes, {}, lambda: posed_by(ob, self._plan, frame, rows))
+        return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
     def find(self, goals: Goals) -> list[Found]:
         """Look up the poses of the chains of each wave for goals (F, C)."""

@@ -21,6 +21,8 @@ from .twist import STRAIGHT, chain_axes, total
 
 NODES = 64
 """Intervals of the table for distances shorter than in the FK pose, and again for longer ones."""
+FEWER = (6, 12, 24)
+"""Intervals that are tried where the table is for targets that are known."""
 POWERS = np.arange(5, -1, -1)
 NEAR = 0.02
 """Targets nearer to the root than this, in parts of the FK pose's distance, are left to `solve`."""
@@ -74,19 +76,22 @@ class Tabulated:
     """(C,) what the tips come near at the most."""
     least: Floats
     """(C,) from this distance on the table holds."""
+    most: Floats
+    """(C,) and up to this one."""
     roots: Floats
     """(3, C) root of the slack at the chord, and what makes a share of the table of the difference to it, for longer
     and for shorter distances."""
     table: NDArray[np.float32]
-    """(C, 2 NODES, 6, 4 n) polynomials for the joints' quaternions: longer than the chord, then shorter."""
+    """(C, 2 k, 6, 4 n) polynomials for the joints' quaternions: k longer than the chord, then k shorter."""
 
     @classmethod
-    def of(cls, problem: Problem, fk: Floats) -> Tabulated | None:
+    def of(cls, problem: Problem, fk: Floats, only: tuple[Floats, Floats] | None = None) -> Tabulated | None:
         """Tabulate chains; None if one of them has no length, is closed, or has no smooth way to its full length.
 
         Args:
             problem: C free chains of one shape with their roots in the origin; the goal is left out of account.
             fk: (C, n, 4) unit quaternions of the joints in the FK pose, which are turned further.
+            only: targets and softness, as in `look_up`, where nothing else will be looked up: that is less to solve.
         """
         count, bones = np.shape(problem.frames)[:2]
         joints = np.asarray(problem.joints, dtype=np.float64)
@@ -103,21 +108,20 @@ class Tabulated:
         line, bend, _ = chain_axes(directions, parts, np.asarray(problem.frames)[:, 0].transpose(1, 2, 0))
         inner = inner_radius(parts)
         nodes = _Nodes(problem, fk, chord, line, bend)
-        longer, reached = nodes.side(np.ones_like(chord))
-        if not reached.all():
+        least, most = np.maximum(inner, NEAR * chord), np.ones_like(chord)
+        sides: _Sides | None = None
+        if only is not None:
+            _, wanted = _distances(only[0], scale, only[1], inner)
+            low = np.maximum(least, np.minimum(np.where(np.isfinite(wanted), wanted, np.inf).min(axis=1), chord))
+            high = np.maximum(np.where(np.isfinite(wanted), wanted, -np.inf).max(axis=1), chord)
+            sides = nodes.few(np.minimum(low, chord), high)
+        if sides is None:
+            sides = nodes.both(least, most)
+        if sides is None:
             return None
-        least = np.maximum(inner, NEAR * chord)
-        for _ in range(TRIES):
-            shorter, reached = nodes.side(least)
-            if reached.all():
-                break
-            # Down to the last distance before the first that is not good.
-            last = np.argmin(reached, axis=0) - 1
-            there = nodes.distances(least)[np.maximum(last, 0), np.arange(count)]
-            least = np.where(reached.all(axis=0), least, np.where(last < 0, chord, there))
-        least = np.where(reached.all(axis=0), least, chord)
+        least, most = sides.least, sides.most
         start = _root(chord)
-        shares = (_share(start, _root(np.ones_like(chord))), _share(start, _root(least)))
+        shares = (_share(start, _root(most)), _share(start, _root(least)))
         return cls(
             scale=scale,
             line=line,
@@ -127,8 +131,9 @@ class Tabulated:
             chord=chord,
             inner=inner,
             least=least,
+            most=most,
             roots=np.stack([start, *shares]),
-            table=np.concatenate([longer, shorter], axis=1),
+            table=np.concatenate([sides.longer, sides.shorter], axis=1),
         )
 
     def look_up(
@@ -144,14 +149,10 @@ class Tabulated:
         """
         with np.errstate(all="ignore"):
             place = np.empty((*target.shape[:2], 4))
-            place[..., 1:] = target
-            place /= self.scale[:, None, None]
-            x, y, z = place[..., 1], place[..., 2], place[..., 3]
-            place[..., 0] = distance = np.sqrt(x * x + y * y + z * z)
-            wanted = np.minimum(distance, 1.0)
-            if softness.any():
-                wanted = ease(distance, np.minimum(softness, 1.0 - self.inner[:, None]))
-            usual = wanted >= self.least[:, None]
+            distance, wanted = _distances(target, self.scale, softness, self.inner)
+            place[..., 0] = distance
+            place[..., 1:] = target / self.scale[:, None, None]
+            usual = (wanted >= self.least[:, None]) & (wanted <= self.most[:, None])
             row, share = self._rows(wanted)
             members = np.arange(len(wanted))[:, None]
             powers = (share[..., None, None] ** POWERS).astype(np.float32)
@@ -173,9 +174,10 @@ class Tabulated:
         start, longer, shorter = self.roots[..., None]
         root = np.sqrt(np.maximum(1.0 - wanted, 0.0))
         beyond = root < start
-        share = NODES * np.maximum((root - start) * np.where(beyond, longer, shorter), 0.0) ** (1.0 / DENSER)
-        node = np.clip(share.astype(np.int64), 0, NODES - 1)
-        return np.where(beyond, node, node + NODES), share - node
+        nodes = self.table.shape[1] // 2
+        share = nodes * np.maximum((root - start) * np.where(beyond, longer, shorter), 0.0) ** (1.0 / DENSER)
+        node = np.clip(share.astype(np.int64), 0, nodes - 1)
+        return np.where(beyond, node, node + nodes), share - node
 
     def _rolled(self, aim: Floats, target: Floats, pole: Floats, pole_angle: Floats | None) -> tuple[Floats, Bools]:
         """Rotations (C, F, 4) to the targets after they were rolled to the poles, and where (C, F) there is one."""
@@ -196,21 +198,64 @@ class Tabulated:
         return rolled, clear & (length > NEARLY_OPPOSITE)
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """The two sides of a table."""
+
+    longer: NDArray[np.float32]
+    """(C, k, 6, 4 n), as the next one."""
+    shorter: NDArray[np.float32]
+    least: Floats
+    """(C,) where the shorter side ends, as the next one the longer side."""
+    most: Floats
+
+
 class _Nodes:
     """Solves chains at the distances of a table."""
 
     def __init__(self, problem: Problem, fk: Floats, chord: Floats, line: Floats, bend: Floats) -> None:
         self._problem, self._fk, self._chord, self._line, self._bend = problem, fk, chord, line, bend
 
-    def distances(self, end: Floats) -> Floats:
-        """Distances (2 NODES + 1, C), in chain lengths, from the chord to an end (C,), denser at the chord."""
+    def both(self, least: Floats, most: Floats) -> _Sides | None:
+        """Tabulate both sides as far as they are smooth, if the longer one is so to its end."""
+        longer, reached = self._side(most, NODES)
+        if not reached.all():
+            return None
+        for _ in range(TRIES):
+            shorter, reached = self._side(least, NODES)
+            if reached.all():
+                break
+            # Down to the last distance before the first that is not good.
+            last = np.argmin(reached, axis=0) - 1
+            there = self._distances(least, NODES)[np.maximum(last, 0), np.arange(len(least))]
+            least = np.where(reached.all(axis=0), least, np.where(last < 0, self._chord, there))
+        return _Sides(longer, shorter, np.where(reached.all(axis=0), least, self._chord), most)
+
+    def few(self, least: Floats, most: Floats) -> _Sides | None:
+        """Tabulate as few distances between two as do; None where these would have to be many."""
+        for count in FEWER:
+            sides: list[NDArray[np.float32]] = []
+            for end in (most, least):
+                if (end == self._chord).all():
+                    sides.append(np.zeros((len(end), count, len(POWERS), self._fk[0].size), dtype=np.float32))
+                    continue
+                found, reached = self._side(end, count)
+                if not reached.all():
+                    break
+                sides.append(found)
+            else:
+                return _Sides(sides[0], sides[1], least, most)
+        return None
+
+    def _distances(self, end: Floats, count: int) -> Floats:
+        """Distances (2 count + 1, C), in chain lengths, from the chord to an end (C,), denser at the chord."""
         start = _root(self._chord)
-        shares = np.linspace(0.0, 1.0, 2 * NODES + 1)[:, None] ** DENSER
+        shares = np.linspace(0.0, 1.0, 2 * count + 1)[:, None] ** DENSER
         return np.asarray(1.0 - (start + shares * (_root(end) - start)) ** 2)
 
-    def side(self, end: Floats) -> tuple[NDArray[np.float32], Bools]:
-        """Polynomials (C, NODES, 6, 4 n) from the chord to an end, and where (2 NODES + 1, C) they are good."""
-        turns, reached = self._solved(self.distances(end))
+    def _side(self, end: Floats, count: int) -> tuple[NDArray[np.float32], Bools]:
+        """Polynomials (C, count, 6, 4 n) from the chord to an end, and where (2 count + 1, C) they are good."""
+        turns, reached = self._solved(self._distances(end, count))
         found = _polynomials(turns[::2])
         halfway = ((0.5**POWERS) @ found).swapaxes(0, 1)
         reached[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
@@ -246,6 +291,15 @@ class _Nodes:
         turns = np.concatenate([multiply(turns[..., :1], fk[..., :1]), multiply(fk[..., 1:], turns[..., 1:])], axis=-1)
         turns = np.where((turns * fk).sum(axis=0) < 0.0, -turns, turns)
         return turns.transpose(1, 2, 3, 0).reshape(count, chains, -1), good
+
+
+def _distances(target: Floats, scale: Floats, softness: Floats, inner: Floats) -> tuple[Floats, Floats]:
+    """Distances (C, F) from root to target, and from root to where the tip comes, in chain lengths."""
+    x, y, z = np.moveaxis(target / scale[:, None, None], -1, 0)
+    distance = np.sqrt(x * x + y * y + z * z)
+    if softness.any():
+        return distance, ease(distance, np.minimum(softness, 1.0 - inner[:, None]))
+    return distance, np.minimum(distance, 1.0)
 
 
 def _polynomials(values: Floats) -> Floats:

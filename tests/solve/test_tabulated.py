@@ -68,6 +68,26 @@ def test_the_pose_is_that_of_solve(bones: int, pose: str, pole: bool, softness: 
     np.testing.assert_allclose(reached[near], expected.rotations[usual][near], atol=3e-6)
 
 
+@pytest.mark.parametrize("reach", [(0.2, 0.6), (0.5, 1.2), (0.8, 0.81)])
+@pytest.mark.parametrize("softness", [0.0, 0.3])
+def test_a_table_for_known_targets_has_the_same_pose_for_them(reach: tuple[float, float], softness: float) -> None:
+    problem, fk = prepared(9, "bent", pole=False)
+    rng = np.random.default_rng(2)
+    target = unit(rng.normal(size=(CHAINS, FRAMES, 3))) * rng.uniform(*reach, (CHAINS, FRAMES, 1))
+    soft = np.full((CHAINS, FRAMES), softness)
+    whole, part = Tabulated.of(problem, fk), Tabulated.of(problem, fk, (target, soft))
+    assert whole is not None
+    assert part is not None
+    assert part.table.size < 0.5 * whole.table.size
+    expected, found = whole.look_up(target, soft), part.look_up(target, soft)
+    np.testing.assert_array_equal(found.usual, expected.usual)
+    assert found.usual.mean() > 0.9
+    np.testing.assert_allclose(found.turns[found.usual], expected.turns[found.usual], atol=4e-6)
+    for factor in (0.5, 1.5):
+        other = part.look_up(factor * target, soft)
+        assert not other.usual[(other.wanted < part.least[:, None]) | (other.wanted > part.most[:, None])].any()
+
+
 def test_chains_that_do_not_bend_smoothly_are_left_to_solve() -> None:
     for pose in ("folded", "curled"):
         problem, fk = prepared(3, pose, pole=False)
