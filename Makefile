@@ -3,10 +3,11 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test fuzz lint build demo bench bench-quality samples pictures environments
+.PHONY: test window fuzz lint build demo bench bench-quality samples pictures environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 fuzz: ; @$(PYTHON) tools/dev.py fuzz $(addprefix --bpy=,$(BPY)) -- $(ARGS)
+window: ; @$(PYTHON) tools/dev.py window -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint
 build: ; @$(PYTHON) tools/dev.py build
 demo: ; @$(PYTHON) tools/dev.py demo -- $(ARGS)

@@ -19,7 +19,7 @@ fixture `addon`, so that they test what a user has installed:
 - `addon`: the installed extension, see `Addon`.
 - `package`: the path of the built zip; needs no enabled extension.
 - `clean_scene`: the scene of an empty file, with the extension enabled; in use without being asked for, but not below
-  `tests/extension` and `tests/solve`. It keeps no object, action, bone or handler of the test before.
+  `tests/extension`, `tests/solve` and `tests/window`. It keeps no object, action, bone or handler of the test before.
 
 Blender prints what a handler, timer or draw callback raises and goes on. A test fails where such a traceback was
 printed while it ran; one that wants it says so with `@pytest.mark.expects_traceback`. A RuntimeWarning, as numpy's of
@@ -49,7 +49,7 @@ SCRATCH = pytest.StashKey[Path]()
 STATUS = pytest.StashKey[int]()
 
 # Their tests ask for what they need: most need no Blender, or one of their own.
-WITHOUT_SCENE = (ROOT / "tests" / "extension", ROOT / "tests" / "solve")
+WITHOUT_SCENE = (ROOT / "tests" / "extension", ROOT / "tests" / "solve", ROOT / "tests" / "window")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
-  test          run the tests on every supported Blender; ARGUMENTS go to pytest
+  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run `window` as well
+  window        run the tests in the real program, with and without a window, where there is a driver for it, see
+                tools/window.py; ARGUMENTS go to pytest
   fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
   build         build the extension's zip in build/
@@ -12,15 +14,14 @@ Tasks:
   samples       build the sample files with the oldest supported Blender, so that every version opens them
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
-  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where BLENDER_WINDOW_RUNNER
-                names the folder of a driver, see tools/window.py, take the pictures of the window as well
+  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where there is
+                a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that the tasks above make when they need them
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from pathlib import Path
 # Started as a script, Python looks for imports beside this file; `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import extension, suite
+from tools import extension, suite, window
 from tools.environments import BLENDERS, LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT, run
 
@@ -40,7 +41,7 @@ BUILD = ROOT / "build"
 
 def test(versions: Sequence[str], arguments: Sequence[str]) -> int:
     """Run the tests on the Blenders whose version starts as one of `versions`, or on all."""
-    return suite.test(suite.chosen(versions), arguments)
+    return suite.test(suite.chosen(versions), arguments, with_window=not versions and not arguments)
 
 
 def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
@@ -113,13 +114,14 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
 def pictures(arguments: Sequence[str]) -> int:
     """Take the pictures of the documentation anew."""
     code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
-    driver = os.environ.get("BLENDER_WINDOW_RUNNER")
-    if not driver:
-        print("The pictures of the window stay as they are: BLENDER_WINDOW_RUNNER names no driver.", flush=True)
+    try:
+        window.driver()
+    except ToolError as error:
+        print(f"The pictures of the window stay as they are. {error}", flush=True)
         return code
     for script in ("pictures.py", "guide_pictures.py"):
         if code == 0:
-            code = subprocess.run([sys.executable, str(ROOT / "tools" / script), driver], check=False).returncode
+            code = subprocess.run([sys.executable, str(ROOT / "tools" / script)], check=False).returncode
     return code
 
 
@@ -132,6 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tasks = (
         "test",
+        "window",
         "fuzz",
         "lint",
         "build",
@@ -149,6 +152,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if chosen.task == "test":
             return test(chosen.bpy, rest)
+        if chosen.task == "window":
+            return suite.test_window(rest)
         if chosen.task == "fuzz":
             return fuzz(chosen.bpy, rest)
         if chosen.task == "lint":

@@ -69,7 +69,7 @@ def ensure(environment: Environment) -> Path:
     # Written last, so that an interrupted installation is made anew.
     stamp = folder / "installed.txt"
     VENVS.mkdir(exist_ok=True)
-    with _locked(VENVS / f"{environment.name}.lock"):
+    with locked(VENVS / f"{environment.name}.lock"):
         if stamp.is_file() and stamp.read_text() == wanted and _version(interpreter) == environment.python:
             return interpreter
         base = find_python(environment.python)
@@ -143,7 +143,7 @@ def _run(command: Sequence[str | Path], purpose: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Let one process at a time in, so that two runs do not fill one folder; Windows goes without."""
     try:
         import fcntl

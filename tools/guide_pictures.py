@@ -1,6 +1,6 @@
-"""Take the pictures of the user guide from the real program: `python3 tools/guide_pictures.py DRIVER [NAME ...]`.
+"""Take the pictures of the user guide from the real program: `python3 tools/guide_pictures.py [NAME ...]`.
 
-DRIVER is as for `tools/pictures.py`; each NAME is one of the functions below, without them all pictures are taken.
+Each NAME is one of the functions below, without them all pictures are taken.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 # Started as a script, Python looks for imports beside this file; `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import window
 from tools.environments import ROOT
-from tools.pictures import VIEW, save
+from tools.pictures import METARIG, VIEW, opened, save
 
 WIDTH, HEIGHT = 1000, 640
 
@@ -96,7 +95,7 @@ def rest_mouse(session: Any) -> None:
 
 def add(session: Any) -> None:
     """Before the first chain: a metarig with its left forearm active."""
-    session.call(window.METARIG)
+    session.call(METARIG)
     session.call(VIEW)
     session.call("bpy.ops.object.mode_set(mode='POSE')")
     session.click_tab("IK")
@@ -171,10 +170,10 @@ def fault(session: Any) -> None:
     shot(session, "guide-fault", height=420)
 
 
-def main(driver: str, *chosen: str) -> None:
+def main(*chosen: str) -> None:
     """Take the pictures."""
     known = {take.__name__: take for take in (add, limb, tail, tree, bake, pie, fault, limits, tools)}
-    with window.opened(driver) as session:
+    with opened() as session:
         for name in chosen or known:
             known[name](session)
 

@@ -1,23 +1,27 @@
-"""Take the pictures of the documentation from the real program: `python3 tools/pictures.py DRIVER`.
+"""Take the pictures of the documentation from the real program: `python3 tools/pictures.py`.
 
-DRIVER is the folder of `gui_drive.py`, see `tools/window.py`. ImageMagick must be installed.
+Needs a driver, see `tools/window.py`, and ImageMagick.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 # Started as a script, Python looks for imports beside this file; `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import window
-from tools.environments import ROOT
+from tools import extension, window
+from tools.environments import OLDEST, ROOT, ensure
 
 PICTURES = ROOT / "docs" / "images"
 
+METARIG = "import inside\ninside.metarig()\nbpy.ops.object.mode_set(mode='OBJECT')"
 VIEW = """
 from mathutils import Euler, Vector
 for collection in bpy.context.object.data.collections_all:
@@ -77,13 +81,13 @@ view.region_3d.view_distance = 2.05
 
 def panel(session: Any) -> None:
     """The panel, with an arm of the metarig that has followed its target."""
-    session.call(window.METARIG)
+    session.call(METARIG)
     session.call(VIEW)
     session.idle(1.0)
     session.click_button("ik_addon.chain_add")  # which switches Live on
     session.idle(1.0)
     session.call(SELECT_TARGET)
-    window.drag(session, -90, -240)
+    drag(session, -90, -240)
     view = session.call("result = rects()['WINDOW']")
     save(session, "panel.png", 1000, 640, view["x"] + view["w"] - 1000, view["y"])
 
@@ -91,12 +95,41 @@ def panel(session: Any) -> None:
 def overlay(session: Any) -> None:
     """What is drawn over the viewport."""
     session.call("for ob in list(bpy.data.objects):\n    bpy.data.objects.remove(ob)")
-    session.call(window.METARIG)
+    session.call(METARIG)
     session.call(VIEW + CLOSER)
     session.call(CHAINS)
     session.idle(2.0)
     view = session.call("result = rects()['WINDOW']")
     save(session, "overlay.png", 880, 640, view["x"] + 60, view["y"] + 70)
+
+
+def drag(session: Any, x: int, y: int) -> None:
+    """Move what is selected by the mouse, from the middle of the viewport by so many pixels."""
+    view = session.call("result = rects()['WINDOW']")
+    start = view["x"] + view["w"] // 2, view["y"] + view["h"] // 2
+    session.move(*start)
+    session.key("g")
+    for step in range(1, 11):
+        session.move(start[0] + x * step // 10, start[1] + y * step // 10, settle=0.15)
+    session.x("click", 1)
+    session.idle(1.0)
+
+
+@contextmanager
+def opened() -> Iterator[Any]:
+    """A Blender with the extension, an empty scene and the extension's tab."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
+        folder = Path(name)
+        package = extension.build(ensure(OLDEST.environment), folder)
+        program = window.program(folder / "user")
+        with program.opened(folder / "user", "1600x1000x24") as session:
+            inside = window.Inside(session, Path(__file__).with_name("inside.py"))
+            inside.install(str(package))
+            inside.new_file()
+            session.idle(1.0)
+            session.click_tab("IK")
+            yield session
 
 
 def save(session: Any, name: str, width: int, height: int, x: int, y: int) -> None:
@@ -108,12 +141,12 @@ def save(session: Any, name: str, width: int, height: int, x: int, y: int) -> No
     print(f"Took {picture.relative_to(ROOT)}, {picture.stat().st_size // 1024} kB")
 
 
-def main(driver: str) -> None:
+def main() -> None:
     """Take all pictures."""
-    with window.opened(driver) as session:
+    with opened() as session:
         panel(session)
         overlay(session)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -11,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.environments import BLENDERS, ROOT, Blender, ToolError, ensure
+from tools import window
+from tools.environments import BLENDERS, NEWEST, ROOT, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT, run
 
 BUILD = ROOT / "build"
+WINDOW_TESTS = "tests/window"
+"""They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
 AT_ONCE = 2
 NO_TESTS = 5
 """The exit code of a pytest that had nothing to run."""
@@ -46,27 +49,38 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
     return found
 
 
-def test(blenders: Sequence[Blender], arguments: Sequence[str]) -> int:
-    """Run pytest with `arguments` on each of `blenders` and return an exit code."""
+def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
+    """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code."""
     interpreters = {blender: ensure(blender.environment) for blender in blenders}
     BUILD.mkdir(exist_ok=True)
     total = Outcome()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         runs = {
-            pool.submit(_test, blender, interpreter, arguments, live=len(blenders) == 1): blender
+            pool.submit(_test, blender.environment.name, interpreter, arguments, live=len(blenders) == 1): blender
             for blender, interpreter in interpreters.items()
         }
         for finished in as_completed(runs):
             outcome, text = finished.result()
             print(f"\n======== Blender {runs[finished].version}: {outcome} ========\n{text}", flush=True)
             total += outcome
+    if with_window:
+        # By themselves: what is clicked while two others use the processor may come late.
+        outcome, text = _test("window", ensure(NEWEST.environment), [WINDOW_TESTS], live=False)
+        print(f"\n======== In the real program: {outcome} ========\n{text}", flush=True)
+        total += outcome
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
 
-def _test(blender: Blender, interpreter: Path, arguments: Sequence[str], *, live: bool) -> tuple[Outcome, str]:
-    """Run pytest on one Blender; return how it went and what it printed, if it was not `live` on the terminal."""
-    name = blender.environment.name
+def test_window(arguments: Sequence[str]) -> int:
+    """Run the tests in the real program with `arguments` and return an exit code; skipped is no failure."""
+    BUILD.mkdir(exist_ok=True)
+    outcome, _text = _test("window", ensure(NEWEST.environment), [WINDOW_TESTS, *arguments], live=True)
+    return 1 if outcome.failed else 0
+
+
+def _test(name: str, interpreter: Path, arguments: Sequence[str], *, live: bool) -> tuple[Outcome, str]:
+    """Run pytest with an interpreter; return how it went and what it printed, if it was not `live` on the terminal."""
     # Its own folder for all that it writes, so that nothing stays behind even where it crashes.
     with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=BUILD) as folder:
         report, log = Path(folder, "report.xml"), Path(folder, "log.txt")
@@ -74,7 +88,7 @@ def _test(blender: Blender, interpreter: Path, arguments: Sequence[str], *, live
         if not live and sys.stdout.isatty():
             options.append("--color=yes")
         command = [str(interpreter), "-m", "pytest", *options, *arguments]
-        variables = {"TMPDIR": folder}
+        variables = {"TMPDIR": folder, **window.chosen()}
         if live:
             code, text = run(command, variables), ""
         else:

@@ -1,69 +1,140 @@
-"""A Blender with a window that is driven from outside, with this checkout's extension installed.
+"""The real program, with and without a window: what drives it is not part of the project.
 
-The driver is not part of the project: a folder with `gui_drive.py`, whose `Session` opens a Blender in a virtual
-screen, moves its mouse, types, takes screenshots, and runs Python inside of it.
+The driver is a folder, named by BLENDER_WINDOW_RUNNER or `../shared/blenderbox` beside the project. Its `setup.sh`
+makes a Blender of a suite ready, its `blender-run` starts that, and `Session` of its `gui_drive.py` opens it in a
+virtual screen, moves its mouse, types, takes screenshots, and runs Python inside of it.
 """
 
 from __future__ import annotations
 
 import importlib
-import shutil
+import json
+import os
+import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import blender, extension
-from tools.environments import OLDEST, ROOT, ensure
+from tools.environments import ROOT, ToolError, locked
 
-SET_UP = """
-import addon_utils
-addon_utils.enable('bl_pkg')
-bpy.ops.extensions.package_install_files(filepath={package!r}, repo={repository!r}, enable_on_install=True)
-bpy.ops.preferences.addon_enable(module='rigify')
-for ob in list(bpy.data.objects):
-    bpy.data.objects.remove(ob)
-"""
-
-METARIG = """
-window, area, region, _sidebar = view3d()
-with bpy.context.temp_override(window=window, area=area, region=region):
-    bpy.ops.object.armature_human_metarig_add()
-    bpy.ops.view3d.view_axis(type='FRONT')
-    bpy.ops.view3d.view_selected()
-bpy.context.object.data.bones.active = bpy.context.object.data.bones['forearm.L']
-bpy.ops.ed.undo_push(message='Metarig')
-"""
-"""A human metarig, seen from the front, its left forearm active."""
+RUNNER = "BLENDER_WINDOW_RUNNER"
+SUITE = "BLENDER_WINDOW_SUITE"
+SUITES = ("sid", "trixie")
+"""Where Blenders come from, the newest first."""
+SIZE = "1280x860x24"
+"""Of the window: width, height, bits of colour. It is drawn without a graphics card, so small is fast."""
+PATIENCE = 600
+"""Seconds that a Blender without a window gets."""
 
 
-@contextmanager
-def opened(driver: str) -> Iterator[Any]:
-    """Open a Blender as a new user who installed the extension, with an empty scene and the extension's tab."""
-    sys.path.insert(0, driver)
-    gui_drive = importlib.import_module("gui_drive")
-    (ROOT / "build").mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="window-", dir=ROOT / "build"))
-    try:
-        package = extension.build(ensure(OLDEST.environment), folder)
-        with gui_drive.Session(str(ROOT), user=str(folder)) as session:
-            session.idle(3.0)
-            session.call(SET_UP.format(package=str(package), repository=blender.REPOSITORY))
-            session.click_tab("IK")
+@dataclass(frozen=True)
+class Program:
+    """A Blender that is ready to be started."""
+
+    driver: Path
+    suite: str
+    version: str
+
+    def run(self, user: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run it without a window, with a folder for the user's files, until it ends."""
+        return _run(self.driver, self.suite, user, *arguments)
+
+    def ask(self, user: Path, file: Path, module: Path, function: str, *arguments: Any) -> Any:
+        """Call a function of a module, as `Inside` does, in a Blender without a window that has opened a file.
+
+        Raises:
+            ToolError: the function, or Blender, failed; the message is what it printed.
+        """
+        mark = "The answer is "
+        code = (
+            f"import json, sys; sys.path[:0] = {_folders(module)}; import {module.stem}; "
+            f"print({mark!r} + json.dumps({module.stem}.{function}(*{arguments!r})), flush=True)"
+        )
+        ended = self.run(user, "-b", file, "--python-exit-code", "1", "--python-expr", code)
+        answers = [line.removeprefix(mark) for line in ended.stdout.splitlines() if line.startswith(mark)]
+        if ended.returncode or not answers:
+            raise ToolError(ended.stdout + ended.stderr)
+        return json.loads(answers[-1])
+
+    @contextmanager
+    def opened(self, user: Path, size: str = SIZE) -> Iterator[Any]:
+        """Open it in a window of its own, with a folder for the user's files; gives the driver's `Session`."""
+        if str(self.driver) not in sys.path:
+            sys.path.insert(0, str(self.driver))
+        gui_drive: Any = importlib.import_module("gui_drive")
+        # The driver keeps its files in the project's folder, where two sessions would be in each other's way.
+        with (
+            locked(ROOT / "build" / "window.lock"),
+            gui_drive.Session(str(ROOT), suite=self.suite, user=str(user), size=size) as session,
+        ):
             yield session
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def drag(session: Any, x: int, y: int) -> None:
-    """Move what is selected by the mouse, from the middle of the viewport by so many pixels."""
-    view = session.call("result = rects()['WINDOW']")
-    start = view["x"] + view["w"] // 2, view["y"] + view["h"] // 2
-    session.move(*start)
-    session.key("g")
-    for step in range(1, 11):
-        session.move(start[0] + x * step // 10, start[1] + y * step // 10, settle=0.15)
-    session.x("click", 1)
-    session.idle(1.0)
+class Inside:
+    """The functions of a module, to be called in the Blender of a session: arguments and results must be plain data."""
+
+    def __init__(self, session: Any, module: Path) -> None:
+        """Make the module, and the project's `tools`, known to that Blender."""
+        self._session, self._name = session, module.stem
+        session.call(f"import sys\nsys.path[:0] = {_folders(module)}")
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        """A function of the module."""
+
+        def call(*arguments: Any) -> Any:
+            name = self._name
+            return self._session.call(f"import {name}\nresult = {name}.{function}(*{arguments!r})")
+
+        return call
+
+
+def _folders(module: Path) -> list[str]:
+    return [str(ROOT), str(module.parent)]
+
+
+def driver() -> Path:
+    """The folder of the driver.
+
+    Raises:
+        ToolError: there is none.
+    """
+    named = os.environ.get(RUNNER)
+    folder = Path(named) if named else ROOT.parent / "shared" / "blenderbox"
+    if not (folder / "gui_drive.py").is_file():
+        where = f"{RUNNER} names {named}" if named else f"{RUNNER} is not set, and ../shared/blenderbox is not there"
+        raise ToolError(f"There is no driver for a Blender with a window: {where}.")
+    return folder.resolve()
+
+
+def chosen() -> dict[str, str]:
+    """The environment variables that choose a driver and a Blender."""
+    return {name: os.environ[name] for name in (RUNNER, SUITE) if name in os.environ}
+
+
+def program(user: Path) -> Program:
+    """The newest Blender that the driver has ready, or that of the suite which BLENDER_WINDOW_SUITE names.
+
+    Args:
+        user: a folder for the user's files, to try it.
+
+    Raises:
+        ToolError: there is none.
+    """
+    folder = driver()
+    named = os.environ.get(SUITE)
+    said = []
+    for suite in (named,) if named else SUITES:
+        answer = _run(folder, suite, user, "--version")
+        if answer.returncode == 0 and answer.stdout.startswith("Blender "):
+            return Program(folder, suite, answer.stdout.splitlines()[0].removeprefix("Blender "))
+        said.append((answer.stderr.strip() or answer.stdout.strip() or "it said nothing").splitlines()[-1])
+    raise ToolError(f"The driver in {folder.name} has no Blender ready, run its setup.sh: {'; '.join(said)}")
+
+
+def _run(folder: Path, suite: str, user: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    options = ["--suite", suite, "--project", ROOT, "--user", user]
+    command = [str(part) for part in (folder / "blender-run", *options, "--", *arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)

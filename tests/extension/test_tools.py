@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tools import environments, suite
+from tools import environments, suite, window
 from tools.environments import ToolError, find_python
 
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -66,3 +67,13 @@ def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
 
 def test_a_run_without_report_has_passed_nothing(tmp_path: Path) -> None:
     assert suite._read(tmp_path / "missing.xml") == suite.Outcome()
+
+
+def test_without_a_driver_the_window_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    tests = [sys.executable, "-m", "pytest", "-q", "tests/window"]
+    variables = {**os.environ, window.RUNNER: str(tmp_path / "nothing")}
+    ended = subprocess.run(tests, cwd=environments.ROOT, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"There is no driver for a Blender with a window: {window.RUNNER} names {tmp_path}" in ended.stdout
+    assert " skipped in" in ended.stdout.splitlines()[-1]
+    assert " passed" not in ended.stdout.splitlines()[-1]

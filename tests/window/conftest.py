@@ -1,0 +1,112 @@
+"""The real program, with and without a window: `make window` runs these tests, and `make test` at its end.
+
+They need a driver, see `tools/window.py`, and are skipped where there is none or it has no Blender ready. One window
+is opened for all of them, into which the built zip is installed as a new user does it; each test begins with a file of
+its own and asks Blender for the data, never for pixels alone. Screenshots go to `build/window/`, that of a test that
+failed under its name.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.window.driving import INSIDE, SAMPLES, Window
+from tools import window as tools_window
+from tools.environments import ROOT, ToolError
+
+PICTURES = ROOT / "build" / "window"
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session")
+def scratch() -> Iterator[Path]:
+    """A folder that the program sees under the same path."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="scratch-", dir=PICTURES) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def program(scratch: Path) -> tools_window.Program:
+    """The Blender of the driver."""
+    try:
+        return tools_window.program(scratch / "nobody")
+    except ToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def zipped(package: Path, scratch: Path) -> Path:
+    """The extension's zip, where the program finds it."""
+    return Path(shutil.copy(package, scratch))
+
+
+@pytest.fixture(scope="session")
+def farm(program: tools_window.Program, zipped: Path, scratch: Path) -> Path:
+    """A folder of user's files into which the extension was installed from the command line."""
+    user = scratch / "farm"
+    ended = program.run(user, "--command", "extension", "install-file", "-r", "user_default", "--enable", zipped)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return user
+
+
+@pytest.fixture(scope="session")
+def nobody(scratch: Path) -> Path:
+    """A folder of user's files without the extension."""
+    return scratch / "nobody"
+
+
+@pytest.fixture(scope="session")
+def scene(program: tools_window.Program, farm: Path, scratch: Path) -> Path:
+    """The sample of the two-bone arm, small and quick to render, with a bone in its chain that has keys."""
+    path = scratch / "scene.blend"
+    program.ask(farm, SAMPLES / "two_bone_arm.blend", INSIDE, "make_small_scene", str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def baked(program: tools_window.Program, farm: Path, scene: Path, scratch: Path) -> Path:
+    """That scene, baked from the command line."""
+    path = scratch / "baked.blend"
+    ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--output", path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return path
+
+
+@pytest.fixture(scope="session")
+def _window(program: tools_window.Program, zipped: Path, scratch: Path) -> Iterator[Window]:
+    with program.opened(scratch / "user") as session:
+        window = Window(session, PICTURES)
+        assert window.inside.install(str(zipped))
+        yield window
+
+
+@pytest.fixture
+def window(_window: Window, request: pytest.FixtureRequest) -> Iterator[Window]:
+    """The window, in which no exception may be printed while a test runs."""
+    _window.begin(request.node.name)
+    yield _window
+    if request.node.stash.get(FAILED, False):
+        _window.shot("failed")
+    assert "Traceback" not in _window.printed(), _window.printed()
+
+
+@pytest.fixture
+def arm(window: Window) -> Window:
+    """The window with the sample of the two-bone arm, in Pose Mode."""
+    window.open_sample("two_bone_arm", "forearm")
+    return window
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note for the fixtures that a test failed."""
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[FAILED] = True
+    return report

@@ -1,0 +1,168 @@
+"""The hands and eyes of the window tests."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.environments import ROOT
+from tools.window import Inside
+
+SAMPLES = ROOT / "sample_blends"
+INSIDE = Path(__file__).with_name("inside.py")
+"""What runs in the program itself."""
+WHEEL_DOWN = 5
+"""A button of the mouse."""
+REACHED = 1e-4
+"""In chain lengths: a tip that is nearer to its target is there."""
+ROUNDED = 1e-6
+"""What a channel, a float of 32 bits, may be off."""
+
+
+class Window:
+    """A Blender in a window, used as by its user."""
+
+    def __init__(self, session: Any, pictures: Path) -> None:
+        """Take over a session of the driver; screenshots go to `pictures`."""
+        self.session = session
+        self.inside = Inside(session, INSIDE)
+        self._pictures = pictures
+        self._name = "start"
+        self._read = 0
+
+    def begin(self, name: str) -> None:
+        """A test begins: its name is that of its screenshots, and what was printed before it is not its own."""
+        self._name = re.sub(r"\W+", "-", name.removeprefix("test_")).strip("-")
+        self.printed()
+
+    def printed(self) -> str:
+        """What Blender has printed since this was last asked for."""
+        text = Path(self.session.log).read_text(encoding="utf-8", errors="replace")
+        new, self._read = text[self._read :], len(text)
+        return new
+
+    # ---- files
+
+    def open_sample(self, name: str, bone: str) -> None:
+        """Open a sample, with the extension's tab in front and a bone active."""
+        self.inside.open_file(str(SAMPLES / f"{name}.blend"))
+        self.inside.activate(bone)
+        self.show_tab()
+
+    def show_tab(self) -> None:
+        """Bring the extension's tab to the front by a click on it, unless it is there."""
+        if not self.inside.has_tab_in_front("IK"):
+            self.session.click_tab("IK")
+
+    # ---- eyes
+
+    def shot(self, name: str, crop: str | None = None) -> Path:
+        """Keep a screenshot, of a part of the screen as in "200x100+5+7"; return its path."""
+        path = self._pictures / f"{self._name}-{name}.png"
+        self.session.shot(str(path), crop=crop)
+        return path
+
+    def state(self, name: str) -> dict[str, Any]:
+        """All that can be changed, once the program has come to rest; keeps a screenshot."""
+        self.rest()
+        self.shot(name)
+        return dict(self.inside.state())
+
+    def rest(self, seconds: float = 0.3) -> None:
+        """Let the program do what it was told."""
+        self.session.idle(seconds)
+
+    def wait(self, for_what: Callable[[], object], seconds: float = 60.0) -> None:
+        """Wait until something is so."""
+        end = time.monotonic() + seconds
+        while not for_what():
+            assert time.monotonic() < end, f"waited {seconds:.0f} s in vain; see the screenshot"
+            time.sleep(0.1)
+
+    def is_reached(self) -> bool:
+        """Whether all tips are on their targets."""
+        return bool(max(self.inside.misses().values()) < REACHED)
+
+    # ---- hands
+
+    def press(self, operator: str) -> None:
+        """Find the button of an operator, or of a setting, in the sidebar and click it."""
+        self.click_at(*self.find(operator))
+
+    def find(self, what: str, **where: Any) -> tuple[int, int]:
+        """Where in the sidebar a button is; scrolls down to it."""
+        for _ in range(5):
+            with contextlib.suppress(LookupError):
+                found: tuple[int, int] = self.session.find_button(what, **where)
+                return found
+            self.session.x("click", "--repeat", 8, WHEEL_DOWN)
+            self.rest(0.5)
+        raise AssertionError(f"There is no {what} in the sidebar, see the screenshot")
+
+    def middle(self) -> tuple[int, int]:
+        """A place over the viewport, left of the sidebar."""
+        view = self.session.call("result = rects()['WINDOW']")
+        return view["x"] + view["w"] // 3, view["y"] + view["h"] // 2
+
+    def key(self, keys: str) -> None:
+        """Press a key, or keys as in "ctrl+z", with the mouse over the viewport."""
+        self.session.move(*self.middle())
+        self.session.key(keys)
+
+    def click(self, button: int = 1) -> None:
+        """Click where the mouse is, slowly enough for a program that takes long to draw: 1 is left, 3 is right."""
+        self.session.x("mousedown", button)
+        time.sleep(0.1)
+        self.session.x("mouseup", button)
+        self.rest()
+
+    def click_at(self, x: int, y: int) -> None:
+        """Click at a place."""
+        self.session.move(x, y, settle=0.2)
+        self.click()
+
+    def sweep(self, x: int, y: int, steps: int = 6) -> None:
+        """Move the mouse from the middle by so many pixels."""
+        start = self.middle()
+        for step in range(1, steps + 1):
+            self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.1)
+        self.rest()
+
+    def grab(self, operator: str, x: int, y: int) -> None:
+        """Start an operator with the mouse over the middle, and sweep."""
+        self.session.move(*self.middle())
+        self.inside.start(operator)
+        self.sweep(x, y)
+
+
+def pixels(picture: Path) -> NDArray[np.int16]:
+    """The colours of a picture, (pixels, 3), 0 to 255."""
+    command = ["convert", str(picture), "-alpha", "off", "-depth", "8", "rgb:-"]
+    raw = subprocess.run(command, check=True, capture_output=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, 3).astype(np.int16)
+
+
+def changed(a: NDArray[np.int16], b: NDArray[np.int16]) -> int:
+    """How many pixels of two pictures are clearly different."""
+    return int(np.count_nonzero(np.abs(a - b).max(axis=1) > 8))
+
+
+def differences(a: Any, b: Any, within: float = 0.0, path: str = "") -> list[str]:
+    """Where two states differ, readable, for whole states are long; numbers may differ by so much."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        names: Iterable[Any] = sorted({*a, *b})
+        return [line for name in names for line in differences(a.get(name), b.get(name), within, f"{path}.{name}")]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        found = [differences(x, y, within, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True))]
+        return [line for lines in found for line in lines]
+    if a == b or (isinstance(a, float) and isinstance(b, float) and abs(a - b) <= within):
+        return []
+    return [f"{path}: {a} is not {b}"]

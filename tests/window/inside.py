@@ -1,0 +1,451 @@
+"""What the window tests do and ask in the real program: runs there, see `tools.window.Inside`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import bpy
+from bpy.app.handlers import persistent
+from mathutils import Quaternion
+
+from tools.inside import PACKAGE, activate, install, is_enabled, look_from_front, metarig, new_file, viewport
+
+__all__ = ["activate", "install", "is_enabled", "metarig", "new_file"]
+
+OPERATORS: Any = bpy.ops
+
+
+def rig() -> bpy.types.Object:
+    """The armature of the scene."""
+    return next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
+
+
+def version() -> str:
+    """Which Blender this is, and whether it has a window."""
+    return f"{bpy.app.version_string}{' in the background' if bpy.app.background else ''}"
+
+
+# ---- files
+
+
+def open_file(path: str, mode: str = "POSE") -> None:
+    """Open a file in the present window, with its armature active."""
+    bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
+    with bpy.context.temp_override(**viewport()):
+        bpy.context.view_layer.objects.active = rig()
+        rig().select_set(True)
+        bpy.ops.object.mode_set(mode=mode)
+        look_from_front(rig())
+        bpy.ops.ed.undo_push(message="Opened")
+
+
+def save_file(path: str) -> None:
+    """Save under a name."""
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+
+
+# ---- what there is
+
+
+def state() -> dict[str, Any]:
+    """All that the extension and a user may change on the armature of the scene, its targets and poles."""
+    ob = rig()
+    goals = {goal.name: goal for bone in ob.pose.bones for goal in (bone.ik_addon.target, bone.ik_addon.pole) if goal}
+    return {
+        "objects": sorted(bpy.data.objects.keys()),
+        "live": ob.ik_addon.live,
+        "chains": {bone.name: _settings(bone) for bone in ob.pose.bones if bone.ik_addon.is_chain},
+        "channels": {bone.name: _channels(bone) for bone in ob.pose.bones},
+        "bases": [bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored],
+        "goals": {name: list(goal.matrix_world.translation) for name, goal in goals.items()},
+        "keys": keys(ob),
+        "frame": bpy.context.scene.frame_current,
+    }
+
+
+def _settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
+    chain = bone.ik_addon
+    found = {name: getattr(chain, name) for name in ("enabled", "chain_length", "influence")}
+    goals = {role: goal and goal.name for role, goal in (("target", chain.target), ("pole", chain.pole))}
+    return {**found, **goals, "limits": limits(bone.name)}
+
+
+def _channels(bone: Any) -> list[float]:
+    return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.scale]
+
+
+def keys(ob: bpy.types.Object) -> dict[str, list[list[float]]]:
+    """Keyframes of an object, by data path and index."""
+    data = ob.animation_data
+    return {f"{c.data_path}[{c.array_index}]": [list(k.co) for k in c.keyframe_points] for c in curves(data)}
+
+
+def curves(data: Any) -> list[Any]:
+    """F-curves of animation data, before and after actions got slots."""
+    if data is None or data.action is None:
+        return []
+    if not hasattr(data, "action_slot"):
+        return list(data.action.fcurves)
+    strips = [strip for layer in data.action.layers for strip in layer.strips]
+    bags = [strip.channelbag(data.action_slot) for strip in strips]
+    return [curve for bag in bags if bag is not None for curve in bag.fcurves]
+
+
+def pose() -> dict[str, list[float]]:
+    """The matrix of each bone of the armature, evaluated, in the armature's space."""
+    ob = rig().evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return {bone.name: [value for row in bone.matrix for value in row] for bone in ob.pose.bones}
+
+
+def poses(frames: list[int]) -> list[dict[str, list[float]]]:
+    """The pose on each of some frames; goes back to the present one."""
+    scene, found = bpy.context.scene, []
+    before = scene.frame_current
+    for frame in frames:
+        scene.frame_set(frame)
+        found.append(pose())
+    scene.frame_set(before)
+    return found
+
+
+def misses() -> dict[str, float]:
+    """Distance from tip to target of each chain, in chain lengths."""
+    ob = rig()
+    found = {}
+    for bone in ob.pose.bones:
+        chain = bone.ik_addon
+        if chain.is_chain and chain.enabled and chain.target:
+            bones = [bone, *bone.parent_recursive]
+            length = sum(b.bone.length for b in bones[: chain.chain_length or len(bones)])
+            found[bone.name] = (ob.matrix_world @ bone.tail - chain.target.matrix_world.translation).length / length
+    return found
+
+
+def goal_in_sight(bone: str) -> list[float]:
+    """Where in the viewport's window region a chain's target is, in pixels from its left lower corner."""
+    from bpy_extras.view3d_utils import location_3d_to_region_2d
+
+    region = viewport()["region"]
+    data = viewport()["area"].spaces.active.region_3d
+    place: Any = location_3d_to_region_2d(region, data, rig().pose.bones[bone].ik_addon.target.matrix_world.translation)
+    return list(place)
+
+
+def has_tab_in_front(name: str) -> bool:
+    """Whether the sidebar of the viewport is open and shows a tab."""
+    area = viewport()["area"]
+    sidebar = next(region for region in area.regions if region.type == "UI")
+    return bool(area.spaces.active.show_region_ui and sidebar.active_panel_category == name)
+
+
+def overlay() -> bool:
+    """Whether the extension's overlay is on."""
+    return bool(bpy.context.scene.ik_addon.show_overlay)
+
+
+def keys_taken() -> list[list[str]]:
+    """What Blender itself does on the keys of the pie menu, where it would be in its way."""
+    places = {"Pose", "3D View", "3D View Generic", "Window", "Screen", "Animation", "Object Non-modal"}
+    return [
+        [keymap.name, item.idname]
+        for keymap in bpy.context.window_manager.keyconfigs.default.keymaps
+        if keymap.name in places
+        for item in keymap.keymap_items
+        if item.type == "I" and item.shift and item.alt
+    ]
+
+
+# ---- what a user does that needs no mouse
+
+
+def select_goal(bone: str) -> None:
+    """Make the target of a chain the only selected object, in Object Mode."""
+    goal = rig().pose.bones[bone].ik_addon.target
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.object.mode_set(mode="OBJECT")
+        for ob in bpy.context.view_layer.objects:
+            ob.select_set(ob == goal)
+        bpy.context.view_layer.objects.active = goal
+        bpy.ops.ed.undo_push(message="Select")
+
+
+def move_goal(bone: str, by: list[float]) -> None:
+    """Move the target of a chain."""
+    goal = rig().pose.bones[bone].ik_addon.target
+    goal.location = [a + b for a, b in zip(goal.location, by, strict=True)]
+    bpy.context.view_layer.update()
+
+
+def set_live(on: bool) -> None:
+    """Switch Live, as one step for undo."""
+    rig().ik_addon.live = on
+    bpy.context.view_layer.update()
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Live")
+
+
+def turn(bone: str, angle: float) -> None:
+    """Turn a bone about its X axis, from rest, as one step for undo."""
+    rig().pose.bones[bone].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Turn")
+
+
+def set_overlay(on: bool) -> None:
+    """Switch the extension's overlay."""
+    bpy.context.scene.ik_addon.show_overlay = on
+    viewport()["area"].tag_redraw()
+
+
+def set_frames(first: int, last: int) -> None:
+    """Set the frame range of the scene."""
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = first, last
+
+
+def start(operator: str) -> None:
+    """Start an operator in the viewport, as from a menu or a key."""
+    module, name = operator.split(".")
+    with bpy.context.temp_override(**viewport()):
+        getattr(getattr(bpy.ops, module), name)("INVOKE_DEFAULT")
+
+
+def running() -> list[str]:
+    """The modal operators of the window."""
+    return [operator.bl_idname for operator in bpy.context.window_manager.windows[0].modal_operators]
+
+
+def is_playing() -> bool:
+    """Whether the animation plays."""
+    return any(window.screen.is_animation_playing for window in bpy.context.window_manager.windows)
+
+
+def limits(bone: str) -> list[float]:
+    """The limits of a bone, from and to, for x, y and z, in radians."""
+    found = rig().pose.bones[bone]
+    return [getattr(found, f"ik_{end}_{axis}") for axis in "xyz" for end in ("min", "max")]
+
+
+def go_to(frame: int) -> None:
+    """Change the frame."""
+    bpy.context.scene.frame_set(frame)
+
+
+# ---- what is seen while it plays
+
+_played: list[tuple[int, dict[str, list[float]]]] = []
+
+
+def record_playback() -> None:
+    """From now on, note the channels on each frame that Blender comes to."""
+    _played.clear()
+    bpy.app.handlers.frame_change_post.append(_note_frame)
+
+
+def _note_frame(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+    _played.append((scene.frame_current, _all_channels()))
+
+
+def _all_channels() -> dict[str, list[float]]:
+    return {bone.name: _channels(bone) for bone in rig().pose.bones}
+
+
+def played() -> list[int]:
+    """The frames that were noted."""
+    return [frame for frame, _channels in _played]
+
+
+def stop_recording() -> list[tuple[int, dict[str, list[float]]]]:
+    """The frames that were noted, and the channels on them."""
+    bpy.app.handlers.frame_change_post.remove(_note_frame)
+    return list(_played)
+
+
+def channels_on(frames: list[int]) -> list[dict[str, list[float]]]:
+    """The channels on each of some frames."""
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found.append(_all_channels())
+    return found
+
+
+# ---- rendering
+
+FRAMES = (10, 14)
+"""First and last frame of the small scene."""
+
+
+def make_small_scene(path: str) -> None:
+    """Make the open sample small and quick to render, and key a bone of its chain; save it under a name."""
+    scene, bone = bpy.context.scene, rig().pose.bones["upper_arm"]
+    bone.rotation_mode = "QUATERNION"
+    for frame, angle in ((1, -0.4), (40, 0.6)):
+        bone.rotation_quaternion = Quaternion((0.0, 1.0, 0.0), angle)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    scene.frame_start, scene.frame_end = FRAMES
+    scene.frame_set(1)
+    scene.render.resolution_x, scene.render.resolution_y, scene.render.resolution_percentage = 160, 120, 100
+    scene.render.use_lock_interface = True
+    scene.render.image_settings.file_format = "PNG"
+    scene.cycles.samples, scene.cycles.use_denoising = 8, False
+    scene.eevee.taa_render_samples = 1
+    for mesh in bpy.data.meshes:
+        mesh.materials.clear()  # without a graphics card EEVEE prepares materials for half a minute
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+
+
+def choose_engine(name: str) -> None:
+    """Choose a render engine by a part of its name, which is not the same in all versions."""
+    known = bpy.types.RenderSettings.bl_rna.properties["engine"]
+    render: Any = bpy.context.scene.render
+    choices = ["BLENDER_WORKBENCH", "BLENDER_EEVEE_NEXT", "BLENDER_EEVEE", "CYCLES", *known.enum_items.keys()]
+    for choice in choices:
+        if name in choice:
+            with contextlib.suppress(TypeError):  # this version has no such engine
+                render.engine = choice
+                return
+    raise LookupError(name)
+
+
+def render_stills(pictures: dict[str, list[Any]]) -> None:
+    """Render at once, as in the background: by path, an engine and a frame."""
+    scene = bpy.context.scene
+    for path, (engine, frame) in pictures.items():
+        choose_engine(engine)
+        scene.frame_set(frame)
+        scene.render.filepath = path
+        bpy.ops.render.render(write_still=True)
+
+
+def save_render(path: str) -> None:
+    """Save the picture that was rendered last."""
+    bpy.data.images["Render Result"].save_render(path)
+
+
+_ended: list[str] = []
+
+
+def count_renders() -> int:
+    """How many renders have come to their end since this was first asked for."""
+    handlers: Any = bpy.app.handlers.render_complete
+    if _note_end not in handlers:
+        handlers.append(persistent(_note_end))
+    is_running: Any = bpy.app.is_job_running  # the stubs know of no result
+    return 0 if is_running("RENDER") else len(_ended)
+
+
+def _note_end(scene: bpy.types.Scene, _unused: object) -> None:
+    _ended.append(scene.name)
+
+
+def set_output(path: str) -> None:
+    """Say where animations go."""
+    bpy.context.scene.render.filepath = path
+
+
+def close_other_windows() -> None:
+    """Close every window but the first, such as that of a render."""
+    for window in list(bpy.context.window_manager.windows)[1:]:
+        with bpy.context.temp_override(window=window):
+            bpy.ops.wm.window_close()
+
+
+_rendered: dict[float, dict[str, list[float]]] = {}
+
+
+class Recorder(bpy.types.RenderEngine):
+    """Renders nothing, and notes the pose that it is given on each frame, and half a frame later."""
+
+    bl_idname = "IK_TEST_RECORDER"
+    bl_label = "Recorder"
+
+    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the pose."""
+        frame = depsgraph.scene.frame_current
+        for subframe in (0.0, 0.5):
+            self.frame_set(frame, subframe)
+            ob = next(ob for ob in depsgraph.objects if ob.type == "ARMATURE")
+            _rendered[frame + subframe] = {b.name: [value for row in b.matrix for value in row] for b in ob.pose.bones}
+
+
+def choose_recorder() -> None:
+    """Let the next render only note the poses."""
+    if not Recorder.is_registered:
+        bpy.utils.register_class(Recorder)
+    _rendered.clear()
+    bpy.context.scene.render.engine = Recorder.bl_idname
+
+
+def recorded() -> list[tuple[float, dict[str, list[float]], dict[str, list[float]]]]:
+    """Of each frame, and half a frame later, the pose that was rendered and that of the viewport."""
+    scene, found = bpy.context.scene, []
+    for frame, pose_there in sorted(_rendered.items()):
+        scene.frame_set(int(frame), subframe=frame % 1.0)
+        found.append((frame, pose_there, pose()))
+    return found
+
+
+# ---- what Blender holds of the extension
+
+
+def handlers() -> dict[str, int]:
+    """How many handlers of the extension are in each of Blender's lists."""
+    found = {}
+    for name in dir(bpy.app.handlers):
+        entries = getattr(bpy.app.handlers, name)
+        if isinstance(entries, list):
+            found[name] = sum(_is_ours(function.__module__) for function in entries if hasattr(function, "__module__"))
+    return {name: number for name, number in found.items() if number}
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and module.startswith(PACKAGE)
+
+
+def entries(playing: bool) -> dict[str, int]:
+    """How often Blender calls each function of the extension when it redraws the window or goes to the next frame.
+
+    What Blender keeps no list of, such as a draw callback that is left over, is seen here.
+    """
+    found: Counter[str] = Counter()
+    home = importlib.import_module(PACKAGE).__file__ if PACKAGE in sys.modules else None
+    folder = str(Path(home).parent) if home else PACKAGE.replace(".", "/")
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and folder in code.co_filename:
+            caller = frame.f_back
+            if caller is None or folder not in caller.f_code.co_filename:
+                found[f"{Path(code.co_filename).name}:{code.co_qualname}"] += 1
+
+    scene = bpy.context.scene
+    sys.setprofile(note)
+    try:
+        if playing:
+            scene.frame_set(scene.frame_current + 1)
+        else:
+            viewport()["area"].tag_redraw()
+            with bpy.context.temp_override(**viewport()):
+                bpy.ops.wm.redraw_timer(type="DRAW_WIN", iterations=1)
+    finally:
+        sys.setprofile(None)
+    if playing:
+        scene.frame_set(scene.frame_current - 1)
+    return dict(found)
+
+
+def enable(on: bool) -> None:
+    """Switch the extension on or off, as in the preferences."""
+    operators = OPERATORS.preferences
+    (operators.addon_enable if on else operators.addon_disable)(module=PACKAGE)
+
+
+def factory_settings() -> None:
+    """File > Defaults > Load Factory Settings."""
+    bpy.ops.wm.read_factory_settings()

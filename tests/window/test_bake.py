@@ -1,0 +1,65 @@
+"""Bake IK by its button: the dialog, the progress, Esc in the middle, undo."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.window.driving import Window, differences
+
+BAKE = "IK_ADDON_OT_bake"
+
+
+@pytest.fixture
+def spider(window: Window) -> Window:
+    """The window with eight legs to bake, and a body that has keys."""
+    window.open_sample("spider", "tibia.L.1")
+    return window
+
+
+def confirm(window: Window) -> None:
+    """Press Bake IK, and Bake in its dialog."""
+    window.press("bpy.ops.ik_addon.bake")
+    window.rest(1.5)
+    window.shot("dialog")
+    window.session.key("Return")
+
+
+def test_bake_writes_keys_that_play_as_live_did(spider: Window) -> None:
+    frames = [1, 17, 60]
+    shown = spider.inside.poses(frames)
+    before = spider.state("before")
+    confirm(spider)
+    spider.wait(lambda: spider.inside.state()["keys"] != before["keys"] and not is_baking(spider))
+    baked = spider.state("baked")
+    assert not any(chain["enabled"] for chain in baked["chains"].values())
+    legs = {path for path in baked["keys"] if "tibia" in path or "femur" in path}
+    assert len(legs) == 2 * 8 * 4, "a quaternion for both bones of eight legs"
+    assert all(len(baked["keys"][path]) == 120 for path in legs)
+    assert not differences({p: k for p, k in baked["keys"].items() if p not in legs}, before["keys"]), "as they were"
+    for frame, pose, again in zip(frames, shown, spider.inside.poses(frames), strict=True):
+        assert not differences(again, pose, 1e-5), f"frame {frame}"
+    spider.key("ctrl+z")
+    assert not differences(spider.state("undone"), before)
+    spider.key("ctrl+shift+z")
+    assert not differences(spider.state("redone"), baked)
+
+
+def is_baking(window: Window) -> bool:
+    return BAKE in window.inside.running()
+
+
+def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
+    spider.inside.set_frames(1, 20_000)
+    before, pose = spider.state("before"), spider.inside.pose()
+    confirm(spider)
+    spider.wait(lambda: is_baking(spider))
+    spider.rest(1.0)
+    spider.shot("progress")
+    assert is_baking(spider), "it is long enough to be interrupted"
+    assert spider.inside.state()["keys"] == before["keys"]
+    spider.session.key("Escape")
+    spider.wait(lambda: not is_baking(spider))
+    assert not differences(spider.state("cancelled"), before)
+    assert not differences(spider.inside.pose(), pose)
+    spider.inside.go_to(50)
+    assert spider.is_reached(), "live goes on"

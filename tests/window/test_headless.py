@@ -1,0 +1,45 @@
+"""The program without a window: install, solve, bake and render from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.window.driving import INSIDE, REACHED, SAMPLES, changed, differences, pixels
+from tools.window import Program
+
+FRAMES = [10, 12, 14]
+
+
+def test_installed_from_the_command_line_it_is_enabled(program: Program, farm: Path, nobody: Path) -> None:
+    assert program.ask(farm, SAMPLES / "two_bone_arm.blend", INSIDE, "is_enabled")
+    assert not program.ask(nobody, SAMPLES / "two_bone_arm.blend", INSIDE, "is_enabled")
+
+
+def test_bake_keeps_the_poses_without_the_extension(
+    program: Program, farm: Path, nobody: Path, scene: Path, baked: Path
+) -> None:
+    misses = program.ask(farm, scene, INSIDE, "misses")
+    assert max(misses.values()) < REACHED, "it is solved when it is opened"
+    live = program.ask(farm, scene, INSIDE, "poses", FRAMES)
+    played = program.ask(nobody, baked, INSIDE, "poses", FRAMES)
+    assert not differences(played, live, 1e-5)
+    assert differences(program.ask(nobody, scene, INSIDE, "poses", FRAMES), live, 1e-2), "unlike what was not baked"
+
+
+def test_a_render_shows_the_solved_pose(
+    program: Program, farm: Path, nobody: Path, scene: Path, baked: Path, scratch: Path
+) -> None:
+    engines, frame, other = ("WORKBENCH", "CYCLES"), 14, 1
+
+    def rendered(name: str, user: Path, file: Path, frame: int = frame) -> list[Any]:
+        jobs = {str(scratch / f"{name}-{engine}.png"): (engine, frame) for engine in engines}
+        program.ask(user, file, INSIDE, "render_stills", jobs)
+        return [pixels(Path(path)) for path in jobs]
+
+    expected = rendered("baked", nobody, baked)
+    for live, picture in zip(rendered("live", farm, scene), expected, strict=True):
+        assert changed(live, picture) == 0
+    for wrong in (rendered("unsolved", nobody, scene), rendered("elsewhere", nobody, baked, other)):
+        for unlike, picture in zip(wrong, expected, strict=True):
+            assert changed(unlike, picture) > 100, "a wrong pose is seen"

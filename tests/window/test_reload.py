@@ -1,0 +1,56 @@
+"""Scripts reloaded, settings reset, the extension switched off and on: it works, and nothing is left over."""
+
+from __future__ import annotations
+
+from tests.window.driving import Window
+
+
+def held(window: Window) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """The extension's handlers, and how often Blender calls into it to redraw and for a frame."""
+    window.rest(0.5)
+    return window.inside.handlers(), window.inside.entries(False), window.inside.entries(True)
+
+
+def follows(window: Window) -> bool:
+    """Whether the arm follows its target when that is moved, and on another frame."""
+    window.inside.go_to(20)
+    reached = window.is_reached()
+    window.inside.move_goal("forearm", [-0.05, 0.0, 0.05])
+    return reached and window.is_reached()
+
+
+def test_reloading_scripts_leaves_one_of_each(arm: Window) -> None:
+    before = held(arm)
+    handlers, drawn, framed = before
+    assert handlers["frame_change_post"] == handlers["depsgraph_update_post"] == 1
+    assert drawn["draw.py:_draw_guarded"] == 1
+    assert framed["live.py:_frame_change_post"] == 1
+    for _ in range(2):
+        arm.inside.start("script.reload")
+        arm.rest(3.0)
+        assert held(arm) == before
+    assert follows(arm)
+    arm.inside.start("ik_addon.solve")
+    arm.shot("reloaded")
+
+
+def test_switched_off_and_on_while_live(arm: Window) -> None:
+    before = held(arm)
+    arm.inside.enable(False)
+    assert held(arm) == ({}, {}, {})
+    arm.inside.enable(True)
+    assert held(arm) == before
+    assert follows(arm)
+
+
+def test_factory_settings_leave_nothing_behind(arm: Window) -> None:
+    before = held(arm)
+    arm.inside.factory_settings()
+    arm.rest(2.0)
+    arm.shot("factory")
+    assert not arm.inside.is_enabled()
+    assert held(arm) == ({}, {}, {})
+    arm.inside.enable(True)
+    arm.open_sample("two_bone_arm", "forearm")
+    assert held(arm) == before
+    assert follows(arm)

@@ -1,0 +1,84 @@
+"""Playing, the pie menu, the overlay, and files that are saved and opened in the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.window.driving import Window, differences, pixels
+
+
+def test_playing_shows_the_poses_of_the_frames(window: Window) -> None:
+    window.open_sample("spider", "tibia.L.1")
+    window.inside.record_playback()
+    first = window.inside.state()["frame"]
+    window.key("space")
+    window.wait(lambda: len(window.inside.played()) > 8)
+    window.shot("playing")
+    window.key("space")
+    window.rest()
+    window.wait(lambda: not window.inside.is_playing())
+    played = window.inside.stop_recording()
+    frames = [frame for frame, _pose in played]
+    assert len(set(frames)) > 5
+    assert frames != [first]
+    for (frame, pose), again in zip(played, window.inside.channels_on(frames), strict=True):
+        assert not differences(pose, again), f"frame {frame}"
+    window.inside.go_to(frames[-1])
+    assert window.is_reached()
+
+
+def test_pie_menu_opens_by_its_keys_and_is_obeyed(arm: Window) -> None:
+    assert arm.inside.keys_taken() == []
+    arm.inside.set_live(False)
+    arm.inside.turn("forearm", 0.5)
+    before = arm.state("before")
+    arm.key("shift+alt+i")
+    arm.rest()
+    arm.shot("pie")
+    arm.session.key("1")  # by its place on the numeric pad
+    arm.rest()
+    _lowest_x, highest_x, *_others = arm.state("limit-from-pose")["chains"]["forearm"]["limits"]
+    assert abs(highest_x - 0.5) < 1e-5
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before)
+
+
+def test_overlay_is_seen_and_switched_off_by_the_pie_menu(arm: Window) -> None:
+    assert green(arm, "shown") > 300, "a line through the arm"
+    assert arm.inside.overlay()
+    arm.key("shift+alt+i")
+    arm.rest()
+    arm.session.key("9")
+    arm.rest()
+    assert not arm.inside.overlay()
+    assert green(arm, "hidden") < 30
+    arm.inside.set_overlay(True)
+    arm.rest()
+    assert green(arm, "shown-again") > 300
+
+
+def green(window: Window, name: str) -> int:
+    """How many pixels of the left half of the viewport have the colour of a chain that reached its target."""
+    window.session.move(*window.middle())
+    window.rest(1.0)
+    view = window.session.call("result = rects()['WINDOW']")
+    picture = pixels(window.shot(name, f"{view['w'] // 2}x{view['h']}+{view['x']}+{view['y']}"))
+    red, greens, blue = picture.T
+    return int(np.count_nonzero((greens > red + 60) & (greens > blue + 60)))
+
+
+def test_a_saved_file_opens_as_it_was_and_goes_on(arm: Window, scratch: Path) -> None:
+    saved = str(scratch / "saved.blend")
+    arm.inside.move_goal("forearm", [-0.1, 0.0, 0.1])
+    before, pose = arm.state("before"), arm.inside.pose()
+    arm.inside.save_file(saved)
+    arm.inside.new_file()
+    arm.rest()
+    arm.inside.open_file(saved)
+    arm.show_tab()
+    assert not differences(arm.state("opened"), before, 1e-6)
+    assert not differences(arm.inside.pose(), pose, 1e-5)
+    arm.inside.move_goal("forearm", [0.0, 0.1, 0.0])
+    assert arm.is_reached(), "live goes on"

@@ -1,0 +1,77 @@
+"""What runs in the Blender of a window, see `tools/window.py`: setting the scene for tests and pictures."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import bpy
+from mathutils import Euler, Vector
+
+REPOSITORY = "user_default"
+PACKAGE = f"bl_ext.{REPOSITORY}.ik_addon"
+
+# Options of operators and of the view that differ from version to version, or that the types of bpy do not know.
+OPERATORS: Any = bpy.ops
+
+
+def install(package: str) -> bool:
+    """Install the extension's zip as a user does; whether it is enabled then."""
+    addon_utils = importlib.import_module("addon_utils")
+    addon_utils.enable("bl_pkg")
+    OPERATORS.extensions.package_install_files(filepath=package, repo=REPOSITORY, enable_on_install=True)
+    bpy.context.preferences.system.viewport_aa = "OFF"  # a screen without a graphics card draws three times as fast
+    return is_enabled()
+
+
+def is_enabled() -> bool:
+    """Whether the extension is enabled."""
+    return bool(importlib.import_module("addon_utils").check(PACKAGE)[1])
+
+
+def viewport() -> dict[str, Any]:
+    """The largest 3D viewport, as `temp_override` wants it."""
+    window = bpy.context.window_manager.windows[0]
+    areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
+    area = max(areas, key=lambda area: area.width * area.height)
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    return {"window": window, "area": area, "region": region}
+
+
+def new_file() -> None:
+    """An empty scene, as File > New, with the extension's tab in sight."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+def metarig() -> None:
+    """A human metarig in Pose Mode, seen from the front, its left forearm active."""
+    OPERATORS.preferences.addon_enable(module="rigify")
+    with bpy.context.temp_override(**viewport()):
+        OPERATORS.object.armature_human_metarig_add()
+        bpy.ops.object.mode_set(mode="POSE")
+        OPERATORS.preferences.addon_disable(module="rigify")
+        look_from_front(bpy.context.object)
+        activate("forearm.L")
+        bpy.ops.ed.undo_push(message="Metarig")
+    # Rigify leaves a handler behind, which complains of each file that is opened from then on.
+    opened: Any = bpy.app.handlers.load_post
+    for handler in [handler for handler in opened if handler.__module__.startswith("rigify")]:
+        opened.remove(handler)
+
+
+def look_from_front(ob: bpy.types.Object) -> None:
+    """Turn and move the viewport so that all of an object is in its left two thirds."""
+    view = viewport()["area"].spaces.active.region_3d
+    corners = [ob.matrix_world @ Vector(corner) for corner in ob.bound_box]
+    low, high = (Vector([end(values) for values in zip(*corners, strict=True)]) for end in (min, max))
+    view.view_perspective = "ORTHO"
+    view.view_rotation = Euler((math.radians(90.0), 0.0, 0.0)).to_quaternion()
+    view.view_distance = 1.6 * (high - low).length
+    view.view_location = (low + high) / 2.0 + Vector((0.15 * view.view_distance, 0.0, 0.0))
+
+
+def activate(bone: str) -> None:
+    """Make a bone of the active armature the active one."""
+    data: Any = bpy.context.object.data
+    data.bones.active = data.bones[bone]
