@@ -417,12 +417,13 @@ def entries(playing: bool) -> dict[str, int]:
     home = importlib.import_module(PACKAGE).__file__ if PACKAGE in sys.modules else None
     folder = str(Path(home).parent) if home else PACKAGE.replace(".", "/")
 
+    def is_ours(frame: FrameType | None) -> bool:
+        return frame is not None and (folder in frame.f_code.co_filename or is_ours(frame.f_back))
+
     def note(frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
-        if event == "call" and folder in code.co_filename:
-            caller = frame.f_back
-            if caller is None or folder not in caller.f_code.co_filename:
-                found[f"{Path(code.co_filename).name}:{code.co_qualname}"] += 1
+        if event == "call" and folder in code.co_filename and not is_ours(frame.f_back):
+            found[f"{Path(code.co_filename).name}:{code.co_qualname}"] += 1
 
     scene = bpy.context.scene
     sys.setprofile(note)
