@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.app.handlers import persistent
 
-from . import reports, settings, versions
+from . import renames, reports, settings, versions
 from .rig import base, chain
 from .rig.carrier import in_order
 from .rig.pose import Moves
@@ -181,6 +181,8 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
         rig = Rig(ob, view_layer, followed=followed)
     elif uid in _state.stale or not followed.issubset(rig.plan.skeleton.names[bone] for bone in rig.plan.followed):
         rig = rig.planned_anew(ob, view_layer, followed)
+    if rig.plan.carriers and rig is not _state.rigs.get(uid):
+        renames.remember(ob)
     _state.stale.discard(uid)
     _state.rigs[uid] = rig
     return rig
@@ -335,13 +337,17 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     if _state.paused or _state.is_between:  # another add-on may update while the frame changes
         return
     updated = set()
+    renamed = []
     for update in depsgraph.updates:
         original = update.id.original
         updated.add(original.session_uid)
+        if isinstance(original, bpy.types.Armature):
+            renamed.append(original)
         if isinstance(original, bpy.types.Object) and original.type == "ARMATURE":
             _state.failed.discard(original.session_uid)
             if original.session_uid not in _state.rigs and object_of(original).live:
                 _state.live.clear()  # appended or duplicated
+    renames.follow(renamed)
     count = len(depsgraph.view_layer.objects)
     if count != _state.objects:
         _state.objects = count
@@ -370,6 +376,7 @@ def _forget_everything(_file: object, _unused: object = None) -> None:
 def _after_load(_file: object, _unused: object = None) -> None:
     """Blender evaluates animated channels anew when it opens a file, and calls no other handler then."""
     clear()
+    renames.clear()
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()

@@ -325,6 +325,27 @@ def test_live_that_is_switched_off_on_an_override_stays_off(tmp_path: Path) -> N
     assert fk_channels(ob, 9) == fk
 
 
+def not_live() -> bpy.types.Object:
+    ob = keyed_arm()
+    ob.ik_addon.live = False
+    return ob
+
+
+def test_live_that_is_switched_on_on_an_override_stays_on(tmp_path: Path) -> None:
+    fk = fk_of(not_live)
+    path, _expected = in_library(tmp_path, not_live)
+    ob = overridden(path)
+    ob.ik_addon.live = True
+    expected = poses(ob)
+    for i in range(2):
+        save_and_open(tmp_path / f"shot{i}.blend")
+        ob = override_in_file()
+        assert ob.ik_addon.live
+        assert poses(ob) == expected
+    ob.ik_addon.live = False
+    assert fk_channels(ob, 9) == fk
+
+
 def test_an_override_follows_changes_of_its_library(tmp_path: Path) -> None:
     path, _expected = in_library(tmp_path)
     overridden(path)
@@ -565,16 +586,51 @@ def step(through: str) -> None:
         bpy.context.view_layer.update()
 
 
-def test_a_target_bone_that_is_gone_is_told(addon: Addon) -> None:
+def arm_on_controls() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A live arm whose target and pole are bones of another armature."""
     controls = rigs.armature("Controls")
     rigs.add_bones(controls, [(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"])
+    rigs.add_bones(controls, [(0.0, -3.0, 1.0), (0.0, -3.0, 1.5)], ["elbow"])
     ob = plain_arm("Rig", 0.0)
     chain = ob.pose.bones["lower"].ik_addon
     chain.target, chain.target_bone = controls, "hand"
+    chain.pole, chain.pole_bone = controls, "elbow"
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
+    return ob, controls
+
+
+@pytest.mark.parametrize("mode", ["EDIT", "OBJECT", "POSE"])
+def test_a_target_bone_that_is_renamed_is_followed(addon: Addon, mode: str) -> None:
+    ob, controls = arm_on_controls()
+    select(controls)
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.object.mode_set(mode=mode)
+    bones: Any = {"EDIT": controls.data.edit_bones, "OBJECT": controls.data.bones, "POSE": controls.pose.bones}[mode]
+    bones["hand"].name = "elbow"  # taken, so it gets a number
+    bones["elbow"].name = "joint"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+    chain = ob.pose.bones["lower"].ik_addon
+    assert (chain.target_bone, chain.pole_bone) == ("elbow.001", "joint")
     assert addon.module("reports").get(ob, "lower").reached
-    controls.data.bones["hand"].name = "wrist"
+    bpy.ops.ed.undo_push(message="renamed")
+    for turn, names in ((bpy.ops.ed.undo, ("hand", "elbow")), (bpy.ops.ed.redo, ("elbow.001", "joint"))):
+        turn()
+        bpy.context.view_layer.update()
+        chain = bpy.data.objects["Rig"].pose.bones["lower"].ik_addon
+        assert (chain.target_bone, chain.pole_bone) == names
+
+
+def test_a_target_bone_that_is_deleted_is_told(addon: Addon) -> None:
+    ob, controls = arm_on_controls()
+    select(controls)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = controls.data.edit_bones
+    bones.remove(bones["hand"])
+    new = bones.new("another")
+    new.head, new.tail = (0.0, 0.0, 5.0), (0.0, 0.0, 6.0)
+    bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
     report = addon.module("reports").get(ob, "lower")
     assert report.failed
