@@ -196,14 +196,14 @@ def _shown(
         evaluated = ob.evaluated_get(depsgraph)
         worlds[i] = matrix_array(evaluated.matrix_world)
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
-        for (bone, _), (status, at_limit) in zip(
-            layout.tips, reports.standing(ob, [name for _, name in layout.tips]), strict=True
-        ):
-            chain = chain_of(ob.pose.bones[bone])
-            pair = chain.target, chain.pole
-            goals.append(pair)
-            targets.append(_place(pair[0], chain.target_bone, depsgraph) if pair[0] is not None else NOWHERE)
-            poles.append(_place(pair[1], chain.pole_bone, depsgraph) if pair[1] is not None else NOWHERE)
+        bones = ob.pose.bones
+        for bone, _ in layout.tips:
+            chain = chain_of(bones[bone])
+            target, pole = chain.target, chain.pole
+            goals.append((target, pole))
+            targets.append(NOWHERE if target is None else _place(target, chain.target_bone, depsgraph))
+            poles.append(NOWHERE if pole is None else _place(pole, chain.pole_bone, depsgraph))
+        for status, at_limit in reports.standing(ob, [name for _, name in layout.tips]):
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
     matrices = poses.reshape(-1, 4, 4)[whole.bones].astype(np.float64)  # Blender stores columns
@@ -319,7 +319,7 @@ def _place(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) ->
     evaluated = goal.evaluated_get(depsgraph)
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     if pose_bone is None:
-        return evaluated.matrix_world.translation.to_tuple()
+        return evaluated.matrix_world.translation[:]
     return (evaluated.matrix_world @ pose_bone.head).to_tuple()
 
 
