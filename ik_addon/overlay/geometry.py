@@ -195,9 +195,10 @@ def segments(chains: Chains, palette: Palette) -> Lines:
     is_start = np.ones(len(chains.joints), dtype=bool)
     is_start[chains.ends] = False
     first = np.flatnonzero(is_start)
-    points = np.stack([chains.joints[first], chains.joints[first + 1]], axis=1)
+    joints = chains.joints.astype(np.float32)
     counts = np.diff(chains.ends, prepend=-1) - 1
-    return _finite_lines(points, np.repeat(_state_colours(chains, palette), counts, axis=0))
+    colours = np.repeat(_state_colours(chains, palette).astype(np.float32), counts, axis=0)
+    return _finite_lines(np.stack([joints[first], joints[first + 1]], axis=1), colours)
 
 
 def goal_lines(chains: Chains, palette: Palette) -> Lines:
@@ -216,7 +217,7 @@ def goal_lines(chains: Chains, palette: Palette) -> Lines:
     )
     faint = colours[bent] * [1.0, 1.0, 1.0, 0.5]
     tints = np.repeat(np.concatenate([colours[away], faint]), DASHES, axis=0)
-    return _finite_lines(points.reshape(-1, 2, 3), tints)
+    return _finite_lines(points.reshape(-1, 2, 3).astype(np.float32), tints.astype(np.float32))
 
 
 def dashes(start: Floats, end: Floats) -> Floats:
@@ -229,13 +230,12 @@ def _state_colours(chains: Chains, palette: Palette) -> Floats:
     return np.array(palette.states)[chains.states]
 
 
-def _finite_lines(points: Floats, colours: Floats) -> Lines:
+def _finite_lines(points: Singles, colours: Singles) -> Lines:
     """Lines between pairs of points (k, 2, 3) in colours (k, 4), without those that have no place."""
-    keep = np.isfinite(points).all(axis=(1, 2))
-    if not keep.all():
+    if not np.isfinite(points).all():
+        keep = np.isfinite(points).all(axis=(1, 2))
         points, colours = points[keep], colours[keep]
-    tints = np.repeat(colours.astype(np.float32), 2, axis=0)
-    return Lines(points.reshape(-1, 3).astype(np.float32), tints)
+    return Lines(points.reshape(-1, 3), np.repeat(colours, 2, axis=0))
 
 
 # ---- limits

@@ -50,8 +50,8 @@ class _Layout:
 
     count: int
     """How many bones the armature has."""
-    tips: tuple[tuple[int, str], ...]
-    """Index and name of each tip."""
+    tips: tuple[str, ...]
+    """Name of each tip."""
     owner: dict[str, int]
     """Index of the chain that each bone belongs to."""
     bones: Ints
@@ -82,7 +82,7 @@ class _Layout:
         through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
         return cls(
             count=len(index),
-            tips=tuple((index[tip.name], tip.name) for tip in tips),
+            tips=tuple(tip.name for tip in tips),
             owner=through | {tip.name: i for i, tip in enumerate(tips)},
             bones=np.array([index[name] for name in names], dtype=np.int64),
             names=names,
@@ -94,7 +94,8 @@ class _Layout:
     def fits(self, ob: bpy.types.Object) -> bool:
         """Whether the armature still has these tips; that no chain changed must be known otherwise."""
         bones = ob.pose.bones
-        return len(bones) == self.count and all(bones[i].name == name for i, name in self.tips)
+        # Bones are looked up by name: by index Blender counts them one by one.
+        return len(bones) == self.count and all(name in bones for name in self.tips)
 
 
 @dataclass(frozen=True)
@@ -197,20 +198,23 @@ def _shown(
         worlds[i] = matrix_array(evaluated.matrix_world)
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
         bones = ob.pose.bones
-        for bone, _ in layout.tips:
-            chain = chain_of(bones[bone])
+        for name in layout.tips:
+            chain = chain_of(bones[name])
             target, pole = chain.target, chain.pole
             goals.append((target, pole))
             targets.append(NOWHERE if target is None else _place(target, chain.target_bone, depsgraph))
             poles.append(NOWHERE if pole is None else _place(pole, chain.pole_bone, depsgraph))
-        for status, at_limit in reports.standing(ob, [name for _, name in layout.tips]):
+        for status, at_limit in reports.standing(ob, layout.tips):
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
-    matrices = poses.reshape(-1, 4, 4)[whole.bones].astype(np.float64)  # Blender stores columns
-    joints = matrices[:, 3, :3].copy()
-    joints[whole.ends] += matrices[whole.ends, 1, :3] * whole.lengths[:, None]
-    turned = worlds[whole.rigs] if len(obs) > 1 else worlds
-    placed = (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
+    columns = poses.reshape(-1, 4, 4)  # Blender stores columns
+    joints = columns[:, 3, :3][whole.bones].astype(np.float64)
+    joints[whole.ends] += columns[:, 1, :3][whole.bones[whole.ends]] * whole.lengths[:, None]
+    if len(obs) == 1:
+        placed = joints @ worlds[0, :3, :3].T + worlds[0, :3, 3]
+    else:
+        turned = worlds[whole.rigs]
+        placed = (turned[:, :3, :3] @ joints[:, :, None])[:, :, 0] + turned[:, :3, 3]
     found = Chains(
         placed,
         whole.ends,
@@ -254,10 +258,9 @@ def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: _Whole) -
     stale = np.flatnonzero(away & (found.states == State.REACHED))
     if not len(stale):
         return
-    tips = [(ob, bone) for ob, layout in zip(obs, whole.layouts, strict=True) for bone, _ in layout.tips]
+    tips = [ob.pose.bones[name] for ob, layout in zip(obs, whole.layouts, strict=True) for name in layout.tips]
     for i in stale.tolist():
-        ob, bone = tips[i]
-        if chain_of(ob.pose.bones[bone]).influence == 1.0:
+        if chain_of(tips[i]).influence == 1.0:
             found.states[i] = State.UNKNOWN
 
 
@@ -276,7 +279,7 @@ def _of_active(
     own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
     root = joints[own.start]
     size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
-    bones = [ob.pose.bones[bone] for bone in layout.bones[own][:-1].tolist()]
+    bones = [ob.pose.bones[name] for name in layout.names[own][:-1]]
     settings = chain_of(bones[-1])
     flat = None
     if limits and chain in layout.normals and has_plane(bones):
