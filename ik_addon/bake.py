@@ -23,8 +23,8 @@ from .rig.pose import pose
 from .rig.read import Sample, sample, stack
 from .rig.steady import Steady
 from .settings import chain_of, object_of
-from .solved import Solved
-from .stage import stage
+from .solved import Solved, rotations_of
+from .stage import is_bound, stage
 
 BATCH = 1000
 """How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
@@ -157,7 +157,7 @@ def steps(
             held = base.held(ob, plan.live)
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
-            keys.check(ob, Solved(plan, work.baked, 0, ()).planned_channels(), new_action=new_action)
+            keys.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         report = (yield from work.do(by_curves=True)) or (yield from work.do(by_curves=False))
         undo.pop_all()
     assert report is not None, "only what F-curves tell is taken back and done again"
@@ -196,7 +196,8 @@ class _Bake:
         solved = Solved(self.plan, self.baked, len(self.frames), self._played(by_curves))
         with live.paused(self.ob), stage(self.scene, self.ob) as own:
             if by_curves:
-                if own is self.scene or not curves.may_tell(own) or not (yield from self._proven(own, solved)):
+                may = not is_bound(self.scene) and curves.may_tell(self.scene)
+                if not (may and (yield from self._proven(own, solved))):
                     return None
                 yield from _part(self._solve_told(solved), 0.0, 0.8)
             else:

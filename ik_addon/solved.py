@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,7 @@ class Solved:
         self._plan = plan
         self._baked = baked
         self._chains = [plan.chains.index(chain) for chain in baked]
-        self._bones = list(dict.fromkeys(bone for chain in baked for bone in chain.bones))
+        self._bones = _bones_of(baked)
         self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
         """(n,) positions in `Plan.live` of the bones that are keyed."""
         lengths = [plan.length(chain) for chain in baked]
@@ -98,18 +98,10 @@ class Solved:
 
     def channels(self) -> list[keys.Channel]:
         """What is to be keyed; each rotation nearest to that of the frame before."""
+        found: dict[int, list[keys.Channel]] = {row: [] for row in self.rows.tolist()}
         for block in self._blocks:
             if block.mode:
                 block.values = nearest(block.values, block.mode)
-        return self._channels()
-
-    def planned_channels(self) -> list[keys.Channel]:
-        """What is to be keyed in any case; before it is solved, the values say nothing."""
-        return self._channels()
-
-    def _channels(self) -> list[keys.Channel]:
-        found: dict[int, list[keys.Channel]] = {row: [] for row in self.rows.tolist()}
-        for block in self._blocks:
             columns = np.ascontiguousarray(block.values.transpose(1, 2, 0))
             for k, row in enumerate(block.rows):
                 unit = self._lengths[row] if block.field == "location" else 1.0
@@ -177,6 +169,19 @@ class Solved:
                 if found[1] is None or angle > found[0]:
                     found = angle, block.rows[bone], frames[frame]
         return math.degrees(found[0]), found[1], found[2]
+
+
+def rotations_of(plan: Plan, baked: Sequence[ChainPlan]) -> Iterator[keys.Channel]:
+    """What is keyed in any case, without values."""
+    for bone in _bones_of(baked):
+        field = rotation_field(plan.modes[plan.rows[bone]])
+        for i in range(FIELDS[field].stop - FIELDS[field].start):
+            yield keys.Channel(plan.skeleton.names[bone], field, i, np.empty(0))
+
+
+def _bones_of(baked: Sequence[ChainPlan]) -> list[int]:
+    """The bones of chains, each once."""
+    return list(dict.fromkeys(bone for chain in baked for bone in chain.bones))
 
 
 def _directions(matrices: Floats) -> Floats:

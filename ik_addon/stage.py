@@ -17,14 +17,13 @@ def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Sc
     """A copy of a scene with an armature object and what its chains follow, to step through frames with.
 
     Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
-    out, and is not evaluated on each frame. It is the scene itself where a copy would show something else: a simulation
-    goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a scene that
-    is not shown, the animation of everything else on the same object.
+    out, and is not evaluated on each frame. It is the scene itself where there is nothing else, and where it is bound
+    to be.
     """
-    if scene.rigidbody_world is not None or live.is_solved(scene):
+    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
+    if is_bound(scene) or {ob, *goals}.issuperset(scene.objects):
         yield scene
         return
-    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
     copy = scene.copy()
     try:
         everything = copy.collection
@@ -37,3 +36,12 @@ def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Sc
         yield copy
     finally:
         bpy.data.scenes.remove(copy)
+
+
+def is_bound(scene: bpy.types.Scene) -> bool:
+    """Whether a copy of a scene would show something else, and its frames depend on more than animation.
+
+    A simulation goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a
+    scene that is not shown, the animation of everything else on the same object.
+    """
+    return scene.rigidbody_world is not None or live.is_solved(scene)

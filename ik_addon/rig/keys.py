@@ -112,7 +112,7 @@ def writing(
         return undo.pop_all().close
 
 
-def check(ob: bpy.types.Object, channels: Sequence[Channel], *, new_action: bool = False) -> None:
+def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
     """Raise `KeysError` if `write_channels` could not key these channels, or the keys would not play as written."""
     if not ob.is_editable:
         raise KeysError(f"'{ob.name}' is linked from another file and can't be keyed; make a library override of it")

@@ -21,7 +21,7 @@ from .twist import STRAIGHT, chain_axes, total
 
 NODES = 64
 """Intervals of the table for distances shorter than in the FK pose, and again for longer ones."""
-FEWER = (6, 12, 24)
+FEWER = (12, 32)
 """Intervals that are tried where the table is for targets that are known."""
 POWERS = np.arange(5, -1, -1)
 NEAR = 0.02
