@@ -318,7 +318,7 @@ class _Before:
         self._frame = scene.frame_current, scene.frame_subframe
         self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
-        self._bases = {bone: _base_content(ob.pose.bones[bone]) for bone in base.stored_bones(ob)}
+        self._bases = base.snapshot(ob)
 
     def restore(self) -> None:
         """Put everything back."""
@@ -329,12 +329,7 @@ class _Before:
                     settings.enabled = enabled
             self.show_frame()
             self.put_back()
-            base.forget(self._ob, set(base.stored_bones(self._ob)).difference(self._bases))
-            for bone, content in self._bases.items():
-                pose_bone = self._ob.pose.bones[bone]
-                if _base_content(pose_bone) != content:
-                    for name, value in content.items():
-                        setattr(chain_of(pose_bone).base, name, value)
+            base.put_back(self._ob, self._bases)
 
     def show_frame(self) -> None:
         """Go back to the frame, and evaluate what changed."""
@@ -349,17 +344,6 @@ class _Before:
         """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
         indices = np.arange(len(self._rows)) if bones is None else np.array(bones, dtype=np.int64)
         channels.write(self._ob, indices, self._rows[indices])
-
-
-def _base_content(bone: bpy.types.PoseBone) -> dict[str, Any]:
-    content = chain_of(bone).base
-    return {
-        "stored": content.stored,
-        "noted": content.noted,
-        "rotation_mode": content.rotation_mode,
-        "channels": content.channels[:],
-        "written": content.written[:],
-    }
 
 
 def _check(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:

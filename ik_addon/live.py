@@ -7,7 +7,7 @@ solved after the update that it caused. The pose is a pure function of the frame
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -188,7 +188,7 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
+def _before_frame(ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph]) -> None:
     rig = _state.rigs.get(ob.session_uid)
     if rig is not None and rig.follows and ob.session_uid not in _state.stale:
         rig.is_put_back = False
@@ -199,8 +199,7 @@ def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.t
         if rig is not None:
             rig.is_put_back = True
     else:
-        shown = (layer.depsgraph for layer in scene.view_layers)
-        rig.absorb_edits(ob, [known for known in (depsgraph, *shown) if known is not None])
+        rig.absorb_edits(ob, evaluated)
         rig.is_put_back = not rig.stands_alone(ob)
         if rig.is_put_back:
             rig.restore_base(ob, rig.written)
@@ -289,9 +288,16 @@ def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | N
     if _state.paused:
         return
     _state.is_between = True
+    evaluated = _evaluated(scene, depsgraph)
     for ob in live_armatures(scene):
         if ob.session_uid not in _state.paused_rigs:
-            _guarded(_before_frame, ob, scene, depsgraph)
+            _guarded(_before_frame, ob, evaluated)
+
+
+def _evaluated(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> list[bpy.types.Depsgraph]:
+    """Wherever a scene may be evaluated."""
+    shown = (layer.depsgraph for layer in scene.view_layers)
+    return [known for known in (depsgraph, *shown) if known is not None]
 
 
 def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
@@ -300,7 +306,9 @@ def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: b
         reports.update(ob, rig.plan, following.posed)
         return
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
-    _before_frame(ob, scene, depsgraph)
+    edited = depsgraph.id_type_updated("ARMATURE")
+    rig.is_put_back = True
+    _before_frame(ob, [] if edited else _evaluated(scene, depsgraph))
     if rig.is_put_back:
         with paused():
             rig.evaluate_base(ob, depsgraph)

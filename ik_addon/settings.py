@@ -73,6 +73,9 @@ class IKAddonBase(bpy.types.PropertyGroup):
 class IKAddonChain(bpy.types.PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
+    resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """Names of the bones up from this one whose FK base is the rest pose, as JSON; empty ones in between."""
+
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(
         name="Enabled",
@@ -295,6 +298,11 @@ def unregister() -> None:
     del bpy.types.Scene.ik_addon
     del bpy.types.Object.ik_addon
     del bpy.types.PoseBone.ik_addon
+
+
+def has_settings(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone holds any; looking at those of one that has none makes Blender create them."""
+    return bone.is_property_set("ik_addon")
 
 
 def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:

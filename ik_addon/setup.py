@@ -326,5 +326,5 @@ def _delete(goal: bpy.types.Object) -> None:
 def _reset(chain: IKAddonChain) -> None:
     """Bring the settings of a chain back to their defaults; the FK base of its bone is no setting."""
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118
-        if name not in {"rna_type", "name", "is_chain", "base"}:
+        if name not in {"rna_type", "name", "is_chain", "base", "resting"}:
             chain.property_unset(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -61,6 +62,14 @@ def empty(name: str, location: Point = (0.0, 0.0, 0.0)) -> bpy.types.Object:
     ob.location = location
     bpy.context.scene.collection.objects.link(ob)
     return ob
+
+
+def held(ob: bpy.types.Object) -> list[str]:
+    """Names of the bones that have an FK base, which a solution was written over."""
+    stored = {bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored}
+    for bone in ob.pose.bones:
+        stored.update(json.loads(bone.ik_addon.resting or "[]"))
+    return [bone.name for bone in ob.pose.bones if bone.name in stored]
 
 
 def chain(

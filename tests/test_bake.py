@@ -87,7 +87,7 @@ def state(ob: bpy.types.Object) -> Any:
     """All that a bake may change."""
     scene, data = bpy.context.scene, ob.animation_data
     bases = [
-        (b.ik_addon.enabled, b.ik_addon.base.stored, b.ik_addon.base.noted, b.ik_addon.base.channels[:])
+        (b.ik_addon.enabled, b.ik_addon.resting, b.ik_addon.base.stored, b.ik_addon.base.channels[:])
         for b in ob.pose.bones
     ]
     return (

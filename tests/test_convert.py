@@ -80,7 +80,7 @@ def state(ob: bpy.types.Object) -> dict[str, Any]:
         "live": ob.ik_addon.live,
         "muted": [c.mute for bone in ob.pose.bones for c in bone.constraints],
         "chains": [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain],
-        "bases": [bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored],
+        "bases": rigs.held(ob),
         "properties": {bone.name: sorted(bone.keys()) for bone in ob.pose.bones},
         "drivers": [] if data is None else [curve.data_path for curve in data.drivers],
     }

@@ -14,7 +14,7 @@ from mathutils.geometry import intersect_line_line
 
 from .. import live, reports
 from ..autokey import auto_key
-from ..rig import channels
+from ..rig import base, channels
 from ..rig.chain import ChainError, check
 from ..settings import chain_of, object_of
 from .active import ArmatureOperator, active_chain
@@ -89,32 +89,19 @@ class Before:
 
     rows: Any
     """(bones, 17) channels."""
-    bases: list[tuple[Any, ...]]
-    """The stored FK base of each bone."""
+    bases: base.Stored
     report: reports.Report | None
-
-    FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
     @classmethod
     def of(cls, ob: bpy.types.Object, tip: str) -> Before:
         """Note it down."""
-        stores = [chain_of(bone).base for bone in ob.pose.bones]
-        bases = [tuple(_plain(getattr(store, name)) for name in cls.FIELDS) for store in stores]
-        return cls(channels.read(ob, np.arange(len(stores))), bases, reports.get(ob, tip))
+        return cls(channels.read(ob, np.arange(len(ob.pose.bones))), base.snapshot(ob), reports.get(ob, tip))
 
     def restore(self, ob: bpy.types.Object, tip: str) -> None:
         """Put it back."""
         channels.write(ob, np.arange(len(self.rows)), self.rows)
-        for bone, values in zip(ob.pose.bones, self.bases, strict=True):
-            store = chain_of(bone).base
-            for name, value in zip(self.FIELDS, values, strict=True):
-                if _plain(getattr(store, name)) != value:
-                    setattr(store, name, value)
+        base.put_back(ob, self.bases)
         reports.put(ob, tip, self.report)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | bool) else tuple(value)
 
 
 class Drag:

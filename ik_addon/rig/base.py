@@ -1,65 +1,159 @@
 """The FK base: what the channels of a solved bone held before a solution was written over them.
 
 It is stored on the bones themselves, so that it survives saving, undo and duplicating, and comes back bit for bit.
+Where it is the rest pose, the tip of the chain notes the bone's name alone: Blender copies whatever a bone stores each
+time it evaluates the armature, which would be most of a frame's cost in rigs of many bones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import bpy
 import numpy as np
 
-from ..settings import IKAddonBase, chain_of
+from ..settings import IKAddonBase, chain_of, has_settings
 from ..solve.problem import Ints
 from . import channels
-from .channels import Row
+from .channels import REST, Row
+
+_FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
 
 def _base(ob: bpy.types.Object, bone: int) -> IKAddonBase:
     return chain_of(ob.pose.bones[bone]).base
 
 
-def _is_usable(base: IKAddonBase) -> bool:
-    """Whether there is a base, of numbers and a rotation mode that are some: a file may be made by hand."""
+def _has_base(bone: bpy.types.PoseBone) -> bool:
+    return has_settings(bone) and bool(chain_of(bone).base.stored)
+
+
+# ---- bones whose base is the rest pose
+
+
+def _noted_names(text: str) -> list[str]:
+    """Names as `_note` writes them; none where a file holds anything else."""
     try:
-        return base.stored and base.rotation_mode in channels.MODES and bool(np.isfinite(base.channels).all())
-    except UnicodeDecodeError:
-        return False
+        names = json.loads(text) if text else []
+    except ValueError:
+        return []
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+
+
+def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
+    """Bones whose base is the rest pose, by the bone that notes them; those of a chain that were renamed, too."""
+    found: dict[int, set[int]] = {}
+    bones = ob.pose.bones
+    for tip, bone in enumerate(bones):
+        names = _noted_names(chain_of(bone).resting) if has_settings(bone) else []
+        if names:
+            path = [bone.name, *(other.name for other in bone.parent_recursive)]
+            own = {_now(name, path[place : place + 1], names, path) for place, name in enumerate(names) if name}
+            found[tip] = {bones.find(name) for name in own if name in bones}
+    return found
+
+
+def _now(name: str, there: list[str], names: list[str], path: list[str]) -> str:
+    """What a bone that was noted is called now: as it was, or as the bone in its place if that is no other's."""
+    return name if name in path or not there or there[0] in names else there[0]
+
+
+def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
+    """Note on a bone which of its ancestors, or itself, have the rest pose as their base, each at its place."""
+    bones = ob.pose.bones
+    path = (bones[tip], *bones[tip].parent_recursive)
+    names = [bone.name if bones.find(bone.name) in resting else "" for bone in path]
+    while names and not names[-1]:
+        names.pop()
+    text = json.dumps(names) if names else ""
+    if chain_of(bones[tip]).resting != text:
+        chain_of(bones[tip]).resting = text
+
+
+def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
+    """Note that the base of these bones is the rest pose; returns those that no chain runs through."""
+    left = set(bones)
+    known = _resting(ob)
+    for tip, bone in enumerate(ob.pose.bones):
+        if not left:
+            break
+        if has_settings(bone) and chain_of(bone).is_chain:
+            path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
+            if path & left:
+                _note(ob, tip, known.get(tip, set()) | (path & left))
+                left -= path
+    return left
+
+
+def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
+    for tip, resting in _resting(ob).items():
+        if resting & bones:
+            _note(ob, tip, resting - bones)
+
+
+# ---- all bases
 
 
 def stored_bones(ob: bpy.types.Object) -> list[int]:
     """Indices of the bones that have a base."""
-    return [i for i, bone in enumerate(ob.pose.bones) if chain_of(bone).base.stored]
+    explicit = {i for i, bone in enumerate(ob.pose.bones) if _has_base(bone)}
+    return sorted(explicit.union(*_resting(ob).values()))
 
 
-def store(ob: bpy.types.Object, bone: int, row: Row) -> None:
-    """Make a row of channels (17,) the base of a bone."""
-    base = _base(ob, bone)
-    base.channels = row.tolist()
-    base.rotation_mode = ob.pose.bones[bone].rotation_mode
-    base.stored = True
+def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
+    """Make rows of channels (17,) the base of bones."""
+    content = dict(zip(bones, rows, strict=True))
+    resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
+    resting -= _note_rest(ob, resting)
+    _drop_rest(ob, content.keys() - resting)
+    for bone, row in content.items():
+        if bone in resting:
+            _clear(ob, bone)
+            continue
+        base = _base(ob, bone)
+        base.channels = row.tolist()
+        base.rotation_mode = ob.pose.bones[bone].rotation_mode
+        base.stored = True
 
 
-def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
-    """The base (k, 17) of bones, and the positions (in `bones`) of those that had none: they take what is present.
+def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
+    """The base (17,) of a bone, if it has one that is of any use: a file may be made by hand.
 
     A base that was stored under another rotation mode is converted to the present one, as Blender converts the
     channels when a user changes the mode.
     """
+    pose_bone = ob.pose.bones[bone]
+    if _has_base(pose_bone):
+        try:
+            base = _base(ob, bone)
+            old, row = base.rotation_mode, np.array(base.channels, dtype=np.float32)
+        except UnicodeDecodeError:
+            return None
+        if old not in channels.MODES or not np.isfinite(row).all():
+            return None
+        mode = pose_bone.rotation_mode
+        return row if old == mode else channels.convert_rotation(row, old, mode)
+    return REST.copy() if bone in resting else None
+
+
+def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
+    """The base (k, 17) of bones, and the positions (in `bones`) of those that had none: they take what is present."""
     rows = present.copy()
-    new = []
+    resting = set().union(*_resting(ob).values())
+    new, changed = [], []
     for k, bone in enumerate(bones.tolist()):
-        base = _base(ob, bone)
-        if not _is_usable(base):
-            store(ob, bone, present[k])
+        row = _row_of(ob, bone, resting)
+        if row is None:
             new.append(k)
-            continue
-        rows[k] = np.array(base.channels, dtype=np.float32)
-        mode = ob.pose.bones[bone].rotation_mode
-        if base.rotation_mode != mode:
-            rows[k] = channels.convert_rotation(rows[k], base.rotation_mode, mode)
-            store(ob, bone, rows[k])
+        else:
+            rows[k] = row
+            if _has_base(ob.pose.bones[bone]) and _base(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode:
+                changed.append(k)
+    if new or changed:
+        store(ob, bones[new + changed].tolist(), rows[new + changed])
     return rows, new
 
 
@@ -67,15 +161,14 @@ def held(ob: bpy.types.Object, bones: Ints) -> Row:
     """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing."""
     present = channels.read(ob, bones)
     rows = present.copy()
+    resting = set().union(*_resting(ob).values())
     for k, bone in enumerate(bones.tolist()):
-        base = _base(ob, bone)
-        if not base.stored:
+        row = _row_of(ob, bone, resting)
+        if row is None:
             continue
-        mode = ob.pose.bones[bone].rotation_mode
-        rows[k] = np.array(base.channels, dtype=np.float32)
-        if base.rotation_mode != mode:
-            rows[k] = channels.convert_rotation(rows[k], base.rotation_mode, mode)
-        written = np.array(base.written, dtype=np.float32) if base.noted else present[k]
+        rows[k] = row
+        noted = has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted
+        written = np.array(_base(ob, bone).written, dtype=np.float32) if noted else present[k]
         for columns in channels.FIELDS.values():
             if not np.array_equal(written[columns], present[k, columns]):
                 rows[k, columns] = present[k, columns]
@@ -94,16 +187,18 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     """What `note_written` noted (k, 17), and forget it; what is present where there is no note."""
     rows = present.copy()
     for k, bone in enumerate(bones.tolist()):
-        base = _base(ob, bone)
-        if base.stored and base.noted:
+        if has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted:
+            base = _base(ob, bone)
             rows[k] = np.array(base.written, dtype=np.float32)
             base.noted = False
+            if not base.stored:
+                _clear(ob, bone)
     return rows
 
 
 def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
     """Put the base of these bones back into their channels; bones without one are left alone."""
-    stored = np.array([bone for bone in bones if _base(ob, bone).stored], dtype=np.int64)
+    stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
     rows, _new = load(ob, stored, channels.read(ob, stored))
     channels.write(ob, stored, rows)
 
@@ -117,6 +212,57 @@ def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
 
 def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
     """Drop the base of these bones; the channels stay as they are."""
+    bones = set(bones)
+    _drop_rest(ob, bones)
     for bone in bones:
-        base = _base(ob, bone)
-        base.stored = base.noted = False
+        _clear(ob, bone)
+
+
+def _clear(ob: bpy.types.Object, bone: int) -> None:
+    """Store nothing on a bone; on an override of a linked one it has to stay, see `overrides`."""
+    pose_bone = ob.pose.bones[bone]
+    if not has_settings(pose_bone):
+        return
+    chain = chain_of(pose_bone)
+    if ob.override_library is not None:
+        chain.base.stored = chain.base.noted = False
+    elif chain.is_property_set("is_chain"):  # somebody may be looking at the settings of this very chain
+        chain.property_unset("base")
+    else:
+        pose_bone.property_unset("ik_addon")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """All bases of an armature, to put them back."""
+
+    resting: dict[int, str]
+    bases: dict[int, dict[str, Any]]
+
+
+def snapshot(ob: bpy.types.Object) -> Stored:
+    """Note all bases down."""
+    own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
+    bases = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
+    return Stored(
+        {i: chain.resting for i, chain in own.items() if chain.resting},
+        {i: {name: _plain(getattr(base, name)) for name in _FIELDS} for i, base in bases.items()},
+    )
+
+
+def put_back(ob: bpy.types.Object, stored: Stored) -> None:
+    """Put all bases back as they were noted; the channels stay as they are."""
+    now = snapshot(ob)
+    for bone in now.resting.keys() | stored.resting.keys():
+        if now.resting.get(bone) != stored.resting.get(bone):
+            chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
+    for bone in now.bases.keys() - stored.bases.keys():
+        _clear(ob, bone)
+    for bone, content in stored.bases.items():
+        if now.bases.get(bone) != content:
+            for name, value in content.items():
+                setattr(_base(ob, bone), name, value)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | bool) else tuple(value)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import bpy
 
 from .. import versions
-from ..settings import IKAddonChain, chain_of, unusable
+from ..settings import IKAddonChain, chain_of, has_settings, unusable
 from .carrier import carrier_of
 from .channels import rotation_field
 
@@ -19,7 +19,7 @@ class ChainError(Exception):
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The bones of an armature that carry a chain."""
-    return [bone for bone in ob.pose.bones if chain_of(bone).is_chain]
+    return [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
 
 
 def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
@@ -33,7 +33,7 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """The tip of the chain that `bone` belongs to: its own, else the first that runs through it."""
-    if chain_of(bone).is_chain:
+    if has_settings(bone) and chain_of(bone).is_chain:
         return bone
     return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
 

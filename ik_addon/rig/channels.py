@@ -26,6 +26,8 @@ FIELDS: dict[str, slice] = {
     "scale": slice(14, 17),
 }
 WIDTH = 17
+REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=np.float32)
+"""(17,) the channels of a bone that was never posed."""
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
 """The rotation modes of bones."""
 

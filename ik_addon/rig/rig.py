@@ -21,10 +21,10 @@ from .following import Following
 from .plan import Plan
 from .pose import Moves, Posed, pose
 from .read import Sample, sample
-from .steady import Steady
+from .steady import Steady, others_may_pose
 
-RESTLESS = 3
-"""How often an FK pose is tabulated; one that is another on each frame, though nothing animates it, is not worth it."""
+RESTLESS = 20
+"""How often an FK pose is tabulated; one that a script sets on each frame is not worth it."""
 
 
 def _is_free(goal: bpy.types.Object | None) -> bool:
@@ -144,8 +144,8 @@ class Rig:
                 before = self._before_edit.get((*key, new.tobytes()))
                 self._before_edit[*key, old.tobytes()] = self.base[k, columns], fk_rows[k, columns].copy()
                 rows[k, columns], fk_rows[k, columns] = before or (new, new)
-            if not np.array_equal(rows[k], self.base[k]):
-                base.store(ob, bone, rows[k])
+        changed = np.flatnonzero((rows != self.base).any(axis=1))
+        base.store(ob, live[changed].tolist(), rows[changed])
         self.base, self.written = rows, present
         if self.fk is not None:
             channels.write(ob, live, fk_rows)
@@ -225,7 +225,7 @@ class Rig:
 
     def steady(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Steady | None:
         """The short way to solve frames with the same FK pose; None: there is none, or it would have to be made."""
-        if not self.plan.stands or is_animated(ob) or self._restless > RESTLESS:
+        if not self.plan.stands or is_animated(ob) or self._restless > RESTLESS or others_may_pose():
             return None
         if self._steady is None or not self._steady.fits(frame):
             if not make:
@@ -251,7 +251,7 @@ class Rig:
     def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
         """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
         following = self._following
-        if following is None or is_animated(ob) or not following.step(ob, depsgraph, self.written):
+        if following is None or is_animated(ob) or others_may_pose() or not following.step(ob, depsgraph, self.written):
             self._following = None
         return self._following
 

@@ -138,6 +138,16 @@ class Steady:
         return outcomes
 
 
+def others_may_pose() -> bool:
+    """Whether other add-ons do something when the frame changes: they may set the FK pose of each frame."""
+    handlers = bpy.app.handlers
+    every = (*handlers.frame_change_pre, *handlers.frame_change_post)
+    return any(not handler.__module__.startswith(_PACKAGE) for handler in every)
+
+
+_PACKAGE = __name__.rpartition(".rig.")[0]
+
+
 def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
     """Values of `Status` (C, F), with the tolerance (C, F) in chain lengths."""
     missing = found.distance - found.wanted

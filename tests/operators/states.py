@@ -12,10 +12,13 @@ import pytest
 
 from tests import rigs
 
+HIDDEN = {"rna_type", "name", "base", "resting"}
+"""What is no setting: the FK base."""
+
 
 def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
     """The settings of a chain, objects by name."""
-    names = [p.identifier for p in bone.ik_addon.bl_rna.properties if p.identifier not in {"rna_type", "name", "base"}]
+    names = [p.identifier for p in bone.ik_addon.bl_rna.properties if p.identifier not in HIDDEN]
     values = {name: getattr(bone.ik_addon, name) for name in names}
     return {name: getattr(value, "name", value) for name, value in values.items()}
 

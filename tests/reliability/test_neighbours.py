@@ -111,6 +111,8 @@ def test_handlers_that_read_and_write_the_same_bones_after_the_frame(
     bpy.context.scene.frame_set(9)
     fk = rigs.channels(ob).tobytes()
     ob.ik_addon.live = True
+    # Beside other handlers nothing is looked up in tables, which would make a difference in the last bits.
+    handlers("frame_change_post", lambda *_: None, False)
     solved = poses_at(ob, FRAMES)
 
     def wiggle(name: str) -> Callable[[bpy.types.Scene, bpy.types.Depsgraph], None]:
