@@ -11,7 +11,7 @@ from typing import Final
 
 import bpy
 
-from .settings import chain_of, object_of
+from .settings import chain_of, has_settings, object_of
 
 
 def _from_0(_ob: bpy.types.Object) -> None:
@@ -39,7 +39,7 @@ def bring_up_all() -> None:
     """Bring all armature objects with chains up to date."""
     for ob in bpy.data.objects:
         is_old = ob.type == "ARMATURE" and object_of(ob).layout < newest()
-        if is_old and any(chain_of(bone).is_chain for bone in ob.pose.bones):
+        if is_old and any(has_settings(bone) and chain_of(bone).is_chain for bone in ob.pose.bones):
             bring_up(ob)
 
 
