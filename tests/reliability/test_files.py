@@ -426,12 +426,17 @@ def test_a_script_that_copies_and_steps_on_has_a_live_copy() -> None:
     assert poses(twin) == expected  # without any update of the view layer in between
 
 
-def two_limbs() -> bpy.types.Object:
-    """A live armature with two arms, each with its target."""
+POSED = {"none": (), "upper": ("upper",), "lower": ("lower",), "both": ("upper", "lower")}
+"""Which bones have an FK pose of their own; the others rest."""
+
+
+def two_limbs(posed: str = "lower") -> bpy.types.Object:
+    """An armature with two arms, each with its target."""
     ob = rigs.armature("Rig")
     for side, x in (("L", 1.0), ("R", -1.0)):
         rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], [f"upper.{side}", f"lower.{side}"])
-        ob.pose.bones[f"lower.{side}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+        for name in POSED[posed]:
+            ob.pose.bones[f"{name}.{side}"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1 * x)
         rigs.chain(ob, f"lower.{side}", rigs.empty(f"Target {side}", (x + 0.6, 0.5, 1.0)), 2)
     return ob
 
@@ -440,8 +445,9 @@ def rotations(ob: bpy.types.Object) -> dict[str, tuple[float, ...]]:
     return {bone.name: bone.rotation_quaternion[:] for bone in ob.pose.bones}
 
 
-def test_separated_bones_keep_chain_base_and_live() -> None:
-    ob = two_limbs()
+@pytest.mark.parametrize("posed", POSED)
+def test_separated_bones_keep_chain_base_and_live(posed: str) -> None:
+    ob = two_limbs(posed)
     fk = rotations(ob)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
@@ -468,9 +474,10 @@ def test_separated_bones_keep_chain_base_and_live() -> None:
         assert rotations(part) == {name: fk[name] for name in rotations(part)}
 
 
+@pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("other_live", [True, False])
-def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool) -> None:
-    first, second = (plain_arm(f"Rig {x}", x) for x in (0.0, 3.0))
+def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool, posed: str) -> None:
+    first, second = (plain_arm(f"Rig {x}", x, posed) for x in (0.0, 3.0))
     fk = [rotations(first), rotations(second)]
     first.ik_addon.live, second.ik_addon.live = True, other_live
     bpy.context.view_layer.update()
@@ -487,12 +494,12 @@ def test_joined_armatures_whose_bones_have_the_same_names(other_live: bool) -> N
     assert {name: after[f"{name}.001"] for name in ("upper", "lower")} == fk[1]
 
 
-def plain_arm(name: str, x: float) -> bpy.types.Object:
+def plain_arm(name: str, x: float, posed: str = "both") -> bpy.types.Object:
     """An arm that is not animated, at some place."""
     ob = rigs.armature(name)
     rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2)], ["upper", "lower"])
-    ob.pose.bones["upper"].rotation_quaternion = (0.9, 0.1, 0.1 + 0.1 * x, 0.0)
-    ob.pose.bones["lower"].rotation_quaternion = (0.98, 0.0, 0.17, 0.1 * x)
+    for bone in POSED[posed]:
+        ob.pose.bones[bone].rotation_quaternion = (0.98, 0.0, 0.17 if bone == "upper" else 0.3, 0.1 * x)
     rigs.chain(ob, "lower", rigs.empty(f"Target {name}", (x + 0.6, 0.5, 1.0)), 2)
     bpy.context.view_layer.update()
     return ob
@@ -556,9 +563,10 @@ def test_a_bone_that_is_added_to_a_live_rig(tmp_path: Path) -> None:
 # ---- names
 
 
+@pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("through", ["frame", "update"])
-def test_names_that_collide_and_names_that_are_swapped(through: str) -> None:
-    ob = two_limbs()
+def test_names_that_collide_and_names_that_are_swapped(through: str, posed: str) -> None:
+    ob = two_limbs(posed)
     fk = rotations(ob)
     ob.pose.bones["upper.L"].rotation_quaternion = fk["upper.L"] = (0.8, 0.6, 0.0, 0.0)
     ob.ik_addon.live = True
@@ -577,6 +585,45 @@ def test_names_that_collide_and_names_that_are_swapped(through: str) -> None:
         assert miss(ob, tip) < SOLVED
     ob.ik_addon.live = False
     assert rotations(ob) == {name: pytest.approx(value) for name, value in fk.items()}
+
+
+@pytest.mark.parametrize("posed", POSED)
+@pytest.mark.parametrize("through", ["frame", "update", "file"])
+def test_bones_of_one_chain_that_swap_their_names(through: str, posed: str, tmp_path: Path) -> None:
+    ob = plain_arm("Rig", 0.0, posed)
+    fk = rotations(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for old, new in (("upper", "spare"), ("lower", "upper"), ("spare", "lower")):
+        ob.data.bones[old].name = new
+        if through == "file":
+            save_and_open(tmp_path / "file.blend")
+            ob = only_armature()
+        else:
+            step(through)
+    assert miss(ob, "upper") < SOLVED
+    ob.ik_addon.live = False
+    assert rotations(ob) == {"upper": fk["lower"], "lower": fk["upper"]}
+
+
+@pytest.mark.parametrize("posed", POSED)
+def test_a_bone_that_is_put_between_those_of_a_chain(posed: str) -> None:
+    ob = plain_arm("Rig", 0.0, posed)
+    fk = rotations(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    select(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    middle = bones.new("middle")
+    middle.head, middle.tail, middle.parent = bones["lower"].head, (0.0, -0.1, 1.5), bones["upper"]
+    bones["lower"].use_connect = False
+    bones["lower"].head, bones["lower"].parent = middle.tail, middle
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(2)
+    ob.ik_addon.live = False
+    assert rotations(ob) == {**fk, "middle": (1.0, 0.0, 0.0, 0.0)}
 
 
 def step(through: str) -> None:
