@@ -68,16 +68,21 @@ class Pose(NamedTuple):
 def pose_of(body: Body, angles: Floats) -> Pose:
     """Return where joint angles (B, n, 3) put the bones."""
     bones, members = len(body.parents), len(angles)
-    turns = _turns(angles)
-    zeros, frames = np.empty((bones, members, 3, 3)), np.empty((bones, members, 3, 3))
-    points = np.empty((bones + len(body.segments), members, 3))
+    rest, heads = body.rest.swapaxes(0, 1), body.heads.swapaxes(0, 1)
+    frames = rest @ _turns(angles)
     for i, parent in enumerate(body.parents):
-        rest, head = body.rest[:, i], body.heads[:, i]
-        zeros[i] = rest if body.free[i] else frames[parent] @ rest
-        frames[i] = zeros[i] @ turns[i]
-        points[i] = head if parent < 0 else points[parent] + (frames[parent] @ head[..., None])[..., 0]
-    for e, segment in enumerate(body.segments):
-        points[bones + e] = points[segment] + (frames[segment] @ body.ends[:, e, :, None])[..., 0]
+        if not body.free[i]:
+            frames[i] = frames[parent] @ frames[i]
+    # Of roots, which hang on nothing, what comes of the last bone is not used.
+    above = frames[body.parents]
+    zeros = np.where(body.free[:, None, None, None], rest, above @ rest)
+    points = np.empty((bones + len(body.segments), members, 3))
+    points[:bones] = np.where(body.parents[:, None, None] < 0, heads, (above @ heads[..., None])[..., 0])
+    for i, parent in enumerate(body.parents):
+        if parent >= 0:
+            points[i] += points[parent]
+    ends = frames[body.segments] @ body.ends.swapaxes(0, 1)[..., None]
+    points[bones:] = points[body.segments] + ends[..., 0]
     return Pose(zeros, frames, points)
 
 

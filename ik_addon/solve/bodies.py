@@ -58,7 +58,8 @@ def wants_body(problem: Problem) -> bool:
 def check_ranges(limits: Limits) -> None:
     """Raise ValueError, naming joint and axis, if a range of limits is not one."""
     ranges = np.concatenate([limits.cones, limits.twist], axis=1).astype(np.float64)
-    for joint, values in enumerate(ranges):
+    wrong = ~((ranges[:, ::2] <= 0.0) & (ranges[:, 1::2] >= 0.0)).all(axis=1)
+    for joint, values in zip(np.flatnonzero(wrong), ranges[wrong], strict=True):
         for axis, low, high in zip("XZY", values[::2], values[1::2], strict=True):
             if np.isnan(low) or np.isnan(high):
                 raise ValueError(f"joint {joint}: a limit about {axis} is not a number")
@@ -151,8 +152,10 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
 def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     task = _Task.of(problem, index)
-    fk = angles_of(task.body, task.turns)
-    angles, steps = _solved(task, fk, problem.iterations)
+    if are_lines(task.body) and not task.aims.turns and not task.aims.bends:
+        angles, steps = search(task.body, task.turns, task.aims.target[:, 0], problem.iterations)
+    else:
+        angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
     pose = pose_of(task.body, angles)
     ends = pose.points[len(task.body.parents) :].transpose(1, 0, 2)
     missed = task.target - ends
@@ -221,12 +224,8 @@ class _Task:
         target = (target - origin[:, None]) / scale[:, None, None]
 
         rest, cone, ease, limited, locked = _joints_of(problem, index, parents, free)
-        zeros = np.empty_like(frames)
-        for i, parent in enumerate(parents):
-            zeros[:, i] = rest[:, i] if free[i] else frames[:, parent] @ rest[:, i]
-            if locked[i]:
-                zeros[:, i] = frames[:, i]
-                rest[:, i] = frames[:, i] if free[i] else frames[:, parent].swapaxes(-1, -2) @ frames[:, i]
+        zeros = np.where(free[:, None, None], rest, frames[:, parents] @ rest)
+        zeros[:, locked] = frames[:, locked]
         turns = quaternions((zeros.swapaxes(-1, -2) @ frames).transpose(2, 3, 0, 1))
 
         push_limit = _per_member(problem.push_limit, len(problem.joints))[index]
@@ -239,15 +238,11 @@ class _Task:
             # A lengthened chain is solved in units of what it has become.
             scale = scale * grown
             points, target, wanted = (array / grown[:, None, None] for array in (points, target, wanted))
-        heads = np.empty((members, bones, 3))
-        for i, parent in enumerate(parents):
-            offset = points[:, i] if parent < 0 else points[:, i] - points[:, parent]
-            heads[:, i] = offset if parent < 0 else _seen_from(frames[:, parent], offset) * stretch[:, parent, None]
-        ends = [
-            _seen_from(frames[:, s], points[:, bones + e] - points[:, s]) * stretch[:, s, None]
-            for e, s in enumerate(segments)
-        ]
-        body = Body(parents, free, segments, rest, heads, np.stack(ends, axis=1), cone, ease)
+        offsets = points[:, :bones] - points[:, parents]
+        heads = _seen_from(frames[:, parents], offsets) * stretch[:, parents, None]
+        heads[:, parents < 0] = points[:, :bones][:, parents < 0]
+        ends = _seen_from(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
+        body = Body(parents, free, segments, rest, heads, ends, cone, ease)
         weight = np.array([goal.weight for goal in problem.goals], dtype=np.float64)
         aims = Aims(wanted, weight / weight.max(), *_wishes(problem, body, points, origin, scale, index))
         return cls(
@@ -286,9 +281,7 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
     """
     bones = len(parents)
     frames = np.asarray(problem.frames, dtype=np.float64)[index]
-    rest = np.empty_like(frames)
-    for i, parent in enumerate(parents):
-        rest[:, i] = frames[:, i] if free[i] else frames[:, parent].swapaxes(-1, -2) @ frames[:, i]
+    rest = np.where(free[:, None, None], frames, frames[:, parents].swapaxes(-1, -2) @ frames)
     ease = np.ones((bones, 3)) if problem.stiffness is None else 1.0 - np.asarray(problem.stiffness, dtype=np.float64)
     ease = ease[:, [0, 2, 1]]
     everything = np.tile([-np.inf, np.inf], (bones, 3))
@@ -299,9 +292,10 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
     if limits is not None:
         root = np.asarray(limits.root, dtype=np.float64)[index]
         at_rest = np.broadcast_to(np.asarray(limits.rest, dtype=np.float64), np.shape(problem.frames))[index]
-        for i in map(int, np.flatnonzero(limited)):
-            own = at_rest[:, i]
-            rest[:, i] = root @ own if parents[i] < 0 and _inherits(problem, i) else own
+        rest[:, limited] = at_rest[:, limited]
+        for i in map(int, np.flatnonzero(limited & (parents < 0))):
+            if _inherits(problem, i):
+                rest[:, i] = root @ at_rest[:, i]
     cone = cone_of(ranges[:, :4], ranges[:, 4:])
     cone = Cone(cone.low[:, None], cone.high[:, None], cone.twist_low[None], cone.twist_high[None])
     return rest, cone, ease * (ranges[:, ::2] != ranges[:, 1::2]), limited, locked
@@ -371,8 +365,6 @@ def _per_member(value: Floats | float, members: int) -> Floats:
 def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that suit the aims best, and the steps (B,) it took to find them."""
     body, aims = task.body, task.aims
-    if are_lines(body) and not aims.turns and not aims.bends:
-        return search(body, fk, aims.target[:, 0], iterations)
     alone = len(body.segments) == 1
     start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)

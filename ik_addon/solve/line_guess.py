@@ -29,11 +29,10 @@ Quaternion = tuple[Number, Number, Number, Number]
 
 
 class _Joint(NamedTuple):
-    """What of a joint and its bone stays the same, and its angles in the FK pose."""
+    """What of a joint and its bone stays the same."""
 
     rest: Quaternion
     arm: Vector
-    angle: Vector
     low: tuple[float, float]
     high: tuple[float, float]
     twist_low: float
@@ -80,39 +79,44 @@ _MANY = _Calculus(
 )
 
 
-def bent_towards(lines: Lines, angles: Floats, few: int) -> Floats:
-    """Return joint angles (3, n, B) of chains that are bent and turned a part of the way to their targets.
+def bent_towards(lines: Lines, turns: Floats, few: int) -> tuple[Floats, Floats]:
+    """Return the FK pose within the limits, and one that is bent and turned a part of the way to the target.
 
     Args:
         lines: B chains.
-        angles: (3, n, B) FK pose within the limits.
+        turns: (4, n, B) rotations of the joints in the FK pose.
         few: up to so many chains are done one by one.
+
+    Returns:
+        fk: (3, n, B) joint angles.
+        start: (3, n, B) joint angles.
     """
-    parts = quaternions(lines.rest), lines.arms, angles
-    if angles.shape[2] > few:
-        joints = _joints_of(lines, *(part.transpose(1, 0, 2) for part in parts))
-        found = _Guess(_MANY, joints).bent(tuple(lines.target))
-        return np.stack([np.stack(angle) for angle in found], axis=1)
-    start = np.empty_like(angles)
-    for i in range(angles.shape[2]):
-        joints = _joints_of(lines, *(part[..., i].T.tolist() for part in parts))
-        start[..., i] = np.array(_Guess(_ONE, joints).bent(tuple(lines.target[:, i].tolist()))).T
-    return start
+    rest = quaternions(lines.rest)
+    if turns.shape[2] > few:
+        joints = _joints_of(lines, rest.transpose(1, 0, 2), lines.arms.transpose(1, 0, 2))
+        fk, start = _Guess(_MANY, joints, list(turns.transpose(1, 0, 2))).bent(tuple(lines.target))
+        return np.stack([np.stack(angle) for angle in fk], axis=1), np.stack(
+            [np.stack(angle) for angle in start], axis=1
+        )
+    both = np.empty((2, *lines.arms.shape))
+    for i in range(turns.shape[2]):
+        joints = _joints_of(lines, rest[..., i].T.tolist(), lines.arms[..., i].T.tolist())
+        found = _Guess(_ONE, joints, turns[..., i].T.tolist()).bent(tuple(lines.target[:, i].tolist()))
+        both[..., i] = np.array(found).transpose(0, 2, 1)
+    return both[0], both[1]
 
 
-def _joints_of(lines: Lines, rest: Any, arms: Any, angles: Any) -> list[_Joint]:
+def _joints_of(lines: Lines, rest: Any, arms: Any) -> list[_Joint]:
     shared = [part[..., 0].T.tolist() for part in (*lines.cone, lines.ease)]
-    return [
-        _Joint(tuple(rest[i]), tuple(arms[i]), tuple(angles[i]), *(part[i] for part in shared))
-        for i in range(len(shared[0]))
-    ]
+    return [_Joint(tuple(rest[i]), tuple(arms[i]), *(part[i] for part in shared)) for i in range(len(shared[0]))]
 
 
 class _Guess:
     """See `guess.bent_towards` and what it calls."""
 
-    def __init__(self, calculus: _Calculus, joints: list[_Joint]) -> None:
+    def __init__(self, calculus: _Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
         self.do, self.joints = calculus, joints
+        self.fk = self._angles_of(turns)
         self.zeros: list[Quaternion] = []
         self.frames: list[Quaternion] = []
         self._pose()
@@ -122,8 +126,8 @@ class _Guess:
             self._unit(_rotate(frame, joint.arm)) for frame, joint in zip(self.frames, joints, strict=True)
         ]
 
-    def bent(self, target: Vector) -> list[Vector]:
-        """Return the joint angles."""
+    def bent(self, target: Vector) -> tuple[list[Vector], list[Vector]]:
+        """Return the joint angles of the FK pose, and of the one that is bent towards a target."""
         do = self.do
         line, normal, chord = self._axes()
         distance = self._norm(target)
@@ -136,15 +140,15 @@ class _Guess:
         (aim,) = self._about([_times(self._unit(full[1:]), angle)])
         bends = self._bends(normal, line, towards, guess.BEND * turn)
         world = [_multiply(_multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
-        return self._allowed(world)
+        return self.fk, self._allowed(world)
 
     def _pose(self) -> None:
         """Find the orientations of the bones, and those that they have when their joints are at rest."""
         do = self.do
-        halves = [joint.angle[2] / 2.0 for joint in self.joints]
+        halves = [twist / 2.0 for _, _, twist in self.fk]
+        cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
         frame = None
-        for joint, c, s in zip(self.joints, do.each(np.cos, halves), do.each(np.sin, halves), strict=True):
-            x, z, _ = joint.angle
+        for joint, (x, z, _), c, s in zip(self.joints, self.fk, cosines, sines, strict=True):
             w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
             zero = joint.rest if frame is None else _multiply(frame, joint.rest)
             frame = _multiply(zero, (w * c, x * c - z * s, w * s, x * s + z * c))
@@ -250,39 +254,52 @@ class _Guess:
         )
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
-        """Return the joint angles within the limits that are nearest to bones' orientations."""
-        do = self.do
-        swings, sines, cosines = [], [], []
-        above = None
+        """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
+        turns, above = [], None
         for joint, frame in zip(self.joints, world, strict=True):
             zero = joint.rest if above is None else _multiply(above, joint.rest)
+            turns.append(_multiply(_inverse(zero), frame))
             above = frame
-            w, x, y, z = _multiply(_inverse(zero), frame)
+        found = []
+        for joint, angle, old in zip(self.joints, self._angles_of(turns), self.fk, strict=True):
+            x, z, twist = (b + (a - b) * ease for a, b, ease in zip(angle, old, joint.ease, strict=True))
+            found.append(self._inside(x, z, twist, joint))
+        return found
+
+    def _angles_of(self, turns: Sequence[Quaternion]) -> list[Vector]:
+        """Return the joint angles within the limits that are nearest to joints' rotations, see `cones.swing_twist`."""
+        do = self.do
+        swings, sines, cosines = [], [], []
+        for w, x, y, z in turns:
             sign = do.where(w < 0.0, -1.0, 1.0)
-            w, x, y, z = w * sign, x * sign, y * sign, z * sign
             size = do.sqrt(w * w + y * y)
             safe = do.most(size, 1e-200)
-            c, s = do.where(size > 0.0, w / safe, 1.0), y / safe
-            swings.append((x * c + z * s, z * c - x * s))
+            c, s = do.where(size > 0.0, w * sign / safe, 1.0), y * sign / safe
+            swings.append(((x * c + z * s) * sign, (z * c - x * s) * sign))
             sines.append(s)
             cosines.append(c)
-        twists = do.each(np.arctan2, sines, cosines)
         found = []
-        for joint, (x, z), twist in zip(self.joints, swings, twists, strict=True):
-            x, z = self._nearest_direction(x, z, joint)
-            old_x, old_z, old = joint.angle
-            a, b, c = joint.ease
-            x, z = do.nearest_swing(old_x + (x - old_x) * a, old_z + (z - old_z) * b, joint)
-            share = do.least(1.0, RIM / do.most(do.sqrt(x * x + z * z), 1e-30))
-            twist = old + (self._nearest_twist(2.0 * twist, joint) - old) * c
-            found.append((x * share, z * share, do.least(do.most(twist, joint.twist_low), joint.twist_high)))
+        for joint, swing, twist in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
+            x, z = self._nearest_direction(*swing, joint)
+            found.append(self._inside(x, z, self._nearest_twist(2.0 * twist, joint), joint))
         return found
+
+    def _inside(self, x: Number, z: Number, twist: Number, joint: _Joint) -> Vector:
+        """See `lines.allowed_angles`."""
+        do = self.do
+        x, z = do.nearest_swing(x, z, joint)
+        share = do.least(1.0, RIM / do.most(do.sqrt(x * x + z * z), 1e-30))
+        return x * share, z * share, do.least(do.most(twist, joint.twist_low), joint.twist_high)
 
     def _nearest_direction(self, x: Number, z: Number, joint: _Joint) -> tuple[Number, Number]:
         """See `cones.nearest_direction`."""
-        near, behind = self.do.nearest_swing(x, z, joint), self.do.nearest_swing(-x, -z, joint)
+        near = self.do.nearest_swing(x, z, joint)
+        outside = (near[0] != x) | (near[1] != z)
+        if not self.do.any(outside):
+            return near
+        behind = self.do.nearest_swing(-x, -z, joint)
         there, ahead, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
-        nearest: tuple[Number, Number] = self._either(_dot(there, back) > _dot(there, ahead), behind, near)
+        nearest: tuple[Number, Number] = self._either(outside & (_dot(there, back) > _dot(there, ahead)), behind, near)
         return nearest
 
     def _direction(self, x: Number, z: Number) -> Vector:
@@ -294,11 +311,11 @@ class _Guess:
     def _nearest_twist(self, twist: Number, joint: _Joint) -> Number:
         """See `cones.nearest_twist`."""
         do, low, high = self.do, joint.twist_low, joint.twist_high
-        if math.isinf(low):
+        outside = (twist < low) | (twist > high)
+        if not do.any(outside):
             return twist
-        ends = [do.each(np.cos, [twist - end])[0] for end in (low, high)]
-        outside = do.where(ends[0] > ends[1], low, high)
-        return do.where((twist < low) | (twist > high), outside, twist)
+        to_low, to_high = do.each(np.cos, [twist - low, twist - high])
+        return do.where(outside, do.where(to_low > to_high, low, high), twist)
 
     # ---- vectors
 

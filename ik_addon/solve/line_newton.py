@@ -18,13 +18,13 @@ from .rotations import cross, dot, stacked
 
 STILL = 1e-6
 """Radians: a step that brings something and is shorter shows that there is nothing left to bring."""
-_ROUNDING = 1e-5
+ROUNDING = 1e-5
 """Radians: so does a step that brings nothing and is shorter than this."""
-_LONGEST = 0.5
-_DAMPING, _SOFTEST, _HARDEST = 1e-1, 1e-9, 1e3
-_BLUNT = 1e-6
+LONGEST = 0.5
+DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
+BLUNT = 1e-6
 """Square of the cosine of half a swing's angle from which on its curvature is taken as that of this angle."""
-_RIM = 1e-9
+ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 
 
@@ -46,7 +46,7 @@ def polish(lines: Lines, angles: Floats, iterations: int, still: float = STILL) 
     solved, final = np.empty_like(angles), np.empty(members)
     steps = np.zeros(members, dtype=np.int64)
     index, running = np.arange(members), np.ones(members, dtype=bool)
-    damping = np.full(members, _DAMPING)
+    damping = np.full(members, DAMPING)
     pose = pose_of(lines, angles)
     cost = dot(pose.missing, pose.missing)
     ended = np.zeros(members, dtype=bool)
@@ -65,7 +65,7 @@ def polish(lines: Lines, angles: Floats, iterations: int, still: float = STILL) 
                 cost, damping, index, running = cost[running], damping[running], index[running], running[running]
         move = step(lines, angles, pose, damping)
         size = np.abs(move).max(axis=(0, 1))
-        move *= np.minimum(1.0, _LONGEST / np.maximum(size, 1e-30))
+        move *= np.minimum(1.0, LONGEST / np.maximum(size, 1e-30))
         move[:2] *= 0.5
         move += angles
         tried = allowed_angles(lines, move)
@@ -73,16 +73,16 @@ def polish(lines: Lines, angles: Floats, iterations: int, still: float = STILL) 
         costs = dot(there.missing, there.missing)
         better = costs < cost
         # Scaled down, a step that is too long goes mostly where the cost hardly changes.
-        grown = np.where(better, np.where(size > _LONGEST, 1.0, 0.1), 4.0)
-        damping = np.minimum(np.maximum(damping * grown, _SOFTEST), _HARDEST)
+        grown = np.where(better, np.where(size > LONGEST, 1.0, 0.1), 4.0)
+        damping = np.minimum(np.maximum(damping * grown, SOFTEST), HARDEST)
         worse = np.flatnonzero(~better)
         if len(worse):
             costs[worse], tried[..., worse] = cost[worse], angles[..., worse]
             for part, old in zip(there, pose, strict=True):
                 part[..., worse] = old[..., worse]
         angles, pose, cost = tried, there, costs
-        short = np.where(better, np.where(cost > SAME**2, still, STILL), _ROUNDING)
-        ended = running & ((size < short) | (damping >= _HARDEST))
+        short = np.where(better, np.where(cost > SAME**2, still, STILL), ROUNDING)
+        ended = running & ((size < short) | (damping >= HARDEST))
     return solved, np.sqrt(final), steps
 
 
@@ -127,7 +127,7 @@ def _swing_curvature(angles: Floats, pose: LinePose) -> tuple[Floats, Floats, Fl
     """
     x, z, _ = angles
     xx, zz = x * x, z * z
-    rest = np.maximum(1.0 - xx - zz, _BLUNT)
+    rest = np.maximum(1.0 - xx - zz, BLUNT)
     torque = cross(pose.arms, pose.missing[:, None])
     share = x * dot(pose.zeros[:, 0], torque) + z * dot(pose.zeros[:, 2], torque)
     share *= -0.5 / np.sqrt(rest)
@@ -154,7 +154,7 @@ def _room(lines: Lines, angles: Floats, slope: Floats) -> tuple[Floats, Floats, 
     size = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
     normal /= np.maximum(size, 1e-200)
     push = -(normal[0] * slope[0] + normal[1] * slope[1])
-    rim = (share[0] * share[0] + share[1] * share[1] > 1.0 - _RIM) & (push > 0.0)
+    rim = (share[0] * share[0] + share[1] * share[1] > 1.0 - ON_RIM) & (push > 0.0)
     turn = normal[::-1] / safe
     bend = push * (turn[0] * turn[0] + turn[1] * turn[1]) / np.maximum(size, 1e-200) / 2.0
     room = np.empty(angles.shape, dtype=bool)

@@ -7,6 +7,8 @@ there a need for many.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .articulated import Body
@@ -15,13 +17,14 @@ from .descent import PULL
 from .guess import table
 from .line_descent import descend
 from .line_guess import bent_towards
-from .line_newton import polish
+from .line_newton import STILL, polish
+from .line_newton_single import polish_one
 from .line_single import descend_one
 from .lines import Lines
 from .problem import Floats, Ints
 
-FEW = 4
-"""Up to this many chains make their first descent one by one in plain floats."""
+FEW, _SOME = 5, 12
+"""Up to so many descents, and Newton's methods, are done one by one in plain floats."""
 _STEPS = 30
 """Steps of the first descent. They arrive, or Newton's method goes on from there."""
 _POLISH = 40
@@ -35,20 +38,21 @@ _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
 last round is for targets that are missed by a hair: straight chains hide solutions next to where they are stuck."""
 
 
-def search(body: Body, fk: Floats, target: Floats, iterations: int) -> tuple[Floats, Ints]:
+def search(body: Body, turns: Floats, target: Floats, iterations: int) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that bring chains to their targets, or as near as can be, and the steps (B,).
 
     Args:
         body: B chains that `are_lines`, the longest of each unit long.
-        fk: (B, n, 3) joint angles of the FK pose.
+        turns: (4, B, n) rotations of the joints in the FK pose.
         target: (B, 3) where to bring the ends.
         iterations: cap on the steps of a descent.
     """
     lines = Lines.of(body, target)
-    angles, missing, steps = _descended(lines, bent_towards(lines, _last(fk), FEW), min(iterations, _STEPS))
+    fk, start = bent_towards(lines, np.ascontiguousarray(turns.swapaxes(1, 2)), FEW)
+    angles, missing, steps = _descended(lines, start, min(iterations, _STEPS), PULL)
     stuck = np.flatnonzero(missing > ARRIVED)
     if len(stuck):
-        angles[..., stuck], missing[stuck], more = polish(lines.members(stuck), angles[..., stuck], _POLISH)
+        angles[..., stuck], missing[stuck], more = _polished(lines.members(stuck), angles[..., stuck], _POLISH)
         steps[stuck] += more
         stuck = stuck[missing[stuck] > ARRIVED]
         stuck = stuck[missing[stuck] > _beyond(lines, stuck) + ARRIVED]
@@ -60,14 +64,14 @@ def search(body: Body, fk: Floats, target: Floats, iterations: int) -> tuple[Flo
         # Of each member one start after another: first all of the first member.
         some = lines.members(np.repeat(stuck, count))
         start = np.tile(_last(table(body, first, count)), len(stuck))
-        found, there, used = descend(some, start, min(iterations, _BRIEF), _PULL)
+        found, there, used = _descended(some, start, min(iterations, _BRIEF), _PULL)
         best = np.sort(np.argsort(there.reshape(-1, count), axis=1, kind="stable")[:, :ahead], axis=1)
         best = (best + count * np.arange(len(stuck))[:, None]).ravel()
-        found, there, more = polish(some.members(best), found[..., best], most, _STILL)
+        found, there, more = _polished(some.members(best), found[..., best], most, _STILL)
         steps[stuck] += (used[best] + more).reshape(-1, ahead).max(axis=1)
-        tried = np.concatenate([tried, _first(found).reshape(len(stuck), ahead, *fk.shape[1:])], axis=1)
+        tried = np.concatenate([tried, _first(found).reshape(len(stuck), ahead, *tried.shape[2:])], axis=1)
         costs = np.concatenate([costs, there.reshape(-1, ahead)], axis=1)
-        rows, taken = np.arange(len(stuck)), nearest_to_fk(tried, costs, fk[stuck])
+        rows, taken = np.arange(len(stuck)), nearest_to_fk(tried, costs, _first(fk[..., stuck]))
         angles[..., stuck] = _last(tried[rows, taken])
         least = costs.min(axis=1)
         alike = costs <= least[:, None] + SAME
@@ -78,19 +82,36 @@ def search(body: Body, fk: Floats, target: Floats, iterations: int) -> tuple[Flo
     if len(stuck):
         elsewhere = np.concatenate([elsewhere, stuck[taken > 0]])
     if len(elsewhere):
-        angles[..., elsewhere], _, more = polish(lines.members(elsewhere), angles[..., elsewhere], _POLISH)
+        angles[..., elsewhere], _, more = _polished(lines.members(elsewhere), angles[..., elsewhere], _POLISH)
         steps[elsewhere] += more
     return _first(angles), steps
 
 
-def _descended(lines: Lines, start: Floats, iterations: int) -> tuple[Floats, Floats, Ints]:
-    """Return what the first descents come to, see `line_descent.descend`."""
+def _descended(lines: Lines, start: Floats, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
+    """Return what descents come to, see `line_descent.descend`."""
+    if start.shape[2] > FEW:
+        return descend(lines, start, iterations, pull)
+    return _one_by_one(descend_one, lines, start, iterations, pull)
+
+
+def _polished(lines: Lines, start: Floats, iterations: int, still: float = STILL) -> tuple[Floats, Floats, Ints]:
+    """Return what Newton's method comes to, see `line_newton.polish`."""
+    if start.shape[2] > _SOME:
+        return polish(lines, start, iterations, still)
+    return _one_by_one(polish_one, lines, start, iterations, still)
+
+
+def _one_by_one(
+    method: Callable[[Lines, Floats, int, int, float], tuple[Floats, float, int]],
+    lines: Lines,
+    start: Floats,
+    iterations: int,
+    setting: float,
+) -> tuple[Floats, Floats, Ints]:
     members = start.shape[2]
-    if members > FEW:
-        return descend(lines, start, iterations, PULL)
     angles, missing, steps = np.empty_like(start), np.empty(members), np.empty(members, dtype=np.int64)
     for i in range(members):
-        angles[..., i], missing[i], steps[i] = descend_one(lines, start, i, iterations, PULL)
+        angles[..., i], missing[i], steps[i] = method(lines, start, i, iterations, setting)
     return angles, missing, steps
 
 

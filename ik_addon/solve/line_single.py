@@ -25,7 +25,7 @@ Matrix = tuple[Vector, Vector, Vector]
 _NONE = (0.0, 0.0, 0.0)
 
 
-class _Joint(NamedTuple):
+class Joint(NamedTuple):
     """What of a joint and its bone stays the same."""
 
     rest: Matrix
@@ -38,7 +38,7 @@ class _Joint(NamedTuple):
     units: Vector
 
 
-class _Pose(NamedTuple):
+class OnePose(NamedTuple):
     """See `lines.LinePose`."""
 
     zeros: list[Matrix]
@@ -52,18 +52,21 @@ def descend_one(lines: Lines, angles: Floats, member: int, iterations: int, pull
 
     See `line_descent.descend`; `angles` are (3, n, B).
     """
-    joints, target = _joints_of(lines, member), _vector(lines.target[:, member].tolist())
-    now = [_vector(angle) for angle in angles[..., member].T.tolist()]
+    joints, target = joints_of_one(lines, member), vector_of(lines.target[:, member].tolist())
+    now = [vector_of(angle) for angle in angles[..., member].T.tolist()]
     damping, idle = DAMPING, 0
-    pose = _pose_of(joints, target, now)
+    pose = pose_of_one(joints, target, now)
     missing = _norm(pose.missing)
     done = 0
     while not (missing <= EXACT or idle >= PATIENCE or done == iterations):
         move = _direction(joints, now, pose, missing, pull, damping)
         size = max([max(abs(x), abs(z), abs(twist)) for x, z, twist in move])
         share = min(1.0, LONGEST / max(size, 1e-30))
-        tried = [_allowed(joint, step, share, old) for joint, step, old in zip(joints, move, now, strict=True)]
-        there = _pose_of(joints, target, tried)
+        tried = [
+            inside(joint, x * share + old_x, z * share + old_z, twist * share + old)
+            for joint, (x, z, twist), (old_x, old_z, old) in zip(joints, move, now, strict=True)
+        ]
+        there = pose_of_one(joints, target, tried)
         left, before = _norm(there.missing), missing
         if left < missing:
             now, pose, missing = tried, there, left
@@ -75,28 +78,30 @@ def descend_one(lines: Lines, angles: Floats, member: int, iterations: int, pull
     return np.array(now).T, missing, done
 
 
-def _joints_of(lines: Lines, member: int) -> list[_Joint]:
+def joints_of_one(lines: Lines, member: int) -> list[Joint]:
+    """Return what of one of the chains stays the same."""
     low, high, twist_low, twist_high = (part[..., 0].T.tolist() for part in lines.cone)
     ease = np.sqrt(lines.ease[..., 0])
     units = ease * np.array([[0.5], [0.5], [1.0]])
     parts = lines.rest[..., member].transpose(2, 0, 1), lines.arms[..., member].T, ease.T, units.T
     rests, arms, eases, of_step = (part.tolist() for part in parts)
     return [
-        _Joint(
-            (_vector(rests[i][0]), _vector(rests[i][1]), _vector(rests[i][2])),
-            _vector(arms[i]),
+        Joint(
+            (vector_of(rests[i][0]), vector_of(rests[i][1]), vector_of(rests[i][2])),
+            vector_of(arms[i]),
             low[i],
             high[i],
             twist_low[i],
             twist_high[i],
-            _vector(eases[i]),
-            _vector(of_step[i]),
+            vector_of(eases[i]),
+            vector_of(of_step[i]),
         )
         for i in range(len(arms))
     ]
 
 
-def _vector(values: list[float]) -> Vector:
+def vector_of(values: list[float]) -> Vector:
+    """Return three numbers as a vector."""
     x, y, z = values
     return x, y, z
 
@@ -106,7 +111,7 @@ def _norm(vector: Vector) -> float:
     return sqrt(x * x + y * y + z * z)
 
 
-def _pose_of(joints: list[_Joint], target: Vector, angles: list[Vector]) -> _Pose:
+def pose_of_one(joints: list[Joint], target: Vector, angles: list[Vector]) -> OnePose:
     """See `lines.pose_of`."""
     twists = np.array([angle[2] for angle in angles])
     cosines, sines = np.cos(twists).tolist(), np.sin(twists).tolist()
@@ -138,7 +143,7 @@ def _pose_of(joints: list[_Joint], target: Vector, angles: list[Vector]) -> _Pos
     for i in range(len(segments) - 2, -1, -1):
         a, b, c = segments[i]
         x, y, z = arms[i] = a + x, b + y, c + z
-    return _Pose(zeros, along, arms, (target[0] - x, target[1] - y, target[2] - z))
+    return OnePose(zeros, along, arms, (target[0] - x, target[1] - y, target[2] - z))
 
 
 def _product(one: Matrix, other: Matrix) -> Matrix:
@@ -151,22 +156,22 @@ def _product(one: Matrix, other: Matrix) -> Matrix:
     )
 
 
-def _allowed(joint: _Joint, move: Vector, share: float, angle: Vector) -> Vector:
-    """Return the joint angles after a share of a step, see `lines.allowed_angles`."""
-    x, z = nearest_swing_of_one(move[0] * share + angle[0], move[1] * share + angle[1], joint.low, joint.high)
+def inside(joint: Joint, x: float, z: float, twist: float) -> Vector:
+    """See `lines.allowed_angles`."""
+    x, z = nearest_swing_of_one(x, z, joint.low, joint.high)
     room = min(1.0, RIM / max(sqrt(x * x + z * z), 1e-30))
-    twist = min(max(move[2] * share + angle[2], joint.twist_low), joint.twist_high)
-    return x * room, z * room, twist
+    return x * room, z * room, min(max(twist, joint.twist_low), joint.twist_high)
 
 
 def _direction(
-    joints: list[_Joint], angles: list[Vector], pose: _Pose, missing: float, pull: float, damping: float
+    joints: list[Joint], angles: list[Vector], pose: OnePose, missing: float, pull: float, damping: float
 ) -> list[Vector]:
     """See `line_descent._Descent._direction`."""
-    rows = [
-        _speeds(joint, angle, zero, along, arm)
-        for joint, angle, zero, along, arm in zip(joints, angles, *pose[:3], strict=True)
-    ]
+    rows = []
+    for joint, angle, zero, along, arm in zip(joints, angles, *pose[:3], strict=True):
+        (ax, bx, cx), (ay, by, cy), (az, bz, cz) = speeds_of_one(axes_of_one(angle, zero, along), arm)
+        u, v, w = joint.ease
+        rows.append(((ax * u, bx * v, cx * w), (ay * u, by * v, cy * w), (az * u, bz * v, cz * w)))
     share = min(1.0, pull / max(missing, 1e-30))
     x, y, z = pose.missing
     wanted = x * share, y * share, z * share
@@ -221,23 +226,29 @@ def _direction(
         ]
 
 
-def _speeds(joint: _Joint, angle: Vector, zero: Matrix, along: Vector, arm: Vector) -> Matrix:
-    """Return how the end moves with each joint angle of a joint, a row a component, see `lines.speeds_of`."""
+def axes_of_one(angle: Vector, zero: Matrix, along: Vector) -> Matrix:
+    """Return the axes, a row a component, about which a bone turns with its joint's angles, see `lines.axes_of`."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = zero
     x, z, _ = angle
     p, q = x * x, z * z
     rest = sqrt(max(1.0 - p - q, STEEPEST**2))
     both = x * z / rest
     p, q = p / rest + rest, q / rest + rest
-    ax, ay, az = xx * p + xy * z + xz * both, yx * p + yy * z + yz * both, zx * p + zy * z + zz * both
-    bx, by, bz = xx * both - xy * x + xz * q, yx * both - yy * x + yz * q, zx * both - zy * x + zz * q
-    cx, cy, cz = along
-    x, y, z = arm
-    u, v, w = joint.ease
     return (
-        ((ay * z - az * y) * u, (by * z - bz * y) * v, (cy * z - cz * y) * w),
-        ((az * x - ax * z) * u, (bz * x - bx * z) * v, (cz * x - cx * z) * w),
-        ((ax * y - ay * x) * u, (bx * y - by * x) * v, (cx * y - cy * x) * w),
+        (xx * p + xy * z + xz * both, xx * both - xy * x + xz * q, along[0]),
+        (yx * p + yy * z + yz * both, yx * both - yy * x + yz * q, along[1]),
+        (zx * p + zy * z + zz * both, zx * both - zy * x + zz * q, along[2]),
+    )
+
+
+def speeds_of_one(axes: Matrix, arm: Vector) -> Matrix:
+    """Return how a point moves, a row a component, while its arm turns about the columns of `axes`."""
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = axes
+    x, y, z = arm
+    return (
+        (ay * z - az * y, by * z - bz * y, cy * z - cz * y),
+        (az * x - ax * z, bz * x - bx * z, cz * x - cx * z),
+        (ax * y - ay * x, bx * y - by * x, cx * y - cy * x),
     )
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges
-from ik_addon.solve import descent, line_descent, line_guess, line_newton, line_single, lines
+from ik_addon.solve import descent, line_descent, line_guess, line_newton, line_newton_single, line_single, lines
 from ik_addon.solve.aims import Aims
-from ik_addon.solve.articulated import Body, allowed_angles, pose_of
-from ik_addon.solve.cones import Cone, cone_of
+from ik_addon.solve.articulated import Body, allowed_angles, pose_of, split
+from ik_addon.solve.cones import Cone, cone_of, joint_rotation
 from ik_addon.solve.problem import Floats
 
 from .chains import unit
@@ -61,12 +61,20 @@ def test_one_chain_in_plain_floats_does_what_many_do(name: str, bones: int) -> N
     target[:12] = (0.7 * (-1.0) ** np.arange(12))[:, None] * pose_of(body, angles).points[-1][:12]
     many = lines.Lines.of(body, target)
     many.arms[..., 12:16] *= (-1.0) ** np.arange(bones)[:, None]
-    start = line_guess.bent_towards(many, last(angles), 0)
-    np.testing.assert_array_equal(line_guess.bent_towards(many, last(angles), 40), start)
+    swing, twist = split(angles)
+    turns = np.ascontiguousarray(joint_rotation(swing, twist).swapaxes(1, 2))
+    fk, start = line_guess.bent_towards(many, turns, 0)
+    np.testing.assert_allclose(fk, last(angles), atol=1e-12)
+    np.testing.assert_array_equal(line_guess.bent_towards(many, turns, 40), (fk, start))
     found, missing, steps = line_descent.descend(many, start, 30, descent.PULL)
     for i in range(40):
         one, there, used = line_single.descend_one(many, start, i, 30, descent.PULL)
         np.testing.assert_array_equal(one, found[..., i])
+        assert (there, used) == (missing[i], steps[i])
+    end, missing, steps = line_newton.polish(many, found, 40)
+    for i in range(40):
+        one, there, used = line_newton_single.polish_one(many, found, i, 40, line_newton.STILL)
+        np.testing.assert_array_equal(one, end[..., i])
         assert (there, used) == (missing[i], steps[i])
 
 
