@@ -1,8 +1,8 @@
 """Chains that only have to bring their end to a place: from where to start, and what to take of what is found.
 
 A descent from near the FK pose, and where it does not arrive, Newton's method from where it ends. What is found then is
-nearly always what can be found at all; a few descents from elsewhere show whether it is. Only where these disagree is
-there a need for many.
+mostly what can be found at all. Where the limits themselves do not show that it is, a few descents from elsewhere do,
+and only where these disagree is there a need for many.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from .line_guess import bent_towards
 from .line_newton import STILL, polish
 from .line_newton_single import polish_one
 from .line_single import descend_one
-from .lines import Lines
+from .lines import Lines, pose_of
 from .problem import Floats, Ints
+from .rotations import dot
 
 FEW, _SOME = 5, 12
 """Up to so many descents, and Newton's methods, are done one by one in plain floats."""
@@ -55,7 +56,7 @@ def search(body: Body, turns: Floats, target: Floats, iterations: int) -> tuple[
         angles[..., stuck], missing[stuck], more = _polished(lines.members(stuck), angles[..., stuck], _POLISH)
         steps[stuck] += more
         stuck = stuck[missing[stuck] > ARRIVED]
-        stuck = stuck[missing[stuck] > _beyond(lines, stuck) + ARRIVED]
+        stuck = stuck[may_be_missed(lines.members(stuck), angles[..., stuck]) > SAME]
     tried, costs = _first(angles[..., stuck])[:, None], missing[stuck][:, None]
     elsewhere = stuck[:0]
     for k, (first, count, ahead, most) in enumerate(_ROUNDS):
@@ -115,11 +116,24 @@ def _one_by_one(
     return angles, missing, steps
 
 
-def _beyond(lines: Lines, some: Ints) -> Floats:
-    """Return by how much the targets of some chains (k,) are farther away than these are long."""
-    reach = np.sqrt(lines.arms[0] ** 2 + lines.arms[1] ** 2 + lines.arms[2] ** 2)[:, some]
-    x, y, z = lines.target[:, some]
-    return np.asarray(np.sqrt(x * x + y * y + z * z) - np.cumsum(reach, axis=0)[-1])
+def may_be_missed(lines: Lines, angles: Floats) -> Floats:
+    """Return by how much (B,) other poses than the given ones can come nearer to the targets, at most.
+
+    A joint turns its bone and the one before apart by no more than it may swing, whatever other joints do. So no bone
+    points more towards the target than all swings up to its own together let it. That is all there is to say of a
+    straight chain that is bent as far as it can be; of others it says less.
+    """
+    missing = pose_of(lines, angles).missing
+    towards = missing / np.maximum(np.sqrt(dot(missing, missing)), 1e-200)
+    lengths = np.sqrt(dot(lines.arms, lines.arms))
+    # What lies between the bones at rest comes on top, and between a bone's axis and the line to the next one.
+    apart = np.arccos(np.clip(lines.rest[1, 1], -1.0, 1.0))
+    apart[0] = -np.arccos(np.clip(dot(lines.rest[:, 1, 0], towards), -1.0, 1.0))
+    apart += 2.0 * np.arcsin(np.minimum(np.maximum(lines.cone.low, lines.cone.high).max(axis=0), 1.0))
+    off = np.arccos(np.clip(lines.arms[1] / np.maximum(lengths, 1e-200), -1.0, 1.0))
+    nearest = np.minimum(np.cumsum(apart, axis=0) + off, 0.0)
+    farthest = np.cumsum(lengths * np.cos(nearest), axis=0)[-1]
+    return np.asarray(farthest - dot(lines.target - missing, towards))
 
 
 def _last(angles: Floats) -> Floats:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges
-from ik_addon.solve import descent, line_descent, line_guess, line_newton, line_newton_single, line_single, lines
+from ik_addon.solve import (
+    descent,
+    line_descent,
+    line_guess,
+    line_newton,
+    line_newton_single,
+    line_search,
+    line_single,
+    lines,
+)
 from ik_addon.solve.aims import Aims
 from ik_addon.solve.articulated import Body, allowed_angles, pose_of, split
 from ik_addon.solve.cones import Cone, cone_of, joint_rotation
@@ -121,3 +130,19 @@ def test_newtons_method_ends_where_no_small_change_is_better(name: str) -> None:
         tried = lines.allowed_angles(many, angles + 1e-4 * rng.normal(size=angles.shape) * many.ease)
         there = lines.pose_of(many, tried).missing
         assert (missing - np.sqrt((there**2).sum(axis=0))).max() < 1e-8
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "random"])
+def test_no_pose_comes_nearer_than_the_limits_seem_to_let_it(name: str) -> None:
+    rng = np.random.default_rng(4)
+    body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]), 60)
+    many = lines.Lines.of(body, 1.5 * unit(rng.normal(size=(60, 3))))
+    start = last(allowed_angles(body, rng.uniform(-1.0, 1.0, (60, 4, 3))))
+    angles, missing, _ = line_newton.polish(many, start, 60)
+    least = missing - line_search.may_be_missed(many, angles)
+    for _ in range(300):
+        tried = lines.allowed_angles(many, rng.uniform(-1.0, 1.0, angles.shape) * many.ease)
+        there = lines.pose_of(many, tried).missing
+        assert (np.sqrt((there**2).sum(axis=0)) > least).all()
+    if name in ("limits-30", "limits-90"):
+        assert np.count_nonzero(missing - least < 1e-9) > 50
