@@ -10,7 +10,7 @@ import numpy as np
 from mathutils import Matrix, Vector
 
 from . import live, reports
-from .rig import base, channels
+from .rig import base, channels, curves
 from .rig import chain as chains
 from .rig.chain import ChainError
 from .rig.present import Limb
@@ -140,12 +140,17 @@ def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer:
     """Set the animated channels of these bones to their values on the present frame; all other bones stay."""
     if not bones or not is_animated(ob):
         return
-    others = np.setdiff1d(np.arange(len(ob.pose.bones)), list(bones))
+    own = np.array(sorted(bones), dtype=np.int64)
+    others = np.setdiff1d(np.arange(len(ob.pose.bones)), own)
     rows = channels.read(ob, others)
     with live.paused():
-        ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
-        view_layer.update()
-        channels.write(ob, others, rows)
+        try:
+            frame = view_layer.id_data.frame_current_final
+            channels.write(ob, own, curves.at_frame(ob, own, channels.read(ob, own), frame))
+        except curves.Untold:
+            ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
+            view_layer.update()
+            channels.write(ob, others, rows)
     view_layer.update()
 
 

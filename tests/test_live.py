@@ -375,6 +375,11 @@ def test_says_whether_the_target_was_reached(addon: Addon) -> None:
     assert "Too far" in verdict.message
 
 
+def shrink_and_turn(ob: bpy.types.Object) -> None:
+    ob.pose.bones["lower"].ik_addon.use_rotation = True
+    ob.scale = (0, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -385,6 +390,7 @@ def test_says_whether_the_target_was_reached(addon: Addon) -> None:
         (lambda ob, target: setattr(target, "location", (math.inf, 0, 0)), "not a finite number"),
         (lambda ob, target: setattr(ob, "scale", (0, 0, 0)), "scaled to zero"),
         (lambda ob, target: setattr(ob, "scale", (1, 0, 1)), "scaled to zero"),
+        (lambda ob, target: shrink_and_turn(ob), "scaled to zero"),
         (lambda ob, target: setattr(ob.pose.bones["upper"], "scale", (0, 0, 0)), "no length"),
         (lambda ob, target: ob.pose.bones["upper"].constraints.new("LIMIT_ROTATION"), "Limit Rotation"),
         (lambda ob, target: rigs.chain(ob, "lower", target, 1, solver="TWO_BONE"), "two bones"),

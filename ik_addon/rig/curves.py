@@ -236,6 +236,25 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
     return found
 
 
+def at_frame(ob: bpy.types.Object, bones: Ints, held: Row, frame: float) -> Row:
+    """FK channels (k, 17) of bones on a frame, which hold the given ones (k, 17) where they are not animated.
+
+    Unlike asking Blender to evaluate the animation, this leaves no mark by which undo would evaluate it again.
+
+    Raises:
+        Untold: something else than F-curves sets them.
+    """
+    curves, driven = _by_bone(in_force(ob).items()), _by_bone((path, []) for path in _driven(ob))
+    rows = held.copy()
+    for k, bone in enumerate(bones.tolist()):
+        name = ob.pose.bones[bone].name
+        if not FIELDS.keys().isdisjoint(driven.get(name, ())):
+            raise Untold(f"Bone '{name}' in '{ob.name}' is driven")
+        for path, columns in FIELDS.items():
+            rows[k, columns] = evaluated(held[k, columns], curves.get(name, {}).get(path, ()), [frame])[0]
+    return rows
+
+
 def evaluated(held: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
     """Values (F, n) of a property of n numbers, which holds the given ones where no F-curve sets them."""
     row = np.array(held, dtype=np.float32).reshape(1, -1)

@@ -191,7 +191,8 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
 def orientation(matrices: Floats) -> Floats:
     """Orientations (..., 3, 3) of matrices (..., 4, 4); of mirrored ones the X axis is turned round."""
     frames = orthonormal(matrices[..., :3, :3])
-    frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
+    with np.errstate(invalid="ignore"):
+        frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
     return frames
 
 

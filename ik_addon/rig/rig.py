@@ -15,7 +15,7 @@ import numpy as np
 
 from ..settings import chain_of
 from ..solve.problem import Floats
-from . import base, channels
+from . import base, channels, curves
 from .channels import Row
 from .following import Following
 from .plan import Plan
@@ -199,12 +199,16 @@ class Rig:
     def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Row, Floats]:
         """The FK pose of the present frame after loading a file or undo, when only the base is known.
 
-        Animated channels are evaluated once more, which calls the handlers of `depsgraph_update_post` in turn.
+        Where more than F-curves animates it, it is evaluated once more, which calls the handlers of
+        `depsgraph_update_post` in turn.
         """
         everything = np.arange(len(ob.pose.bones))
         present = channels.read(ob, everything)
-        self.restore_base(ob)
-        if is_animated(ob):
+        try:
+            rows = curves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
+            channels.write(ob, self.plan.live, rows)
+        except curves.Untold:
+            self.restore_base(ob)
             self.evaluate_base(ob, depsgraph)
         fk = channels.read(ob, self.plan.live), channels.read_basis(ob, self.plan.live)
         # What the user changed on other bones and did not key yet must survive that.

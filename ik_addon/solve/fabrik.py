@@ -24,10 +24,6 @@ REACHING = 1
 """The pass that reaches backward and forward; the one before it and those after it are Newton's."""
 PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
-NEAR_ROOT = 1e-6
-"""A tip is near its root when it is not further from it than this."""
-IN_PLANE = 1e-14
-"""A chain whose tip is off the plane in which it bends by less than this is flat but for rounding."""
 
 
 def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Floats) -> Floats:
@@ -112,13 +108,7 @@ def solve_directions(
 
 def _turned_to_line(directions: Floats, lengths: Floats, line: Floats, normal: Floats) -> Floats:
     """Return the directions (3, n, B) after each chain as a whole was turned to have its tip on the line (3, B)."""
-    tip = tip_of(directions, lengths)
-    near = norm(tip) < NEAR_ROOT
-    if near.any():
-        # A tip on the root shows no direction but that of rounding, which must not take a flat chain out of its plane.
-        out = dot(tip, normal)
-        tip = np.where(near & (np.abs(out) < IN_PLANE), tip - out * normal, tip)
-    tip = unit(tip)
+    tip = unit(tip_of(directions, lengths))
     turn = between(tip, line, unit(reject(normal, tip)))
     return rotate(turn[:, None], directions)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .problem import Bools, Floats, Problem
+from .problem import Bools, Floats, Problem, Solution, Status
 from .rotations import between, matrices
 
 _FLAT = 1e-9
@@ -62,6 +62,33 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             plane=None,
         )
     return flat, turns
+
+
+def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -> Solution:
+    """Return the solution of a problem from that of its flat one, of which `turns` (B, n, 3, 3) were left out.
+
+    All bones turned about the normal, but for rounding, which is large where a tip on the root shows no direction.
+    """
+    valid = solution.status != Status.INVALID
+    joints, rotations = np.array(problem.joints, dtype=np.float64), np.tile(np.eye(3), (*turns.shape[:2], 1, 1))
+    normal = np.asarray(problem.plane, dtype=np.float64)[valid]
+    normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    upright = np.broadcast_to(normal[:, None], (*normal.shape[:1], turns.shape[1], 3))
+    leaning = (solution.rotations[valid] @ upright[..., None])[..., 0]
+    # Half a turn over is none that rounding makes: any axis will do.
+    back = between(*(np.moveaxis(v, -1, 0) for v in (leaning, upright, upright[..., [1, 2, 0]])))
+    kept = matrices(back).transpose(2, 3, 0, 1) @ solution.rotations[valid]
+    steps = (kept @ np.diff(flat.joints[valid], axis=1)[..., None])[..., 0] * solution.stretch[valid, :, None]
+    seen = np.cumsum(np.concatenate([solution.joints[valid, :1], steps], axis=1), axis=1)
+    joints[valid] = joints[valid, :1] + seen
+    rotations[valid] = kept @ turns[valid]
+    error, status = np.array(solution.error), np.array(solution.status)
+    error[valid] = np.linalg.norm(np.asarray(flat.goal.target)[valid] - seen[:, -1], axis=1)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(np.diff(flat.joints, axis=1), axis=2).sum(axis=1)
+        missed = (status == Status.REACHED) & (error > problem.tolerance * lengths)
+    status[missed] = Status.NOT_CONVERGED
+    return replace(solution, joints=joints, rotations=rotations, error=error, status=status)
 
 
 def _is_finite(problem: Problem, normal: Floats) -> Bools:

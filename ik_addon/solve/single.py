@@ -520,12 +520,7 @@ def _solve_directions(
 
 
 def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector, normal: Vector) -> list[Vector]:
-    tip = _tip(directions, lengths)
-    if _norm(tip) < fabrik.NEAR_ROOT:
-        out = _dot(tip, normal)
-        if abs(out) < fabrik.IN_PLANE:
-            tip = _minus(tip, _times(normal, out))
-    tip = _unit(tip)
+    tip = _unit(_tip(directions, lengths))
     turn = _between(tip, line, _unit(_reject(normal, tip)))
     return [_rotate(turn, direction) for direction in directions]
 

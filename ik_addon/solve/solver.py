@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
 from .fabrik import first_guess, solve_directions
-from .planar import laid_flat
+from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import Reach, reachable
 from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
@@ -36,11 +36,7 @@ def solve(problem: Problem) -> Solution:
     bones, members = _checked_shape(problem)
     if problem.plane is not None and not wants_body(problem):
         flat, turns = laid_flat(problem)
-        solution = solve(flat)
-        invalid = solution.status == Status.INVALID
-        solution.joints[~invalid] += np.asarray(problem.joints)[~invalid, :1]
-        solution.joints[invalid], turns[invalid] = np.asarray(problem.joints)[invalid], np.eye(3)
-        return replace(solution, rotations=solution.rotations @ turns)
+        return lifted(problem, flat, turns, solve(flat))
     solution = Solution(
         joints=np.array(problem.joints, dtype=np.float64),
         rotations=np.tile(np.eye(3), (members, bones, 1, 1)),

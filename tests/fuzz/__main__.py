@@ -37,8 +37,8 @@ class Kind:
 
 
 KINDS = {
-    "solver": Kind("verdict", 100_000, 500, 180, needs_blender=False),
-    "rigs": Kind("edits", 2_000, 20, 120, needs_blender=True),
+    "solver": Kind("verdict", 100_000, 500, 600, needs_blender=False),
+    "rigs": Kind("edits", 2_000, 20, 600, needs_blender=True),
 }
 
 

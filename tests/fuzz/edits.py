@@ -83,6 +83,9 @@ class Case:
             edit = choose(self.rng, EDITS)
             name = edit.__name__
             self.log.append(name)
+            if edit not in IN_EDIT_MODE:
+                self.leave_edit_mode()
+                self.settle("leave Edit Mode")
             edit(self)
             self.settle(name)
         self.log.append("end")
@@ -431,7 +434,6 @@ class Case:
         self.steps, self.at = [], -1
         known = {(ob.name, bone.name) for ob in armatures() for bone in ob.pose.bones}
         self.fk = {key: row for key, row in self.fk.items() if key in known}
-        self.take_animated()
 
     def some_bone(self) -> tuple[bpy.types.Object, bpy.types.PoseBone | None]:
         """A bone that is not driven."""
@@ -455,6 +457,9 @@ def driven_fields(ob: bpy.types.Object) -> set[tuple[str, str]]:
     found = (PATH.fullmatch(curve.data_path) for curve in drivers)
     return {(bpy.utils.unescape_identifier(match["name"]), match["field"]) for match in found if match}
 
+
+IN_EDIT_MODE = (Case.frame, Case.toggle_live, Case.move_target, Case.change_setting)
+"""What a user can do while an armature is in Edit Mode; there is no step of undo for it here."""
 
 EDITS: list[Callable[[Case], None]] = [
     *[Case.frame] * 3,

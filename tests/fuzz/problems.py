@@ -313,6 +313,8 @@ def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
     if place == "target":
         return replace(problem, goal=replace(goal, target=bad(goal.target, 1))), spoiled
     if place == "pole":
+        # In a plane only the side of a pole counts, however far away it is.
+        value = np.nan if value == 1e300 and problem.plane is not None else value
         return replace(problem, goal=replace(goal, pole=bad(goal.pole, 2))), spoiled
     if place == "angle":
         value = np.nan if value == 1e300 else value

@@ -107,11 +107,7 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
         away = targets - joints[:, :1]
         targets = targets - (away * normal[:, None]).sum(axis=2, keepdims=True) * normal[:, None]
         off = np.abs(((solved - joints[:, :1]) * normal[:, None]).sum(axis=2)).max(axis=1)
-        # To the precision in which Blender stores it; and the direction to a target next to the root is only as exact
-        # as the coordinates are.
-        away = np.linalg.norm(targets - joints[:, :1], axis=2)[:, 0]
-        allowed = noise * (1.0 + size / np.where(away == 0.0, size, away)) + 3e-8 * size
-        assert (off <= allowed).all(), f"out of its plane by {off / size}"
+        assert (off <= noise).all(), f"out of its plane by {off / size}"
     miss = np.linalg.norm(targets - solved[:, bones:], axis=2)
     far = EPS * np.abs(targets - joints[:, :1]).max(axis=(1, 2))
     slack = noise + 10 * far + 1e-10 * size
