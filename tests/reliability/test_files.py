@@ -215,11 +215,18 @@ def test_appended_by_the_operator_twice_beside_another_of_its_name(tmp_path: Pat
     assert poses(bpy.data.objects["Rig.002"]) == expected
 
 
-def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon, at_once: bool) -> None:
     path, _expected = in_library(tmp_path)
     (ob,) = bring(path, link=True)
-    bpy.context.view_layer.update()
     lower = ob.pose.bones["lower"].rotation_quaternion[:]
+    if at_once:
+        bpy.context.scene.frame_set(9)  # without any update of the view layer before it
+    else:
+        bpy.context.view_layer.update()
+    assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
+    rigs.empty("Another")
+    bpy.context.view_layer.update()
     report = addon.module("reports").get(ob, "lower")
     assert report.failed
     assert "make a library override" in report.message
