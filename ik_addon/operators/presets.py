@@ -9,7 +9,7 @@ import bpy
 from bl_operators.presets import AddPresetBase
 from bpy.props import StringProperty
 
-from .. import profile
+from .. import preset_file, profile
 from .active import ArmatureOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
@@ -37,7 +37,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
     )
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Run the file, which fills in a profile, and apply that."""
+        """Read the file into a profile, and apply that."""
         tip = active_chain(context)
         assert tip is not None
         path = Path(self.filepath)
@@ -47,8 +47,8 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         found = profile.profile_of(context)
         profile.clear(found)
         try:
-            bpy.utils.execfile(str(path))
-        except Exception as error:
+            preset_file.read(path.read_text(encoding="utf-8"), found)
+        except (OSError, ValueError, TypeError, SyntaxError) as error:
             self.report({"ERROR"}, f"The preset '{path.stem}' can't be read: {error}")
             return {"CANCELLED"}
         remarks = profile.apply(found, tip)

@@ -55,7 +55,6 @@ ALLOWED = {
     ("command.py", "save_as_mainfile"): "and another one, which is named",
     ("command.py", "write_text"): "and a report, which is named",
     ("stage.py", "unlink"): "collections from a copy of a scene",
-    ("operators/presets.py", "execfile"): "a preset that the user has chosen, of Blender's own folders of presets",
 }
 
 
@@ -111,19 +110,39 @@ def test_needs_no_permissions(package: Path) -> None:
     assert "[permissions]" not in manifest
 
 
-def test_a_preset_from_elsewhere_is_not_run(tmp_path: Path) -> None:
+EVIL = {
+    "a call": "open({trace!r}, 'w').close()",
+    "a call in a value": "profile.iterations = open({trace!r}, 'w').close() or 5",
+    "a call of radians": "import math\nprofile.iterations = math.radians(open({trace!r}, 'w').close() or 5)",
+    "a decorator": "@open({trace!r}, 'w').close\ndef f(): pass",
+    "a default": "def f(x=open({trace!r}, 'w')): pass",
+    "a name of its own": "profile = open({trace!r}, 'w')",
+    "an attribute": "profile.bl_rna.x = open({trace!r}, 'w')",
+    "an item": "profile[open({trace!r}, 'w')] = 1",
+    "a format": "profile.iterations = f'{{open({trace!r}, 'w')}}'",
+    "a class": "class A: x = open({trace!r}, 'w')",
+}
+"""What writes a file, were it run."""
+
+
+@pytest.mark.parametrize("kind", EVIL)
+def test_presets_are_read_and_not_run(kind: str, tmp_path: Path) -> None:
     ob, _target = rigs.arm()
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="POSE")
     ob.data.bones.active = ob.data.bones["lower"]
+    before = ob.pose.bones["lower"].ik_addon.iterations
     trace = tmp_path / "trace"
-    evil = tmp_path / "evil.py"
-    evil.write_text(f"open({str(trace)!r}, 'w').close()\n")
-    folder = bpy.utils.preset_paths("ik_addon")[0]
-    for path in (evil, Path(folder) / ".." / evil.name, Path(folder) / "missing.py"):
-        with pytest.raises(RuntimeError, match=r"is no preset of chains|can't be read"):
-            OPERATORS.ik_addon.preset_apply(filepath=str(path))
+    folder = Path(bpy.utils.user_resource("SCRIPTS", path="presets/ik_addon", create=True))
+    for path in (folder / "Evil.py", tmp_path / "Evil.py", folder / ".." / "Evil.py"):
+        path.write_text(EVIL[kind].format(trace=str(trace)), encoding="utf-8")
+        try:
+            with pytest.raises(RuntimeError, match=r"is no preset of chains|'Evil' can't be read"):
+                OPERATORS.ik_addon.preset_apply(filepath=str(path))
+        finally:
+            path.unlink()
     assert not trace.exists()
+    assert ob.pose.bones["lower"].ik_addon.iterations == before
 
 
 # ---- settings made by hand
