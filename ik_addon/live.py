@@ -188,7 +188,7 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph]) -> None:
+def _before_frame(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]) -> None:
     rig = _state.rigs.get(ob.session_uid)
     if rig is not None and rig.follows and ob.session_uid not in _state.stale:
         rig.is_put_back = False
@@ -199,7 +199,7 @@ def _before_frame(ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph]
         if rig is not None:
             rig.is_put_back = True
     else:
-        rig.absorb_edits(ob, evaluated)
+        rig.absorb_edits(ob, evaluated())
         rig.is_put_back = not rig.stands_alone(ob)
         if rig.is_put_back:
             rig.restore_base(ob, rig.written)
@@ -288,10 +288,9 @@ def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | N
     if _state.paused:
         return
     _state.is_between = True
-    evaluated = _evaluated(scene, depsgraph)
     for ob in live_armatures(scene):
         if ob.session_uid not in _state.paused_rigs:
-            _guarded(_before_frame, ob, evaluated)
+            _guarded(_before_frame, ob, lambda: _evaluated(scene, depsgraph))
 
 
 def _evaluated(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> list[bpy.types.Depsgraph]:
@@ -308,7 +307,7 @@ def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: b
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
     edited = depsgraph.id_type_updated("ARMATURE")
     rig.is_put_back = True
-    _before_frame(ob, [] if edited else _evaluated(scene, depsgraph))
+    _before_frame(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
     if rig.is_put_back:
         with paused():
             rig.evaluate_base(ob, depsgraph)

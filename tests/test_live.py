@@ -284,14 +284,14 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     ob.ik_addon.live = True
     expected = poses_at(ob, range(1, 21))
     solved: list[object] = []
-    module = addon.module("rig.steady")
-    find = module.Steady.find
+    module = addon.module("solve.tabulated")
+    look_up = module.Tabulated.look_up_one
 
     def counted(*arguments: object) -> object:
         solved.append(arguments)
-        return find(*arguments)
+        return look_up(*arguments)
 
-    monkeypatch.setattr(module.Steady, "find", counted)
+    monkeypatch.setattr(module.Tabulated, "look_up_one", counted)
     assert poses_at(ob, range(1, 21)) == expected
     assert len(solved) == 11
 

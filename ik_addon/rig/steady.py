@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ..solve import Goal, OutOfReach, Problem, Status
-from ..solve.problem import Floats
-from ..solve.tabulated import Found, Tabulated
+from ..solve.problem import Floats, Ints
+from ..solve.tabulated import Found, FoundOne, Tabulated
 from .channels import FIELDS, Row
 from .grouping import Wave
 from .limb import Limbs
@@ -25,6 +26,24 @@ from .read import Goals, Sample
 from .skeleton import orthonormal
 
 ROTATION = FIELDS["rotation_quaternion"]
+
+
+FEW = 10
+"""Up to so many chains of a wave are looked up one by one on a frame: that takes less time then than arrays do."""
+
+
+class One(NamedTuple):
+    """A chain that is looked up by itself."""
+
+    table: Tabulated
+    member: int
+    """Its place in the table."""
+    chain: int
+    """Its index in `Plan.chains`."""
+    to_space: Floats
+    """(3, 4) from object space to the space of the table, in chain lengths."""
+    rows: Ints
+    """(n,) positions of its bones in `Plan.live`."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +91,30 @@ class _Chains:
     def find(self, goals: Goals) -> Found:
         """Look up the pose for goals (F, C) of the armature's chains."""
         own = self.wave.chains[:, 0]
+        target = _in_space(self.to_space, goals.target[:, own])
+        if len(own) <= FEW and len(goals.target) == 1 and not self.wave.shape.poles[0]:
+            places = (target[:, 0] / self.table.scale[:, None]).tolist()
+            softness = goals.softness[0, own].tolist()
+            return self.joined(
+                [self.table.look_up_one(c, *each) for c, each in enumerate(zip(places, softness, strict=True))]
+            )
         return self.table.look_up(
-            _in_space(self.to_space, goals.target[:, own]),
+            target,
             goals.softness[:, own].T,
             _in_space(self.to_space, goals.pole[:, own]) if self.wave.shape.poles[0] else None,
             goals.pole_angle[:, own].T,
+        )
+
+    def joined(self, ones: Sequence[FoundOne | None]) -> Found:
+        """What was looked up one by one on one frame, for all chains."""
+        bones = self.wave.rows.shape[1]
+        nothing = FoundOne(np.zeros(4 * bones, dtype=np.float32), np.nan, np.nan)
+        found = [nothing if one is None else one for one in ones]
+        return Found(
+            turns=np.array([one.turns for one in found]).reshape(-1, 1, bones, 4),
+            distance=np.array([[one.distance] for one in found]),
+            wanted=np.array([[one.wanted] for one in found]),
+            usual=np.array([[one is not None] for one in ones]),
         )
 
 
@@ -120,6 +158,22 @@ class Steady:
         """Look up the poses of the chains of each wave for goals (F, C)."""
         return [own.find(goals) for own in self._chains]
 
+    def ones(self) -> list[One]:
+        """All chains, where they are few and have no poles, so that they can be looked up one by one."""
+        found = []
+        for own in self._chains:
+            chains = own.wave.chains[:, 0].tolist()
+            if len(chains) > FEW or own.wave.shape.poles[0]:
+                return []
+            spaces = own.to_space / own.table.scale[:, None, None]
+            found += [One(own.table, c, chain, spaces[c], own.wave.rows[c]) for c, chain in enumerate(chains)]
+        return found
+
+    def joined(self, ones: Sequence[FoundOne | None]) -> list[Found]:
+        """What was looked up for each of `ones`, as `find` has it."""
+        left = iter(ones)
+        return [own.joined([next(left) for _ in own.wave.chains]) for own in self._chains]
+
     def put(self, found: Sequence[Found], rows: Row) -> bool:
         """Put the rotations of one frame into channels (k, 17); False: they cannot be used, and nothing was done."""
         if not all(looked_up.usual.all() for looked_up in found):
@@ -141,6 +195,8 @@ class Steady:
 def others_may_pose() -> bool:
     """Whether other add-ons do something when the frame changes: they may set the FK pose of each frame."""
     handlers = bpy.app.handlers
+    if len(handlers.frame_change_pre) + len(handlers.frame_change_post) == 2:  # our own
+        return False
     every = (*handlers.frame_change_pre, *handlers.frame_change_post)
     return any(not handler.__module__.startswith(_PACKAGE) for handler in every)
 

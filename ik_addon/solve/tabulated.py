@@ -7,8 +7,11 @@ tabulated over the distance, as `solve` finds them, and interpolated by polynomi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from math import expm1, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +41,6 @@ NEARLY_OPPOSITE = 1e-2
 """Where the chain's line and that to the target come so near to being opposite, as their sum, `solve` is asked."""
 MOST = 10_000
 """Bones that are tabulated at the most, for which 12 kB are needed each."""
-DENSER = 1.0
-"""Distances are tabulated denser at the chord, by this power of their share."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class Found:
     """(C, F) from root to where the tip comes."""
     usual: Bools
     """(C, F) where these can be used; elsewhere they hold anything, and `solve` must be asked."""
+
+
+class FoundOne(NamedTuple):
+    """What was looked up for one chain on one frame."""
+
+    turns: NDArray[np.float32]
+    """(4 n,) quaternions of the joints."""
+    distance: float
+    """From root to target, in chain lengths, as the next one."""
+    wanted: float
 
 
 @dataclass(frozen=True)
@@ -169,13 +180,63 @@ class Tabulated:
             turns[..., 0, :] = root / size[..., None]
             return Found(turns, distance, wanted, usual)
 
+    def look_up_one(self, chain: int, target: Sequence[float], softness: float) -> FoundOne | None:
+        """Return what `look_up` does for one chain on one frame without a pole, in plain floats.
+
+        numpy takes about a microsecond for each call, and a few chains have a frame's time of some hundred.
+
+        Args:
+            chain: which of the chains.
+            target: place for the tip, seen from the root, in chain lengths.
+            softness: last fraction of the reach.
+
+        Returns:
+            None where `solve` must be asked.
+        """
+        x, y, z = target
+        distance = sqrt(x * x + y * y + z * z)
+        (ux, uy, uz), (start, longer, shorter), least, most, inner, first = self._plain[chain]
+        wanted = min(distance, 1.0)
+        softness = min(softness, 1.0 - inner)
+        if distance > 1.0 - softness and softness > 0.0:
+            wanted = 1.0 - softness - softness * expm1(-(distance - 1.0 + softness) / softness)
+        aim = distance + ux * x + uy * y + uz * z
+        if not (least <= wanted <= most and 2.0 * aim > NEARLY_OPPOSITE**2 * distance):
+            return None
+        nodes = self.table.shape[1] // 2
+        root = sqrt(max(1.0 - wanted, 0.0))
+        beyond = root < start
+        share = nodes * max((root - start) * (longer if beyond else shorter), 0.0)
+        node = min(int(share), nodes - 1)
+        f = share - node
+        square = f * f
+        powers = np.array((square * square * f, square * square, square * f, square, f, 1.0), dtype=np.float32)
+        turns = powers @ self.table[chain, node if beyond else node + nodes]
+        w, a, b, c = turns[:4].tolist()
+        i, j, k = uy * z - uz * y, uz * x - ux * z, ux * y - uy * x
+        p = aim * w - i * a - j * b - k * c
+        q = aim * a + i * w + j * c - k * b
+        r = aim * b - i * c + j * w + k * a
+        s = aim * c + i * b - j * a + k * w
+        size = sqrt(p * p + q * q + r * r + s * s)
+        if p * first[0] + q * first[1] + r * first[2] + s * first[3] < 0.0:
+            size = -size
+        turns[:4] = p / size, q / size, r / size, s / size
+        return FoundOne(turns, distance, wanted)
+
+    @cached_property
+    def _plain(self) -> list[tuple[list[float], list[float], float, float, float, list[float]]]:
+        """Line, roots, least, most and inner distance and first quaternion of each chain."""
+        lists = (self.line.T, self.roots.T, self.least, self.most, self.inner, self.first)
+        return list(zip(*(np.asarray(values).tolist() for values in lists), strict=True))
+
     def _rows(self, wanted: Floats) -> tuple[Ints, Floats]:
         """Rows (C, F) of the table for distances, and where (C, F) in their intervals those are, from 0 to 1."""
         start, longer, shorter = self.roots[..., None]
         root = np.sqrt(np.maximum(1.0 - wanted, 0.0))
         beyond = root < start
         nodes = self.table.shape[1] // 2
-        share = nodes * np.maximum((root - start) * np.where(beyond, longer, shorter), 0.0) ** (1.0 / DENSER)
+        share = nodes * np.maximum((root - start) * np.where(beyond, longer, shorter), 0.0)
         node = np.clip(share.astype(np.int64), 0, nodes - 1)
         return np.where(beyond, node, node + nodes), share - node
 
@@ -248,9 +309,9 @@ class _Nodes:
         return None
 
     def _distances(self, end: Floats, count: int) -> Floats:
-        """Distances (2 count + 1, C), in chain lengths, from the chord to an end (C,), denser at the chord."""
+        """Distances (2 count + 1, C), in chain lengths, from the chord to an end (C,), even in the slack's root."""
         start = _root(self._chord)
-        shares = np.linspace(0.0, 1.0, 2 * count + 1)[:, None] ** DENSER
+        shares = np.linspace(0.0, 1.0, 2 * count + 1)[:, None]
         return np.asarray(1.0 - (start + shares * (_root(end) - start)) ** 2)
 
     def _side(self, end: Floats, count: int) -> tuple[NDArray[np.float32], Bools]:
