@@ -478,8 +478,9 @@ def show_goals(chain: Any, size: float) -> None:
 
 
 def save(rig: bpy.types.Object, name: str) -> None:
-    """Switch Live on and save the file."""
+    """Switch Live on, make renders safe, and save the file."""
     rig.ik_addon.live = True
+    bpy.context.scene.render.use_lock_interface = True  # as live chains want it
     bpy.context.scene.frame_set(SHOWN)
     # The file browser remembers the folder of whoever runs this.
     for space in (space for screen in bpy.data.screens for area in screen.areas for space in area.spaces):

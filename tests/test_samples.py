@@ -78,6 +78,7 @@ def test_sample_is_small_and_shows_what_it_says(name: str) -> None:
     assert rig.ik_addon.live
     assert len(rig.pose.bones) == BONES[name]
     assert bpy.context.scene.camera
+    assert bpy.context.scene.render.use_lock_interface, "it renders without a warning"
     (body,) = (ob for ob in bpy.context.scene.objects if ob.find_armature() == rig)
     assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
 

@@ -119,10 +119,8 @@ def pictures(arguments: Sequence[str]) -> int:
     except ToolError as error:
         print(f"The pictures of the window stay as they are. {error}", flush=True)
         return code
-    for script in ("pictures.py", "guide_pictures.py"):
-        if code == 0:
-            code = subprocess.run([sys.executable, str(ROOT / "tools" / script)], check=False).returncode
-    return code
+    script = ROOT / "tools" / "window_pictures.py"
+    return code or subprocess.run([sys.executable, str(script)], check=False).returncode
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -40,8 +40,8 @@ def viewport() -> dict[str, Any]:
 
 
 def new_file() -> None:
-    """An empty scene, as File > New, with the extension's tab in sight."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    """An empty scene in a window as Blender comes with, as File > New."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True, load_ui=True)
 
 
 def metarig() -> None:
@@ -71,7 +71,10 @@ def look_from_front(ob: bpy.types.Object) -> None:
     view.view_location = (low + high) / 2.0 + Vector((0.15 * view.view_distance, 0.0, 0.0))
 
 
-def activate(bone: str) -> None:
-    """Make a bone of the active armature the active one."""
-    data: Any = bpy.context.object.data
-    data.bones.active = data.bones[bone]
+def activate(bone: str, select: bool = True) -> None:
+    """Make a bone of the active armature the active one, and select it alone or nothing."""
+    ob: Any = bpy.context.view_layer.objects.active  # a window that has just opened a file has no context.object
+    for other in ob.pose.bones:
+        # Since 5.0 a pose bone is selected, not its bone.
+        (other if hasattr(other, "select") else other.bone).select = select and other.name == bone
+    ob.data.bones.active = ob.data.bones[bone]

@@ -1,0 +1,124 @@
+"""What `tools/window_pictures.py` shows: runs in the Blender of a window, see `tools.window.Inside`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+from mathutils import Euler, Vector
+
+from tools.inside import OPERATORS, PACKAGE, activate, install, metarig, new_file, viewport
+
+__all__ = ["activate", "install", "metarig", "new_file"]
+
+LIMITS = {
+    "upper_arm.L": {"x": (-80, 60), "z": (-40, 70), "y": (-45, 60)},
+    "forearm.L": {"x": (0, 130), "z": (0, 0), "y": (-60, 20)},
+}
+"""Degrees, by bone and axis."""
+GOALS = {
+    "shin.R": (-0.05, -0.35, 0.3),
+    "forearm.R": (-0.3, -0.2, 0.25),
+    "shin.L": (0.0, 0.0, 0.0),
+    "forearm.L": (-0.22, -0.16, 0.1),
+}
+"""How far the targets are moved, by tip."""
+
+_TURNS = itertools.count()
+
+
+def begin(open_panels: Sequence[str]) -> None:
+    """An empty file in which these panels of the tab, named by their labels, will be open."""
+    registration: Any = sys.modules[f"{PACKAGE}.ik_addon.registration"]
+    panels = [cls for cls in registration.CLASSES if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category")]
+    labels = {panel.bl_label for panel in panels}
+    unknown = set(open_panels) - labels
+    if unknown:
+        raise LookupError(f"No panel is called {unknown}; there are {labels}.")
+    # Blender has no function that opens a panel, but takes one whose name it never saw as the class says.
+    turn = next(_TURNS)
+    for panel in reversed(panels):
+        bpy.utils.unregister_class(panel)
+    for panel in panels:
+        closed = panel.bl_label not in open_panels and hasattr(panel, "bl_parent_id")
+        panel.bl_options = {"DEFAULT_CLOSED"} if closed else set()
+        for name in ("bl_idname", "bl_parent_id"):
+            if hasattr(panel, name):
+                setattr(panel, name, f"{getattr(panel, name).split('_turn_')[0]}_turn_{turn}")
+        bpy.utils.register_class(panel)
+    new_file()
+
+
+def open_sample(path: str, bone: str, frame: int, mode: str) -> None:
+    """Open a sample in the present window, its armature active in a mode."""
+    bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
+    bpy.context.scene.frame_set(frame)
+    rig = next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")
+    for ob in bpy.context.scene.objects:
+        ob.select_set(ob == rig)
+        ob.hide_set(ob.type in {"CAMERA", "LIGHT"} or ob.name == "Floor")
+    bpy.context.view_layer.objects.active = rig
+    activate(bone, select=False)
+    with bpy.context.temp_override(**viewport()):
+        OPERATORS.object.mode_set(mode=mode)
+
+
+def look(turn: Sequence[float], place: Sequence[float], distance: float) -> None:
+    """Look at a place, without what Blender draws besides bones and meshes."""
+    view = viewport()["area"].spaces.active
+    view.show_region_toolbar = view.show_region_tool_header = view.show_gizmo_navigate = False
+    overlay = view.overlay
+    overlay.show_cursor = overlay.show_floor = overlay.show_axis_x = overlay.show_axis_y = overlay.show_text = False
+    view.shading.type, view.shading.color_type = "SOLID", "MATERIAL"
+    view.region_3d.view_perspective = "PERSP"
+    view.region_3d.view_rotation = Euler(turn).to_quaternion()
+    view.region_3d.view_location = Vector(place)
+    view.region_3d.view_distance = distance
+
+
+def hide_face() -> None:
+    """Hide the bones of the metarig's face."""
+    data: Any = bpy.context.object.data
+    for collection in data.collections_all:
+        collection.is_visible = not collection.name.startswith("Face")
+
+
+def select_goal(tip: str) -> None:
+    """Make the target of a chain the only selected object."""
+    goal = bpy.context.object.pose.bones[tip].ik_addon.target
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for ob in bpy.context.view_layer.objects:
+        ob.select_set(ob == goal)
+    bpy.context.view_layer.objects.active = goal
+
+
+def four_chains() -> None:
+    """Four chains on the metarig, that of the left arm with limits, that of the right arm out of reach."""
+    rig = bpy.context.object
+    for tip, offset in GOALS.items():
+        activate(tip)
+        with bpy.context.temp_override(**viewport()):
+            OPERATORS.ik_addon.chain_add()
+        target = rig.pose.bones[tip].ik_addon.target
+        target.location = [a + b for a, b in zip(target.location, offset, strict=True)]
+    for name, axes in LIMITS.items():
+        bone = rig.pose.bones[name]
+        for axis, (low, high) in axes.items():
+            setattr(bone, f"lock_ik_{axis}", low == high)
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", math.radians(low))
+            setattr(bone, f"ik_max_{axis}", math.radians(high))
+    rig.ik_addon.live = True
+    activate("forearm.L", select=False)
+
+
+def hinder() -> None:
+    """Let a constraint fight the chain of the two-bone arm."""
+    bone = bpy.context.object.pose.bones["upper_arm"]
+    bone.constraints.new("COPY_ROTATION").target = bpy.data.objects["Pole"]
+    bpy.context.view_layer.update()

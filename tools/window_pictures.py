@@ -1,0 +1,240 @@
+"""Take the pictures of the window for the documentation: `python3 tools/window_pictures.py [NAME ...]`.
+
+`make pictures` does it, too. Each NAME is one of the functions at the end; without them all pictures are taken. Needs a
+driver, see `tools/window.py`, and ImageMagick. Look at every picture: what looks wrong there is wrong for the user.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Started as a script, Python looks for imports beside this file; `tools` is one folder up.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import extension, window
+from tools.environments import OLDEST, ROOT, ensure
+
+PICTURES = ROOT / "docs" / "images"
+SCREEN = "1600x1000x24"
+WIDTH = 1000
+FIRST = ("Chains", "Active Chain")
+"""The panels that are open for a new user."""
+ARM_VIEW = (1.45, 0.0, 0.35), (0.42, 0.0, 1.32), 1.75
+"""Turn, place and distance of the view of the metarig's left arm."""
+
+
+class Studio:
+    """A Blender in a window, and what is done with it for a picture."""
+
+    def __init__(self, session: Any) -> None:
+        """Take over a session of the driver."""
+        self.session = session
+        self.inside = window.Inside(session, Path(__file__).with_name("picture_scenes.py"))
+
+    def begin(self, panels: Sequence[str] = FIRST) -> None:
+        """An empty file, with the extension's tab in front and these panels open in it."""
+        self.inside.begin(list(panels))
+        self.session.idle(1.0)
+        self.session.click_tab("IK")
+
+    def sample(
+        self,
+        name: str,
+        bone: str,
+        frame: int,
+        view: tuple[Sequence[float], Sequence[float], float],
+        panels: Sequence[str] = FIRST,
+    ) -> None:
+        """A sample, looked at from near."""
+        self.begin(panels)
+        self.inside.open_sample(str(ROOT / "sample_blends" / f"{name}.blend"), bone, frame, "POSE")
+        self.inside.look(*view)
+        self.session.idle(1.5)
+
+    def arm(self) -> None:
+        """The metarig with its left forearm active, looked at from near."""
+        self.begin()
+        self.inside.metarig()
+        self.inside.hide_face()
+        self.inside.look(*ARM_VIEW)
+        self.session.idle(1.0)
+
+    def view(self) -> dict[str, int]:
+        """The rectangle of the viewport."""
+        found: dict[str, int] = self.session.call("result = rects()['WINDOW']")
+        return found
+
+    def press(self, operator: str) -> None:
+        """Click a button of the tab."""
+        self.session.move(*self.session.find_button(operator), settle=0.3)
+        self.click()
+        self.session.idle(1.0)
+
+    def click(self) -> None:
+        """Click where the mouse is, slowly enough for a program that takes long to draw."""
+        self.session.x("mousedown", 1)
+        time.sleep(0.1)
+        self.session.x("mouseup", 1)
+
+    def drag(self, x: int, y: int) -> None:
+        """Move what is selected by the mouse, from the middle of the viewport by so many pixels."""
+        view = self.view()
+        start = view["x"] + view["w"] // 2, view["y"] + view["h"] // 2
+        self.session.move(*start)
+        self.session.key("g")
+        for step in range(1, 11):
+            self.session.move(start[0] + x * step // 10, start[1] + y * step // 10, settle=0.15)
+        self.click()
+        self.session.idle(1.0)
+
+    def rest_mouse(self) -> None:
+        """Take the mouse out of the sidebar, so that nothing is lit under it."""
+        view = self.view()
+        self.session.move(view["x"] + view["w"] - WIDTH - 100, view["y"] + view["h"] - 40, settle=0.5)
+        self.session.idle(0.5)
+
+    def take(self, name: str, height: int) -> None:
+        """Save the right upper part of the viewport."""
+        view = self.view()
+        self.save(name, WIDTH, height, view["x"] + view["w"] - WIDTH, view["y"])
+
+    def save(self, name: str, width: int, height: int, x: int, y: int) -> None:
+        """Save a part of the screen as a small file."""
+        picture = PICTURES / f"{name}.png"
+        self.session.shot(str(picture), crop=f"{width}x{height}+{x}+{y}")
+        subprocess.run(["convert", picture, "-strip", "-dither", "None", "-colors", "128", picture], check=True)
+        print(f"Took {picture.relative_to(ROOT)}, {picture.stat().st_size // 1024} kB", flush=True)
+
+
+# ---- the pictures
+
+
+def panel(studio: Studio) -> None:
+    """The panel, with an arm of the metarig that has followed its target."""
+    studio.arm()
+    studio.press("ik_addon.chain_add")
+    studio.inside.select_goal("forearm.L")
+    studio.drag(-90, -240)
+    studio.rest_mouse()
+    studio.take("panel", 670)
+
+
+def overlay(studio: Studio) -> None:
+    """What is drawn over the viewport."""
+    studio.arm()
+    studio.inside.look((1.3, 0.0, 0.5), (0.0, 0.0, 1.2), 2.05)
+    studio.inside.four_chains()
+    studio.rest_mouse()
+    view = studio.view()
+    studio.save("overlay", 880, 640, view["x"] + 60, view["y"] + 70)
+
+
+def add(studio: Studio) -> None:
+    """Before the first chain: a metarig with its left forearm active."""
+    studio.arm()
+    studio.rest_mouse()
+    studio.take("guide-add", 500)
+
+
+def limb(studio: Studio) -> None:
+    """A limb whose target is out of reach."""
+    studio.sample("two_bone_arm", "forearm", 60, ((1.3, 0.0, 0.35), (0.95, 0.0, 1.0), 3.6))
+    studio.rest_mouse()
+    studio.take("guide-limb", 700)
+
+
+def tail(studio: Studio) -> None:
+    """A tail: the tentacle."""
+    studio.sample("tentacle", "tentacle.24", 36, ((1.35, 0.0, 0.3), (0.6, 0.0, 0.6), 3.6))
+    studio.rest_mouse()
+    studio.take("guide-tail", 660)
+
+
+def limits(studio: Studio) -> None:
+    """A finger with its limits, and the panel Joint Limits."""
+    view = (1.25, 0.0, 0.9), (0.3, 0.55, 0.3), 2.6
+    studio.sample("finger_limits", "finger.1", 40, view, ("Chains", "Joint Limits"))
+    studio.rest_mouse()
+    studio.take("guide-limits", 720)
+
+
+def tree(studio: Studio) -> None:
+    """Three chains that share a spine."""
+    studio.sample("torso_tree", "forearm.L", 30, ((1.35, 0.0, 0.2), (0.6, 0.0, 1.3), 3.2))
+    studio.rest_mouse()
+    studio.take("guide-tree", 730)
+
+
+def tools(studio: Studio) -> None:
+    """The panel Tools, with a rig that was converted."""
+    view = (1.3, 0.0, 0.5), (0.5, 0.0, 0.6), 3.0
+    studio.sample("converted", "shin.L", 58, view, ("Chains", "Tools"))
+    studio.rest_mouse()
+    studio.take("guide-tools", 720)
+
+
+def small_arm(studio: Studio) -> None:
+    """The two-bone arm while it reaches its target."""
+    studio.sample("two_bone_arm", "forearm", 30, ((1.3, 0.0, 0.35), (0.85, 0.0, 0.3), 3.2))
+
+
+def bake(studio: Studio) -> None:
+    """The dialog of Bake IK."""
+    small_arm(studio)
+    studio.press("bpy.ops.ik_addon.bake")
+    studio.session.idle(1.0)
+    studio.take("guide-bake", 460)
+    studio.session.key("Escape")
+
+
+def pie(studio: Studio) -> None:
+    """The pie menu."""
+    small_arm(studio)
+    view = studio.view()
+    studio.session.move(view["x"] + view["w"] - 640, view["y"] + 260, settle=0.5)
+    studio.session.key("shift+alt+i", settle=1.5)
+    studio.take("guide-pie", 500)
+    studio.session.key("Escape")
+
+
+def fault(studio: Studio) -> None:
+    """A chain that cannot be solved, with the button that puts it right."""
+    small_arm(studio)
+    studio.inside.hinder()
+    studio.rest_mouse()
+    studio.take("guide-fault", 460)
+
+
+ALL: tuple[Callable[[Studio], None], ...] = (panel, overlay, add, limb, tail, limits, tree, tools, bake, pie, fault)
+
+
+@contextmanager
+def opened() -> Iterator[Studio]:
+    """A Blender with the extension, as a new user has it."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
+        folder = Path(name)
+        package = extension.build(ensure(OLDEST.environment), folder)
+        with window.program(folder / "user").opened(folder / "user", SCREEN) as session:
+            studio = Studio(session)
+            studio.inside.install(str(package))
+            yield studio
+
+
+def main(*chosen: str) -> None:
+    """Take the pictures that are named, or all."""
+    known = {take.__name__: take for take in ALL}
+    with opened() as studio:
+        for name in chosen or known:
+            known[name](studio)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
