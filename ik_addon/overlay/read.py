@@ -14,7 +14,7 @@ from ..rig.chain import ChainError
 from ..rig.limits import FREE, ranges_of
 from ..rig.plan import has_plane
 from ..rig.skeleton import Skeleton, matrix_array
-from ..settings import chain_of
+from ..settings import chain_of, object_of
 from ..solve import Status
 from ..solve.problem import Bools, Floats, Ints
 from .geometry import Active, Chains, Joint, Plane, State
@@ -23,7 +23,7 @@ from .joints import frame_of, rest_of
 STALE = 1e-3
 """A tip that is farther from its target than this, in chain lengths, is not where a report of success left it."""
 
-NOWHERE = (np.nan,) * 3
+NOWHERE: tuple[float, ...] = (np.nan,) * 3
 
 STATES = {
     Status.REACHED: State.REACHED,
@@ -191,20 +191,22 @@ def _shown(
     depsgraph = view_layer.depsgraph
     worlds = np.empty((len(obs), 4, 4))
     poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
-    goals = []
     targets, poles, states, stand = [], [], [], []
     for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
         evaluated = ob.evaluated_get(depsgraph)
         worlds[i] = matrix_array(evaluated.matrix_world)
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
-        bones = ob.pose.bones
-        for name in layout.tips:
+        bones, is_live = ob.pose.bones, object_of(ob).live
+        for name, (status, at_limit) in zip(layout.tips, reports.standing(ob, layout.tips), strict=True):
             chain = chain_of(bones[name])
-            target, pole = chain.target, chain.pole
-            goals.append((target, pole))
-            targets.append(NOWHERE if target is None else _place(target, chain.target_bone, depsgraph))
+            target = NOWHERE
+            # Live keeps a tip that arrived at its target, to which no line goes then.
+            if not (is_live and status is Status.REACHED and chain.influence == 1.0):
+                goal = chain.target
+                target = NOWHERE if goal is None else _place(goal, chain.target_bone, depsgraph)
+            pole = chain.pole
+            targets.append(target)
             poles.append(NOWHERE if pole is None else _place(pole, chain.pole_bone, depsgraph))
-        for status, at_limit in reports.standing(ob, layout.tips):
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
     columns = poses.reshape(-1, 4, 4)  # Blender stores columns
@@ -228,7 +230,7 @@ def _shown(
     first = joint = 0
     for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
         own = slice(first, first + len(layout.tips))
-        at = _active(ob, layout, goals[own], view_layer.objects.active)
+        at = _active(ob, layout, view_layer.objects.active)
         if at is not None:
             local = joints[joint : joint + len(layout.bones)]
             evaluated = ob.evaluated_get(depsgraph)
@@ -294,17 +296,13 @@ def _of_active(
     )
 
 
-def _active(
-    ob: bpy.types.Object,
-    layout: _Layout,
-    goals: Sequence[tuple[bpy.types.Object | None, bpy.types.Object | None]],
-    active: bpy.types.Object | None,
-) -> int | None:
+def _active(ob: bpy.types.Object, layout: _Layout, active: bpy.types.Object | None) -> int | None:
     """Index of the chain that the active bone belongs to, or that follows the active object."""
     if active is None:
         return None
     if active != ob:
-        return next((i for i, pair in enumerate(goals) if active in pair), None)
+        chains = [chain_of(ob.pose.bones[name]) for name in layout.tips]
+        return next((i for i, chain in enumerate(chains) if active in (chain.target, chain.pole)), None)
     bone = ob.data.bones.active
     return None if bone is None else layout.owner.get(bone.name)
 
