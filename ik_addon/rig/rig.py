@@ -27,10 +27,8 @@ RESTLESS = 20
 """How often an FK pose is tabulated; one that a script sets on each frame is not worth it."""
 
 
-def _is_free(goal: bpy.types.Object | None) -> bool:
+def _is_free(goal: bpy.types.Object) -> bool:
     """Whether an object goes nowhere but where its own F-curves take it."""
-    if goal is None:
-        return True
     data = goal.animation_data
     return goal.type != "ARMATURE" and goal.parent is None and not goal.constraints and not (data and data.drivers)
 
@@ -180,15 +178,16 @@ class Rig:
         return frame
 
     def stands_alone(self, ob: bpy.types.Object) -> bool:
-        """Whether the FK pose is the base on every frame, and nothing that a solve reads depends on the pose.
+        """Whether the FK pose is the base on every frame, all goals are there, and none depends on the pose.
 
         Then the base need not be put back for Blender to evaluate, which takes as long as a pose with the solution.
         """
-        if self.fk is None or len(self.plan.sampled) or is_animated(ob) or not np.array_equal(self.fk[0], self.base):
+        if self.fk is None or not self.plan.stands or is_animated(ob) or not np.array_equal(self.fk[0], self.base):
             return False
         bones = ob.pose.bones
         settings = [chain_of(bones[chain.tip]) for chain in self.plan.chains]
-        return all(_is_free(goal) for chain in settings for goal in (chain.target, chain.pole))
+        poles = [chain.pole for chain, plan in zip(settings, self.plan.chains, strict=True) if plan.has_pole]
+        return all(goal is not None and _is_free(goal) for goal in (*(chain.target for chain in settings), *poles))
 
     def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
         """Sample the present frame again, on which the channels hold a solution by now."""
