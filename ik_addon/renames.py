@@ -14,6 +14,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from .rig.chain import tips
 from .settings import IKAddonChain, chain_of
 
 
@@ -77,9 +78,9 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
 def _goals_on_bones(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
     """Chains, the setting that names a bone, and the armature object on which this bone is."""
     for ob in objects:
-        for tip in ob.pose.bones if ob.type == "ARMATURE" else ():
+        for tip in tips(ob) if ob.type == "ARMATURE" else ():
             chain = chain_of(tip)
-            for role in ("target", "pole") if chain.is_chain else ():
+            for role in ("target", "pole"):
                 goal = getattr(chain, role)
                 if isinstance(goal, bpy.types.Object) and goal.type == "ARMATURE" and getattr(chain, f"{role}_bone"):
                     yield chain, f"{role}_bone", goal

@@ -11,11 +11,13 @@ from typing import Final
 
 import bpy
 
+from .rig import base
 from .settings import chain_of, has_settings, object_of
 
 
-def _from_0(_ob: bpy.types.Object) -> None:
-    """0.1.0 stored no number; all else is as it is now."""
+def _from_0(ob: bpy.types.Object) -> None:
+    """0.1.0 stored no number, and the base of each bone on the bone, also where it is the rest pose."""
+    base.compact(ob)
 
 
 STEPS: Final[list[Callable[[bpy.types.Object], None]]] = [_from_0]

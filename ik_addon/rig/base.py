@@ -15,7 +15,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..settings import IKAddonBase, chain_of, has_settings
+from ..settings import IKAddonBase, IKAddonChain, chain_of, has_settings
 from ..solve.problem import Ints
 from . import channels
 from .channels import REST, Row
@@ -34,11 +34,12 @@ def _has_base(bone: bpy.types.PoseBone) -> bool:
 # ---- bones whose base is the rest pose
 
 
-def _noted_names(text: str) -> list[str]:
+def _noted_names(chain: IKAddonChain) -> list[str]:
     """Names as `_note` writes them; none where a file holds anything else."""
     try:
+        text = chain.resting
         names = json.loads(text) if text else []
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
 
@@ -48,7 +49,7 @@ def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
     bones = ob.pose.bones
     for tip, bone in enumerate(bones):
-        names = _noted_names(chain_of(bone).resting) if has_settings(bone) else []
+        names = _noted_names(chain_of(bone)) if has_settings(bone) else []
         if names:
             path = [bone.name, *(other.name for other in bone.parent_recursive)]
             own = {_now(name, path[place : place + 1], names, path) for place, name in enumerate(names) if name}
@@ -68,9 +69,8 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
     names = [bone.name if bones.find(bone.name) in resting else "" for bone in path]
     while names and not names[-1]:
         names.pop()
-    text = json.dumps(names) if names else ""
-    if chain_of(bones[tip]).resting != text:
-        chain_of(bones[tip]).resting = text
+    if _noted_names(chain_of(bones[tip])) != names:
+        chain_of(bones[tip]).resting = json.dumps(names) if names else ""
 
 
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
@@ -139,10 +139,20 @@ def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | 
     return REST.copy() if bone in resting else None
 
 
+def compact(ob: bpy.types.Object) -> None:
+    """Note the bases that are the rest pose as `store` does; an older version stored them like the others."""
+    bones = [i for i, bone in enumerate(ob.pose.bones) if _has_base(bone) and not chain_of(bone).base.noted]
+    rows = {bone: row for bone in bones if (row := _row_of(ob, bone, ())) is not None}
+    store(ob, rows.keys(), rows.values())
+
+
 def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
     """The base (k, 17) of bones, and the positions (in `bones`) of those that had none: they take what is present."""
     rows = present.copy()
-    resting = set().union(*_resting(ob).values())
+    known = _resting(ob)
+    for tip, noted in known.items():
+        _note(ob, tip, noted)  # before bones that were renamed are renamed again
+    resting = set().union(*known.values())
     new, changed = [], []
     for k, bone in enumerate(bones.tolist()):
         row = _row_of(ob, bone, resting)

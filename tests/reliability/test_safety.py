@@ -156,6 +156,8 @@ HOSTILE: dict[str, Any] = {
     "a milliard": 10**9,
     "least int": -(2**31),
     "text": "hostile'\"\\]",
+    "nested": "[" * 100_000,
+    "names": '["lower b", null, 3, ["upper b"], "missing"]',
     "bytes": b"\xff\xfe",
     "numbers": [1.0, 2.0],
     "nothing": [],
@@ -167,7 +169,7 @@ HOSTILE: dict[str, Any] = {
 SETTINGS = (
     *("is_chain", "enabled", "solver", "chain_length", "target", "target_bone", "pole", "pole_bone", "pole_angle"),
     *("iterations", "tolerance", "out_of_reach", "softness", "push_limit", "use_limits", "use_rotation", "planar"),
-    *("weight", "influence", "base", "of_its_own"),
+    *("weight", "influence", "base", "resting", "of_its_own"),
 )
 
 

@@ -78,6 +78,13 @@ def test_opens(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path
     assert_as_released(found)
 
 
+def test_bases_at_rest_become_compact() -> None:
+    """0.1.0 stored them on each bone, which Blender copies on each frame."""
+    bpy.ops.wm.open_mainfile(filepath=str(SAMPLES[0]))
+    bones = bpy.data.objects["Tree"].pose.bones
+    assert [bone.name for bone in bones if bone.is_property_set("ik_addon")] == ["a.L", "b.L", "b.R"]
+
+
 def test_is_appended(sample: tuple[Path, dict[str, Any]]) -> None:
     path, found = sample
     libraries: Any = bpy.data.libraries  # the stubs know of no result
