@@ -308,6 +308,11 @@ def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: b
     edited = depsgraph.id_type_updated("ARMATURE")
     rig.is_put_back = True
     _before_frame(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
+    changed = edited or depsgraph.id_type_updated("SCENE")
+    if changed and depsgraph.mode == "VIEWPORT" and ob.session_uid not in _state.stale:
+        # What is planned may be another thing by now; everything in a render is new.
+        _state.stale.add(ob.session_uid)
+        rig.restore_base(ob)
     if rig.is_put_back:
         with paused():
             rig.evaluate_base(ob, depsgraph)

@@ -76,6 +76,24 @@ def edit_body(ob: bpy.types.Object) -> None:
     ob.pose.bones["body"].rotation_quaternion = (0.9, 0.0, 0.3, 0.3)
 
 
+def shift_body(ob: bpy.types.Object) -> None:
+    ob.pose.bones["body"].location = (0.1, 0.05, -0.1)
+
+
+def scale_chain(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg2.1"].scale = (0.9, 0.9, 0.9)
+
+
+def change_mode(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg2.1"].rotation_mode = "XYZ"
+
+
+def ride_chain(ob: bpy.types.Object) -> None:
+    """Have the target of a chain hang on a bone that another chain moves."""
+    target = bpy.data.objects["target0"]
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "leg2.3"
+
+
 def edit_chain(ob: bpy.types.Object) -> None:
     ob.pose.bones["leg2.1"].rotation_quaternion = (0.9, 0.4, 0.0, 0.1)
 
@@ -115,6 +133,10 @@ def delete_target(_ob: bpy.types.Object) -> None:
 
 CHANGES = (
     edit_body,
+    shift_body,
+    scale_chain,
+    change_mode,
+    ride_chain,
     edit_chain,
     rename,
     parent_target,
