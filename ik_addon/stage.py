@@ -35,7 +35,7 @@ def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Sc
             everything.objects.link(needed)
         yield copy
     finally:
-        bpy.data.scenes.remove(copy)
+        bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
 
 def is_bound(scene: bpy.types.Scene) -> bool:

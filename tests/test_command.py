@@ -58,6 +58,16 @@ def test_bakes_all_chains_on_the_frames_of_the_scene(
     assert "Rig: Baked 2 chains on 10 frames" in capfd.readouterr().out
 
 
+def test_bakes_a_scene_with_other_objects_where_blender_gives_no_window(addon: Addon, ik_bake: Command) -> None:
+    """As Blender 4 calls a command; the bake has a scene of its own then, which has to go again."""
+    ob = moving_arm()
+    rigs.empty("Bystander")
+    with bpy.context.temp_override(window=None):
+        assert ik_bake() == 0
+    assert set(keyed(addon, ob)) == {"upper", "lower", "thigh", "shin"}
+    assert len(bpy.data.scenes) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "frames"),
     [
