@@ -19,7 +19,9 @@ ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 ALIGNED = np.cos(np.radians(1.0))
 """Axes whose directions have at least this cosine between them are the same."""
 AXES = "xyz"
-OWN = frozenset({"rna_type", "name", "base", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"})
+OWN = frozenset(
+    {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
+)
 """The settings of a chain that are not the same on the other side."""
 
 

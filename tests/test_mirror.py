@@ -344,3 +344,24 @@ def test_needs_a_chain() -> None:
     with refused("Select a bone of a chain"):
         bpy.ops.ik_addon.mirror_chain()
     assert not ob.pose.bones["bone1.R"].ik_addon.is_chain
+
+
+def test_the_other_sides_fk_base_stays_its_own() -> None:
+    ob = symmetrical(3)
+    for side in "LR":
+        target = rigs.empty(f"Goal {side}", (0.9 if side == "L" else -0.9, 0.2, 0.5))
+        rigs.chain(ob, f"bone1.{side}", target, 2)
+    for name in ("bone0.L", "bone1.L"):
+        ob.pose.bones[name].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
+    before = rigs.channels(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="Mirror")
+    bpy.data.objects["Goal R"].location.z -= 0.1
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="Move")
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects["Rig"]
+    ob.ik_addon.live = False
+    assert np.array_equal(rigs.channels(ob), before)

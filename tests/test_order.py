@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -127,3 +128,115 @@ def test_a_circle_of_armatures_is_named_and_neither_moves(addon: Addon, keyed: b
     bpy.context.scene.frame_set(3)
     bpy.context.scene.frame_set(9)
     assert np.array_equal(rigs.channels(one), before[0])
+
+
+CARRIED = ("bone parent", "parent of the parent", "CHILD_OF", "COPY_LOCATION", "target bone")
+
+
+def carry(rng: random.Random, goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> str:
+    """Make an object, or its parent, follow a bone in some way; returns the way."""
+    way = rng.choice(CARRIED[:4])
+    holder = goal
+    if way == "parent of the parent":
+        holder = goal.parent = rigs.empty("Holder")
+        goal.location = (0.1, 0.0, 0.1)
+    if way in {"bone parent", "parent of the parent"}:
+        holder.parent, holder.parent_type, holder.parent_bone = ob, "BONE", bone
+    else:
+        constraint = holder.constraints.new(way)
+        constraint.target, constraint.subtarget = ob, bone
+    return way
+
+
+def limbs(count: int, rng: random.Random) -> list[tuple[bpy.types.Object, str]]:
+    """Chains of two bones with a hand below each, in some armatures, in any order of names."""
+    found = []
+    owners = [rigs.armature(rng.choice("ABCDE")) for _ in range(rng.choice([1, 2, 3]))]
+    for i in range(count):
+        ob, x = rng.choice(owners), 2.0 * i
+        names = [f"{rng.randrange(100)} {part} {i}" for part in ("upper", "lower", "hand")]
+        rigs.add_bones(ob, [(x, 0, 0), (x, -0.2, 1), (x, 0, 2), (x, 0.1, 2.3)], names)
+        found.append((ob, names[1]))
+    return found
+
+
+def follow_in_a_row(rng: random.Random, chains: list[tuple[bpy.types.Object, str]]) -> list[bpy.types.Object]:
+    """Give each chain a target that hangs on a chain before it, or on nothing; returns the targets."""
+    owners = list(dict.fromkeys(ob.name for ob, _ in chains))
+    goals = []
+    for i, (ob, tip) in enumerate(chains):
+        settings: dict[str, object] = {"out_of_reach": "STRETCH"}
+        goal = rigs.empty(
+            f"Goal {i}", (2.0 * i + rng.uniform(-0.5, 0.5), rng.uniform(-0.5, 0.5), rng.uniform(0.8, 1.5))
+        )
+        # An armature is solved as a whole: two that follow each other, by whatever chains, are a circle.
+        before = [other for other in chains[:i] if owners.index(other[0].name) <= owners.index(ob.name)]
+        if before and rng.random() < 0.8:
+            other, bone = rng.choice(before)
+            carrier = rng.choice([bone, other.data.bones[bone].children[0].name])
+            if rng.random() < 0.2:
+                goal, settings["target_bone"] = other, carrier
+            else:
+                carry(rng, goal, other, carrier)
+        else:
+            rigs.key(goal, "location", {1: goal.location[:], 20: [x + rng.uniform(-0.4, 0.4) for x in goal.location]})
+        rigs.chain(ob, tip, goal, 2, **settings)
+        goals.append(goal)
+    return goals
+
+
+def goal_of(ob: bpy.types.Object, tip: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """World position of a chain's target, as evaluated."""
+    chain = ob.pose.bones[tip].ik_addon
+    return rigs.head(chain.target, chain.target_bone) if chain.target_bone else rigs.position(chain.target)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_graph_of_chains_is_solved_in_order(addon: Addon, seed: int) -> None:
+    rng = random.Random(seed)
+    chains = limbs(rng.randrange(2, 7), rng)
+    follow_in_a_row(rng, chains)
+    for ob in {ob for ob, _ in chains}:
+        ob.ik_addon.live = True
+    for frame in (1, 13, 5):
+        bpy.context.scene.frame_set(frame)
+        for ob, tip in chains:
+            assert np.linalg.norm(rigs.tail(ob, tip) - goal_of(ob, tip)) < 2e-5, (
+                f"{tip} of {ob.name} at {frame}: {addon.module('reports').get(ob, tip)}"
+            )
+    first = chains[0][0].pose.bones[chains[0][1]].ik_addon.target
+    first.location.z += 0.2
+    bpy.context.view_layer.update()
+    for ob, tip in chains:
+        assert np.linalg.norm(rigs.tail(ob, tip) - goal_of(ob, tip)) < 2e-5, f"{tip} of {ob.name} after a move"
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_circle_in_any_graph_is_named_and_none_of_it_moves(addon: Addon, seed: int) -> None:
+    rng = random.Random(seed)
+    chains = limbs(rng.randrange(2, 6), rng)
+    goals = follow_in_a_row(rng, chains)
+    size = rng.randrange(2, len(chains) + 1)
+    circle = chains[:size]
+    for i, (ob, tip) in enumerate(circle):
+        chain = ob.pose.bones[tip].ik_addon
+        chain.target, chain.target_bone = rigs.empty(f"Round {i}"), ""
+        carry(rng, chain.target, *circle[i - 1])
+    before = {ob.name: rigs.channels(ob) for ob, _ in chains}
+    for ob in {ob for ob, _ in chains}:
+        ob.ik_addon.live = True
+    reports = addon.module("reports")
+    for frame in (4, 9):
+        bpy.context.scene.frame_set(frame)
+        for ob, tip in circle:
+            report = reports.get(ob, tip)
+            assert report.failed
+            others = {other.name for other, _ in circle}
+            named = others if len(others) > 1 else {other for _, other in circle} - {tip}
+            assert all(f"'{name}'" in report.message for name in named), f"{report.message}: {named}"
+            moved = [ob.pose.bones[tip], ob.pose.bones[tip].parent]
+            assert all(bone.rotation_quaternion[:] == (1.0, 0.0, 0.0, 0.0) for bone in moved)
+    assert len(goals) == len(chains)
+    for ob in {ob for ob, _ in chains}:
+        ob.ik_addon.live = False
+        assert np.array_equal(rigs.channels(ob), before[ob.name])
