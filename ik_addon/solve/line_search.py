@@ -56,7 +56,9 @@ def search(body: Body, turns: Floats, target: Floats, iterations: int) -> tuple[
         angles[..., stuck], missing[stuck], more = _polished(lines.members(stuck), angles[..., stuck], _POLISH)
         steps[stuck] += more
         stuck = stuck[missing[stuck] > ARRIVED]
-        stuck = stuck[may_be_missed(lines.members(stuck), angles[..., stuck]) > SAME]
+        # Of poses that nearly arrive none is as good as one that does.
+        enough = np.where(missing[stuck] > SAME, SAME, ARRIVED)
+        stuck = stuck[may_be_missed(lines.members(stuck), angles[..., stuck]) > enough]
     tried, costs = _first(angles[..., stuck])[:, None], missing[stuck][:, None]
     elsewhere = stuck[:0]
     for k, (first, count, ahead, most) in enumerate(_ROUNDS):
