@@ -178,7 +178,7 @@ def finger_limits() -> None:
     thick = {"hand": (0.17, 0.14), "finger.1": (0.13, 0.11), "finger.2": (0.11, 0.095), "finger.3": (0.095, 0.07)}
     parts = [scenery.Part(n, a, b, dark if n == "hand" else skin) for n, (a, b) in thick.items()]
     scenery.body(rig, parts)
-    scenery.stage((2.9, 0.1, 1.3), (0.0, 0.15, 0.4), lens=42)
+    scenery.stage((2.9, 0.1, 1.3), (0.0, 0.15, 0.35), lens=42, ground=-0.6)
     save(rig, "finger_limits")
 
 
@@ -277,8 +277,8 @@ def flat_arm() -> None:
             20: (1.45, 0, 0.45),
             35: (1.45, 0, 0.25),
             60: (0.35, 0, 1.75),
-            80: (-0.95, 0, 1.1),
-            95: (-0.95, 0, 0.75),
+            80: (-0.75, 0, 1.85),
+            95: (-1.0, 0, 1.6),
             120: (1.05, 0, 1.05),
         },
     )

@@ -83,6 +83,16 @@ def test_sample_is_small_and_shows_what_it_says(name: str) -> None:
     assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
 
 
+@pytest.mark.parametrize("name", BONES)
+def test_bones_stay_above_the_floor(name: str) -> None:
+    rig = open_sample(name)
+    floor = bpy.data.objects["Floor"].data.vertices[0].co.z
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
+        assert min(end.z for end in ends) > floor - 1e-3, f"frame {frame}"
+
+
 @pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED])
 def test_tips_stay_on_their_targets(name: str) -> None:
     rig = open_sample(name)

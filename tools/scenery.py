@@ -102,11 +102,13 @@ def box(name: str, size: Point, location: Point, look: bpy.types.Material) -> bp
     return _link(box)
 
 
-def stage(eye: Point, look_at: Point, lens: float = 50.0) -> None:
-    """A floor, light, a camera at `eye`, and render settings that need no GPU."""
+def stage(eye: Point, look_at: Point, lens: float = 50.0, ground: float = 0.0) -> None:
+    """A floor at the height `ground`, light, a camera at `eye`, and render settings that need no GPU."""
     scene = bpy.context.scene
     floor = _mesh(
-        "Floor", [Vector((x, y, 0.0)) for x, y in ((-400, -400), (400, -400), (400, 400), (-400, 400))], [(0, 1, 2, 3)]
+        "Floor",
+        [Vector((x, y, ground)) for x, y in ((-400, -400), (400, -400), (400, 400), (-400, 400))],
+        [(0, 1, 2, 3)],
     )
     floor.materials.append(material("Floor", (0.30, 0.33, 0.37), roughness=0.9))
     _link(bpy.data.objects.new("Floor", floor))
