@@ -70,21 +70,29 @@ def pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wante
     goal = 1.0 / np.sqrt(slack)
     pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
     low, high = np.full_like(pull, LEAST), np.full_like(pull, np.inf)
+    flat = not z.any()
     across = y * y + z * z
     for _ in range(STEPS):
         along = x + pull
         length = np.maximum(np.sqrt(along * along + across), 1e-12)
         share = parts / length
-        right, up, out = share * along, share * y, share * z
-        tip_x, tip_y, tip_z = total(right), total(up), total(out)
-        size = np.sqrt(tip_x * tip_x + tip_y * tip_y + tip_z * tip_z)
+        right, up = share * along, share * y
+        tip_x, tip_y = total(right), total(up)
+        square = tip_x * tip_x + tip_y * tip_y
+        if not flat:
+            out = share * z
+            tip_z = total(out)
+            square = square + tip_z * tip_z
+        size = np.sqrt(square)
         missing = size - wanted
         left = np.abs(missing) > PRECISE
         if not left.any():
             break
         low, high = np.where(missing < 0.0, pull, low), np.where(missing < 0.0, high, pull)
         drift = along / (length * length)
-        slope = tip_x * total(share - drift * right) - tip_y * total(drift * up) - tip_z * total(drift * out)
+        slope = tip_x * total(share - drift * right) - tip_y * total(drift * up)
+        if not flat:
+            slope = slope - tip_z * total(drift * out)
         slope = slope / np.maximum(size, 1e-200)
         now = np.maximum(1.0 - size, 1e-16)
         ahead = pull + (goal - 1.0 / np.sqrt(now)) * (2.0 * now * np.sqrt(now)) / np.maximum(slope, 1e-30)

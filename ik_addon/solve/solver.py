@@ -39,7 +39,7 @@ def solve(problem: Problem) -> Solution:
         return lifted(problem, flat, turns, solve(flat))
     solution = Solution(
         joints=np.array(problem.joints, dtype=np.float64),
-        rotations=np.tile(np.eye(3), (members, bones, 1, 1)),
+        rotations=np.full((members, bones, 3, 3), np.eye(3)),
         stretch=np.ones((members, bones)),
         error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
         status=np.full(members, Status.INVALID, dtype=np.int8),
@@ -131,7 +131,7 @@ class _Chains:
                 scale=scale,
                 directions=unit(segments),
                 lengths=sizes / scale,
-                frames=np.ascontiguousarray(np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0)),
+                frames=np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0),
                 target=target,
                 pole=None if pole is None else (np.asarray(pole, dtype=np.float64).T - root) / scale,
                 pole_angle=_per_member(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle, members),
