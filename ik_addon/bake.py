@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import bpy
 import numpy as np
 
-from . import compat, live
+from . import bake_report, compat, live
 from .bake_report import BakeReport
 from .rig import base, chain, channels, curves, keys
 from .rig.channels import Row
@@ -158,11 +158,12 @@ def steps(
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             keys.check(ob, rotations_of(plan, work.baked), new_action=new_action)
-        report = (yield from work.do(by_curves=True)) or (yield from work.do(by_curves=False))
+        report = (yield from work.do(undo, by_curves=True)) or (yield from work.do(undo, by_curves=False))
+        assert report is not None, "only what F-curves tell is taken back and done again"
+        before.show_frame()
+        before.put_back([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
+        bake_report.remember(ob, report)
         undo.pop_all()
-    assert report is not None, "only what F-curves tell is taken back and done again"
-    before.show_frame()
-    before.put_back([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
     return report
 
 
@@ -187,8 +188,8 @@ class _Bake:
     new_action: bool
     before: _Before
 
-    def do(self, *, by_curves: bool) -> Generator[float, None, BakeReport | None]:
-        """Sample, solve, key and compare; yields the share that is done.
+    def do(self, done: ExitStack, *, by_curves: bool) -> Generator[float, None, BakeReport | None]:
+        """Sample, solve, key and compare; yields the share that is done, and leaves to `done` what takes it back.
 
         By curves, Blender evaluates a few frames only, as a proof; where that fails nothing is changed and the result
         is None.
@@ -210,10 +211,11 @@ class _Bake:
             undo.callback((yield from _part(todo, written - 0.1, written)))
             self._switch_off()
             position, angle = yield from _part(self._differences(solved), written, compared)
-            if by_curves and (position > ALIKE or angle > 10.0 * ALIKE):
+            if by_curves and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
                 return None
-            undo.pop_all()
-        return solved.report(self.frames, self.ob.animation_data.action.name, position, angle)
+            report = solved.report(self.frames, self.ob.animation_data.action.name, position, angle)
+            done.callback(undo.pop_all().close)
+        return report
 
     def _played(self, by_curves: bool) -> list[int]:
         """The indices of the frames that Blender plays, in the end, to compare."""

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import bpy
+
+NAMED = 5
+"""How many chains or joints are named at the most."""
+
+_last: dict[int, BakeReport] = {}
+"""By `session_uid` of the armature object, which no other gets until Blender is closed."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,7 @@ class BakeReport:
     @property
     def message(self) -> str:
         """The report as a sentence."""
-        chains = f"{len(self.chains)} chain{'s' * (len(self.chains) != 1)}"
-        frames = f"{self.frames} frame{'s' * (self.frames != 1)}"
+        chains, frames = _count(len(self.chains), "chain"), _count(self.frames, "frame")
         reached = "all reached"
         if self.missed:
             reached = f"{self.missed} not reached, farthest by {100.0 * self.error:.3g} % of the chain's length"
@@ -75,3 +83,50 @@ class BakeReport:
             f"Baked {chains} on {frames} into '{self.action}' ({reached}); playing differs from the solution "
             f"by at most {100.0 * self.position:.1g} % of the chain's length and {math.degrees(self.angle):.1g}°"
         )
+
+
+def remember(ob: bpy.types.Object, report: BakeReport) -> None:
+    """Make this the last report on an armature object."""
+    _last[ob.session_uid] = report
+
+
+def last(ob: bpy.types.Object) -> BakeReport | None:
+    """The report on the last bake of an armature object in this session."""
+    return _last.get(ob.session_uid)
+
+
+def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
+    """What a report tells, one after the other, each with whether it is something to look at."""
+    yield f"{_count(report.frames, 'frame')} of {_count(len(report.chains), 'chain')} in '{report.action}'", False
+    if not report.missed:
+        yield "All targets were reached", False
+    for chain in sorted(report.each, key=lambda chain: -chain.missed)[:NAMED]:
+        if chain.missed:
+            yield (
+                f"'{chain.chain}' missed its target on {_count(chain.missed, 'frame')}, "
+                f"by {_percent(chain.error)} of its length at the most",
+                True,
+            )
+    missing = sum(chain.missed > 0 for chain in report.each) - NAMED
+    if missing > 0:
+        yield f"{_count(missing, 'more chain')} missed a target", True
+    yield f"Error of {_percent(report.error)} at the most, {_percent(report.mean_error)} in the mean", False
+    for joint in report.limited[:NAMED]:
+        yield f"'{joint.bone}' stood at a limit on {_count(joint.frames, 'frame')}", False
+    if len(report.limited) > NAMED:
+        yield f"{_count(len(report.limited) - NAMED, 'more joint')} stood at a limit", False
+    if report.turning_bone:
+        yield f"Fastest joint: '{report.turning_bone}', {report.turn:.3g}° up to frame {report.turning_frame}", False
+    yield (
+        f"Playing differs from live by {_percent(report.position)} of the length and "
+        f"{math.degrees(report.angle):.1g}° at the most",
+        not report.plays_alike,
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.2g} %"

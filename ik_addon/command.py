@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -146,10 +147,37 @@ def _baked(ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace)
 
 
 def _save(options: argparse.Namespace) -> None:
+    """Save beside the file that is asked for, and replace that only by what can be read.
+
+    On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
+    """
     if options.overwrite:
-        bpy.ops.wm.save_mainfile()
+        path = Path(bpy.data.filepath)
     elif options.output is not None:
-        bpy.ops.wm.save_as_mainfile(filepath=str(options.output.absolute()), copy=True)
+        path = options.output.absolute()
+    else:
+        return
+    new = path.with_name(f".{path.stem}.{os.getpid()}.blend")
+    try:
+        bpy.ops.wm.save_as_mainfile(filepath=str(new), copy=True)
+        if not _is_whole(new):
+            raise CommandError(f"'{path}' could not be saved whole, it is as it was; is the disk full?")
+        backups: Any = bpy.context.preferences.filepaths
+        if options.overwrite and backups.save_version > 0:
+            path.replace(f"{path}1")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether Blender can read the present scene from a file."""
+    libraries: Any = bpy.data.libraries
+    try:
+        with libraries.load(str(path)) as (found, _wanted):
+            return bpy.context.scene.name in found.scenes
+    except OSError:
+        return False
 
 
 def _write_report(options: argparse.Namespace, reports: list[tuple[bpy.types.Object, BakeReport]]) -> None:

@@ -130,8 +130,8 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
     copy = old.copy()
     copy.name = name
     undo.callback(bpy.data.actions.remove, copy)
-    _assign(data, copy, handle)
     undo.callback(_assign, data, old, handle)
+    _assign(data, copy, handle)
 
 
 def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:

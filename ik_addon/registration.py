@@ -18,7 +18,7 @@ from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
-from .ui import keymap, limits, menus, panel, presets, tools
+from .ui import bake_report, keymap, limits, menus, panel, presets, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -35,6 +35,7 @@ CLASSES: Final = (
     *preset_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
+    *bake_report.CLASSES,
     *menus.CLASSES,
     *tools.CLASSES,
     *presets.CLASSES,

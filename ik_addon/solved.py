@@ -17,6 +17,8 @@ from .rig.pose import Posed
 from .solve import OutOfReach, Status
 from .solve.problem import Floats, Ints
 
+NOISE = 1e-6
+"""By how much, in parts of it, a place in single precision may be off after some steps."""
 USED = 1e-6
 """A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
 
@@ -127,6 +129,11 @@ class Solved:
         gaps /= [self._lengths[row] for row in self.rows.tolist()]
         chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
         return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
+
+    @property
+    def noise(self) -> float:
+        """What single precision makes of where bones are, in chain lengths: much where they are far from the origin."""
+        return float(NOISE * np.abs(self.poses[..., 3]).max(initial=0.0) / min(self._lengths.values()))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """The report on the bake; the last two are the largest of the differences."""

@@ -528,3 +528,61 @@ def test_what_a_target_hangs_on_is_evaluated(bake: Any) -> None:
     expected = poses(ob)
     assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
     assert np.abs(poses(ob) - expected).max() < 5 * CLOSE
+
+
+def held_arm() -> bpy.types.Object:
+    """An arm whose elbow stands at its limit when the target comes near on frames 6 to 10, and that swings on 3."""
+    ob, target = rigs.arm()
+    for frame in range(1, 11):
+        target.location = (0.0, -0.4, 0.5) if frame > 5 else (0.0, -0.5 - 0.5 * (frame >= 3), 1.5)
+        target.keyframe_insert("location", frame=frame)
+    elbow = ob.pose.bones["lower"]
+    elbow.use_ik_limit_x, elbow.ik_min_x, elbow.ik_max_x = True, math.radians(-100.0), math.radians(100.0)
+    for axis in "yz":
+        setattr(elbow, f"lock_ik_{axis}", True)
+    elbow.ik_addon.use_limits = True
+    return ob
+
+
+def test_the_report_tells_of_misses_limits_and_speed(bake: Any, addon: Addon) -> None:
+    ob = held_arm()
+    length = rigs.length(ob, "lower", 2)
+    scene, errors, angles = bpy.context.scene, [], []
+    report = bake.bake(bpy.context, ob, ["lower"], list(range(1, 11)))
+    for frame in range(1, 11):
+        scene.frame_set(frame)
+        target = ob.pose.bones["lower"].ik_addon.target
+        errors.append(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) / length)
+        angles.append([bone.rotation_quaternion.copy() for bone in ob.pose.bones])
+    missed = [error > 1e-3 for error in errors]
+    assert missed == [False] * 5 + [True] * 5
+    assert (report.missed, [chain.missed for chain in report.each]) == (5, [5])
+    assert report.error == report.each[0].error == pytest.approx(max(errors), abs=1e-5)
+    assert report.mean_error == report.each[0].mean_error == pytest.approx(np.mean(errors), abs=1e-5)
+    assert [(joint.bone, joint.frames) for joint in report.limited] == [("lower", 5)]
+    turns = {
+        (frame + 1, bone.name): math.degrees(angles[frame][k].rotation_difference(angles[frame - 1][k]).angle)
+        for frame in range(1, 10)
+        for k, bone in enumerate(ob.pose.bones)
+    }
+    fastest = max(turns, key=lambda name: turns[name])
+    assert (report.turning_frame, report.turning_bone) == fastest
+    assert report.turn == pytest.approx(turns[fastest], abs=0.01)
+    told = [text for text, _ in addon.module("bake_report").sentences(report)]
+    for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' stood at a limit on 5"):
+        assert any(text.startswith(words) for text in told), told
+    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° up to frame {fastest[0]}" in told
+    assert [is_remarkable for _, is_remarkable in addon.module("bake_report").sentences(report)].count(True) == 1
+
+
+def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:
+    ob = held_arm()
+    shown = addon.module("ui.bake_report").shown
+    assert shown(ob) is None
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    bpy.context.view_layer.objects.active = ob
+    assert shown(ob) == report
+    assert bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    assert shown(ob) is None
+    assert not bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
