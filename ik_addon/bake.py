@@ -200,7 +200,10 @@ class _Bake:
                 may = not is_bound(self.scene) and curves.may_tell(self.scene)
                 if not (may and (yield from self._proven(own, solved))):
                     return None
-                yield from _part(self._solve_told(solved), 0.0, 0.8)
+                try:
+                    yield from _part(self._solve_told(solved), 0.0, 0.8)
+                except curves.Untold:  # something was changed since it was proven
+                    return None
             else:
                 yield from _part(self._solve_stepped(own, solved), 0.0, 0.5)
         self.before.put_back()
