@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import bpy
 
@@ -157,7 +157,7 @@ def _save(options: argparse.Namespace) -> None:
         path = options.output.absolute()
     else:
         return
-    new = path.with_name(f".{path.stem}.{os.getpid()}.blend")
+    new = path.with_name(f".{path.stem}.{uuid4().hex}.blend")
     try:
         bpy.ops.wm.save_as_mainfile(filepath=str(new), copy=True)
         if not _is_whole(new):

@@ -51,8 +51,8 @@ FAR = {
 }
 """Modules with which a program reaches out of itself, or runs what it reads."""
 ALLOWED = {
-    ("command.py", "save_mainfile"): "the command line writes the file it was given, if asked to",
-    ("command.py", "save_as_mainfile"): "and another one, which is named",
+    ("command.py", "save_as_mainfile"): "the command line writes the file that it is asked for, beside it first",
+    ("command.py", "unlink"): "and takes that away again if it is not whole",
     ("command.py", "write_text"): "and a report, which is named",
     ("stage.py", "unlink"): "collections from a copy of a scene",
 }
