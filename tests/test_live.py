@@ -285,13 +285,13 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     expected = poses_at(ob, range(1, 21))
     solved: list[object] = []
     module = addon.module("solve.tabulated")
-    look_up = module.Tabulated.look_up_one
+    look_up = module.Tabulated.look_up_few
 
     def counted(*arguments: object) -> object:
         solved.append(arguments)
         return look_up(*arguments)
 
-    monkeypatch.setattr(module.Tabulated, "look_up_one", counted)
+    monkeypatch.setattr(module.Tabulated, "look_up_few", counted)
     assert poses_at(ob, range(1, 21)) == expected
     assert len(solved) == 11
 

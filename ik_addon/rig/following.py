@@ -12,7 +12,7 @@ from mathutils import Matrix
 
 from ..settings import chain_of
 from ..solve.problem import Floats, Ints
-from ..solve.tabulated import Found, FoundOne
+from ..solve.tabulated import Found, FoundFew
 from .channels import Row
 from .plan import Plan
 from .pose import Posed, posed_by
@@ -45,10 +45,10 @@ class Following:
         self._present = np.empty_like(self._values)
         self._written = self._values.tobytes()
         self._seen: tuple[Matrix, bytes] | None = None
-        self._ones = steady.ones()
+        self._few = steady.few()
         self._softness = frame.goals.softness[0].tolist()
         self._world: Matrix | None = None
-        self._spaces: list[list[float]] = []
+        self._spaces: list[list[list[float]]] = []
         self._places: Floats = np.empty((0, 3))
         self._found: Callable[[], Sequence[Found]] = list
 
@@ -71,7 +71,7 @@ class Following:
         world, goals = ob.evaluated_get(depsgraph).matrix_world, places.tobytes()
         if self._seen is not None and self._seen[1] == goals and self._seen[0] == world:
             return True
-        if not (self._look_up_ones(world, places, written) if self._ones else self._look_up(world, places, written)):
+        if not (self._look_up_few(world, places, written) if self._few else self._look_up(world, places, written)):
             return False
         self._seen, self._places = (world.copy(), goals), places
         self._values[self._plan.live] = written[:, ROTATION]
@@ -87,26 +87,30 @@ class Following:
         self._found = lambda: found
         return True
 
-    def _look_up_ones(self, world: Matrix, places: Floats, written: Row) -> bool:
+    def _look_up_few(self, world: Matrix, places: Floats, written: Row) -> bool:
         if self._world != world:
             self._world = world.copy()
             to_object = inverse_of_one(matrix_array(world))
-            self._spaces = [(one.to_space @ to_object).ravel().tolist() for one in self._ones]
-        found: list[FoundOne] = []
+            self._spaces = [(few.to_space @ to_object).reshape(-1, 12).tolist() for few in self._few]
         points = places.tolist()
-        for one, (xx, xy, xz, x, yx, yy, yz, y, zx, zy, zz, z) in zip(self._ones, self._spaces, strict=True):
-            a, b, c = points[one.chain]
-            place = (
-                xx * a + xy * b + xz * c + x,
-                yx * a + yy * b + yz * c + y,
-                zx * a + zy * b + zz * c + z,
-            )
-            looked_up = one.table.look_up_one(one.member, place, self._softness[one.chain])
+        found: list[FoundFew] = []
+        for few, spaces in zip(self._few, self._spaces, strict=True):
+            own = []
+            for chain, (xx, xy, xz, x, yx, yy, yz, y, zx, zy, zz, z) in zip(few.chains, spaces, strict=True):
+                a, b, c = points[chain]
+                own.append(
+                    (
+                        xx * a + xy * b + xz * c + x,
+                        yx * a + yy * b + yz * c + y,
+                        zx * a + zy * b + zz * c + z,
+                    )
+                )
+            looked_up = few.table.look_up_few(own, [self._softness[chain] for chain in few.chains])
             if looked_up is None:
                 return False
             found.append(looked_up)
-        for one, looked_up in zip(self._ones, found, strict=True):
-            written[one.rows, ROTATION] = looked_up.turns.reshape(-1, 4)
+        for few, looked_up in zip(self._few, found, strict=True):
+            written[few.rows, ROTATION] = looked_up.turns.reshape(*few.rows.shape, 4)
         self._found = lambda: self._steady.joined(found)
         return True
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..solve import Goal, OutOfReach, Problem, Status
 from ..solve.problem import Floats, Ints
-from ..solve.tabulated import Found, FoundOne, Tabulated
+from ..solve.tabulated import Found, FoundFew, Tabulated
 from .channels import FIELDS, Row
 from .grouping import Wave
 from .limb import Limbs
@@ -28,22 +28,20 @@ from .skeleton import orthonormal
 ROTATION = FIELDS["rotation_quaternion"]
 
 
-FEW = 10
-"""Up to so many chains of a wave are looked up one by one on a frame: that takes less time then than arrays do."""
+FEW = 16
+"""Up to so many chains of a wave are looked up in plain floats on a frame, which takes less time then than arrays."""
 
 
-class One(NamedTuple):
-    """A chain that is looked up by itself."""
+class Few(NamedTuple):
+    """A few chains of one wave that are looked up in plain floats."""
 
     table: Tabulated
-    member: int
-    """Its place in the table."""
-    chain: int
-    """Its index in `Plan.chains`."""
+    chains: list[int]
+    """(C,) their indices in `Plan.chains`."""
     to_space: Floats
-    """(3, 4) from object space to the space of the table, in chain lengths."""
+    """(C, 3, 4) from object space to the space of the table, in chain lengths."""
     rows: Ints
-    """(n,) positions of its bones in `Plan.live`."""
+    """(C, n) positions of their bones in `Plan.live`."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,7 @@ class _Chains:
         target = _in_space(self.to_space, goals.target[:, own])
         if len(own) <= FEW and len(goals.target) == 1 and not self.wave.shape.poles[0]:
             places = (target[:, 0] / self.table.scale[:, None]).tolist()
-            softness = goals.softness[0, own].tolist()
-            return self.joined(
-                [self.table.look_up_one(c, *each) for c, each in enumerate(zip(places, softness, strict=True))]
-            )
+            return self.found(self.table.look_up_few(places, goals.softness[0, own].tolist()))
         return self.table.look_up(
             target,
             goals.softness[:, own].T,
@@ -105,16 +100,17 @@ class _Chains:
             goals.pole_angle[:, own].T,
         )
 
-    def joined(self, ones: Sequence[FoundOne | None]) -> Found:
-        """What was looked up one by one on one frame, for all chains."""
-        bones = self.wave.rows.shape[1]
-        nothing = FoundOne(np.zeros(4 * bones, dtype=np.float32), np.nan, np.nan)
-        found = [nothing if one is None else one for one in ones]
+    def found(self, few: FoundFew | None) -> Found:
+        """What was looked up for a few chains on one frame, as `look_up` has it."""
+        chains, bones = self.wave.rows.shape
+        if few is None:
+            nothing = np.full((chains, 1), np.nan)
+            return Found(np.zeros((chains, 1, bones, 4), np.float32), nothing, nothing, np.zeros((chains, 1), bool))
         return Found(
-            turns=np.array([one.turns for one in found]).reshape(-1, 1, bones, 4),
-            distance=np.array([[one.distance] for one in found]),
-            wanted=np.array([[one.wanted] for one in found]),
-            usual=np.array([[one is not None] for one in ones]),
+            turns=few.turns.reshape(chains, 1, bones, 4),
+            distance=np.array(few.distance)[:, None],
+            wanted=np.array(few.wanted)[:, None],
+            usual=np.ones((chains, 1), dtype=bool),
         )
 
 
@@ -158,21 +154,23 @@ class Steady:
         """Look up the poses of the chains of each wave for goals (F, C)."""
         return [own.find(goals) for own in self._chains]
 
-    def ones(self) -> list[One]:
-        """All chains, where they are few and have no poles, so that they can be looked up one by one."""
-        found = []
-        for own in self._chains:
-            chains = own.wave.chains[:, 0].tolist()
-            if len(chains) > FEW or own.wave.shape.poles[0]:
-                return []
-            spaces = own.to_space / own.table.scale[:, None, None]
-            found += [One(own.table, c, chain, spaces[c], own.wave.rows[c]) for c, chain in enumerate(chains)]
-        return found
+    def few(self) -> list[Few]:
+        """All chains, where they are few and have no poles, so that they can be looked up in plain floats."""
+        if any(len(own.wave.chains) > FEW or own.wave.shape.poles[0] for own in self._chains):
+            return []
+        return [
+            Few(
+                own.table,
+                own.wave.chains[:, 0].tolist(),
+                own.to_space / own.table.scale[:, None, None],
+                own.wave.rows,
+            )
+            for own in self._chains
+        ]
 
-    def joined(self, ones: Sequence[FoundOne | None]) -> list[Found]:
-        """What was looked up for each of `ones`, as `find` has it."""
-        left = iter(ones)
-        return [own.joined([next(left) for _ in own.wave.chains]) for own in self._chains]
+    def joined(self, found: Sequence[FoundFew]) -> list[Found]:
+        """What was looked up for each of `few`, as `find` has it."""
+        return [own.found(few) for own, few in zip(self._chains, found, strict=True)]
 
     def put(self, found: Sequence[Found], rows: Row) -> bool:
         """Put the rotations of one frame into channels (k, 17); False: they cannot be used, and nothing was done."""

@@ -57,14 +57,14 @@ class Found:
     """(C, F) where these can be used; elsewhere they hold anything, and `solve` must be asked."""
 
 
-class FoundOne(NamedTuple):
-    """What was looked up for one chain on one frame."""
+class FoundFew(NamedTuple):
+    """What was looked up for a few chains on one frame."""
 
     turns: NDArray[np.float32]
-    """(4 n,) quaternions of the joints."""
-    distance: float
-    """From root to target, in chain lengths, as the next one."""
-    wanted: float
+    """(C, 4 n) quaternions of the joints."""
+    distance: list[float]
+    """(C,) from root to target, in chain lengths, as the next one."""
+    wanted: list[float]
 
 
 @dataclass(frozen=True)
@@ -180,49 +180,59 @@ class Tabulated:
             turns[..., 0, :] = root / size[..., None]
             return Found(turns, distance, wanted, usual)
 
-    def look_up_one(self, chain: int, target: Sequence[float], softness: float) -> FoundOne | None:
-        """Return what `look_up` does for one chain on one frame without a pole, in plain floats.
+    def look_up_few(self, targets: Sequence[Sequence[float]], softness: Sequence[float]) -> FoundFew | None:
+        """Return what `look_up` does for all chains on one frame without poles, mostly in plain floats.
 
         numpy takes about a microsecond for each call, and a few chains have a frame's time of some hundred.
 
         Args:
-            chain: which of the chains.
-            target: place for the tip, seen from the root, in chain lengths.
-            softness: last fraction of the reach.
+            targets: (C, 3) places for the tips, seen from the roots, in chain lengths.
+            softness: (C,) last fraction of the reach.
 
         Returns:
-            None where `solve` must be asked.
+            None where `solve` must be asked for one of them.
         """
-        x, y, z = target
-        distance = sqrt(x * x + y * y + z * z)
-        (ux, uy, uz), (start, longer, shorter), least, most, inner, first = self._plain[chain]
-        wanted = min(distance, 1.0)
-        softness = min(softness, 1.0 - inner)
-        if distance > 1.0 - softness and softness > 0.0:
-            wanted = 1.0 - softness - softness * expm1(-(distance - 1.0 + softness) / softness)
-        aim = distance + ux * x + uy * y + uz * z
-        if not (least <= wanted <= most and 2.0 * aim > NEARLY_OPPOSITE**2 * distance):
-            return None
         nodes = self.table.shape[1] // 2
-        root = sqrt(max(1.0 - wanted, 0.0))
-        beyond = root < start
-        share = nodes * max((root - start) * (longer if beyond else shorter), 0.0)
-        node = min(int(share), nodes - 1)
-        f = share - node
-        square = f * f
-        powers = np.array((square * square * f, square * square, square * f, square, f, 1.0), dtype=np.float32)
-        turns = powers @ self.table[chain, node if beyond else node + nodes]
-        w, a, b, c = turns[:4].tolist()
-        i, j, k = uy * z - uz * y, uz * x - ux * z, ux * y - uy * x
-        p = aim * w - i * a - j * b - k * c
-        q = aim * a + i * w + j * c - k * b
-        r = aim * b - i * c + j * w + k * a
-        s = aim * c + i * b - j * a + k * w
-        size = sqrt(p * p + q * q + r * r + s * s)
-        if p * first[0] + q * first[1] + r * first[2] + s * first[3] < 0.0:
-            size = -size
-        turns[:4] = p / size, q / size, r / size, s / size
-        return FoundOne(turns, distance, wanted)
+        rows, powers, aims, distances, all_wanted = [], [], [], [], []
+        for (x, y, z), soft, plain in zip(targets, softness, self._plain, strict=True):
+            (ux, uy, uz), (start, longer, shorter), least, most, inner, _first = plain
+            distance = sqrt(x * x + y * y + z * z)
+            wanted = min(distance, 1.0)
+            soft = min(soft, 1.0 - inner)
+            if distance > 1.0 - soft and soft > 0.0:
+                wanted = 1.0 - soft - soft * expm1(-(distance - 1.0 + soft) / soft)
+            aim = distance + ux * x + uy * y + uz * z
+            if not (least <= wanted <= most and 2.0 * aim > NEARLY_OPPOSITE**2 * distance):
+                return None
+            root = sqrt(max(1.0 - wanted, 0.0))
+            beyond = root < start
+            share = nodes * max((root - start) * (longer if beyond else shorter), 0.0)
+            node = min(int(share), nodes - 1)
+            f = share - node
+            square = f * f
+            rows.append(node if beyond else node + nodes)
+            powers.append((square * square * f, square * square, square * f, square, f, 1.0))
+            aims.append((aim, uy * z - uz * y, uz * x - ux * z, ux * y - uy * x))
+            distances.append(distance)
+            all_wanted.append(wanted)
+        turns = (np.array(powers, dtype=np.float32)[:, None] @ self.table[self._members, rows])[:, 0]
+        roots = []
+        for (aim, i, j, k), (w, a, b, c), plain in zip(aims, turns[:, :4].tolist(), self._plain, strict=True):
+            first = plain[-1]
+            p = aim * w - i * a - j * b - k * c
+            q = aim * a + i * w + j * c - k * b
+            r = aim * b - i * c + j * w + k * a
+            s = aim * c + i * b - j * a + k * w
+            size = sqrt(p * p + q * q + r * r + s * s)
+            if p * first[0] + q * first[1] + r * first[2] + s * first[3] < 0.0:
+                size = -size
+            roots.append((p / size, q / size, r / size, s / size))
+        turns[:, :4] = roots
+        return FoundFew(turns, distances, all_wanted)
+
+    @cached_property
+    def _members(self) -> Ints:
+        return np.arange(len(self.scale))
 
     @cached_property
     def _plain(self) -> list[tuple[list[float], list[float], float, float, float, list[float]]]:

@@ -109,7 +109,7 @@ def test_what_is_not_finite_or_behind_is_not_usual() -> None:
 
 @pytest.mark.parametrize("bones", [2, 5, 12])
 @pytest.mark.parametrize("softness", [0.0, 0.25])
-def test_one_chain_is_looked_up_as_many_are(bones: int, softness: float) -> None:
+def test_a_few_chains_are_looked_up_as_many_are(bones: int, softness: float) -> None:
     problem, fk = prepared(bones, "bent", pole=False)
     table = Tabulated.of(problem, fk)
     assert table is not None
@@ -118,11 +118,12 @@ def test_one_chain_is_looked_up_as_many_are(bones: int, softness: float) -> None
     target[:, :2] = np.asarray(problem.joints)[:, None, -1] * [[[1.0], [-1.0]]]
     target[:, 2] = np.nan
     found = table.look_up(target, np.full((CHAINS, 1), softness))
-    for chain, frame in np.ndindex(CHAINS, FRAMES):
-        place = (target[chain, frame] / table.scale[chain]).tolist()
-        one = table.look_up_one(chain, place, softness)
-        assert (one is not None) == found.usual[chain, frame]
-        if one is not None:
-            np.testing.assert_allclose(one.turns.reshape(-1, 4), found.turns[chain, frame], atol=2e-7)
-            assert one.distance == pytest.approx(found.distance[chain, frame], rel=1e-14)
-            assert one.wanted == pytest.approx(found.wanted[chain, frame], rel=1e-14)
+    for frame in range(FRAMES):
+        places = (target[:, frame] / table.scale[:, None]).tolist()
+        few = table.look_up_few(places, [softness] * CHAINS)
+        assert (few is not None) == found.usual[:, frame].all()
+        if few is not None:
+            np.testing.assert_allclose(few.turns.reshape(CHAINS, -1, 4), found.turns[:, frame], atol=2e-7)
+            assert few.distance == pytest.approx(found.distance[:, frame], rel=1e-14)
+            assert few.wanted == pytest.approx(found.wanted[:, frame], rel=1e-14)
+    assert 0.5 < found.usual.all(axis=0).mean() < 1.0
