@@ -348,6 +348,9 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if _state.paused or _state.is_between:  # another add-on may update while the frame changes
         return
+    if depsgraph.id_type_updated("SCENE"):  # relations may have changed, which is told to this handler alone
+        for rig in _state.rigs.values():
+            rig.stop_following()
     updated = set()
     renamed = []
     for update in depsgraph.updates:

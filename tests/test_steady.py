@@ -16,6 +16,7 @@ FRAMES = (3, 11, 27, 11, 40)
 
 def spider() -> bpy.types.Object:
     """Three legs of two, three and four bones on a body, one with a pole, each with a target of its own."""
+    rigs.empty("aside")
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
     for leg, bones in enumerate((2, 3, 4)):
@@ -112,6 +113,11 @@ def constrain_target(_ob: bpy.types.Object) -> None:
     bpy.data.objects["target1"].constraints.new("COPY_LOCATION").target = bpy.data.objects["target0"]
 
 
+def look_at_target(_ob: bpy.types.Object) -> None:
+    """Have an object that is nothing to the rig evaluated after a target, which changes the order of all."""
+    bpy.data.objects["aside"].constraints.new("COPY_LOCATION").target = bpy.data.objects["target2"]
+
+
 def key_chain(ob: bpy.types.Object) -> None:
     bone = ob.pose.bones["leg0.0"]
     for frame, x in ((1, 0.0), (40, 0.4)):
@@ -141,6 +147,7 @@ CHANGES = (
     rename,
     parent_target,
     constrain_target,
+    look_at_target,
     key_chain,
     move_armature,
     soften,

@@ -259,7 +259,7 @@ class Rig:
         return self._following
 
     def stop_following(self) -> None:
-        """Have the next frame evaluated from the base: a setting changed."""
+        """Have the next frame evaluated from the base: a setting or a relation between objects changed."""
         self._following = None
 
     def write(self, ob: bpy.types.Object, rows: Row) -> None:

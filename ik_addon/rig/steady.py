@@ -196,7 +196,7 @@ def others_may_pose() -> bool:
     if len(handlers.frame_change_pre) + len(handlers.frame_change_post) == 2:  # our own
         return False
     every = (*handlers.frame_change_pre, *handlers.frame_change_post)
-    return any(not handler.__module__.startswith(_PACKAGE) for handler in every)
+    return any(not str(handler.__module__).startswith(_PACKAGE) for handler in every)
 
 
 _PACKAGE = __name__.rpartition(".rig.")[0]
