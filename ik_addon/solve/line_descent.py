@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .cones import nearest_swing
@@ -140,16 +142,23 @@ def _damped(matrix: Floats, wanted: Floats, damping: Floats) -> Floats:
         np.add(pair[0], pair[1], out=products[k])
         products[k] += pair[2]
     xx, yx, yy, zx, zy, zz = total(products)
-    # Cholesky's way, without roots.
-    first = xx + damping
-    yx1, zx1 = yx / first, zx / first
-    second = yy + damping - yx1 * yx
+    x, y, z = solved_symmetric(xx + damping, yx, yy + damping, zx, zy, zz + damping, wanted)
+    return np.asarray(matrix[0] * x + matrix[1] * y + matrix[2] * z)
+
+
+def solved_symmetric(xx: Any, yx: Any, yy: Any, zx: Any, zy: Any, zz: Any, wanted: Any) -> tuple[Any, Any, Any]:
+    """Return x, y and z of three equations with a symmetric positive matrix, of floats or of arrays (B,) alike.
+
+    Cholesky's way, without roots.
+    """
+    yx1, zx1 = yx / xx, zx / xx
+    second = yy - yx1 * yx
     cross_term = zy - zx1 * yx
     zy1 = cross_term / second
-    third = zz + damping - zx1 * zx - zy1 * cross_term
+    third = zz - zx1 * zx - zy1 * cross_term
     a = wanted[0]
     b = wanted[1] - yx1 * a
     z = (wanted[2] - zx1 * a - zy1 * b) / third
     y = b / second - zy1 * z
-    x = a / first - yx1 * y - zx1 * z
-    return np.asarray(matrix[0] * x + matrix[1] * y + matrix[2] * z)
+    x = a / xx - yx1 * y - zx1 * z
+    return x, y, z

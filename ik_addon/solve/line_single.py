@@ -14,7 +14,7 @@ import numpy as np
 from .articulated import RIM, STEEPEST
 from .cones import STEPS
 from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, SOFTEST
-from .line_descent import GAIN, PATIENCE
+from .line_descent import GAIN, PATIENCE, solved_symmetric
 from .lines import Lines
 from .problem import Floats
 
@@ -262,17 +262,7 @@ def _damped(rows: list[Matrix], wanted: Vector, damping: float) -> list[Vector]:
         zx += az * ax + bz * bx + cz * cx
         zy += az * ay + bz * by + cz * cy
         zz += az * az + bz * bz + cz * cz
-    first = xx + damping
-    yx1, zx1 = yx / first, zx / first
-    second = yy + damping - yx1 * yx
-    cross_term = zy - zx1 * yx
-    zy1 = cross_term / second
-    third = zz + damping - zx1 * zx - zy1 * cross_term
-    a = wanted[0]
-    b = wanted[1] - yx1 * a
-    z = (wanted[2] - zx1 * a - zy1 * b) / third
-    y = b / second - zy1 * z
-    x = a / first - yx1 * y - zx1 * z
+    x, y, z = solved_symmetric(xx + damping, yx, yy + damping, zx, zy, zz + damping, wanted)
     return [
         (ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z)
         for (ax, bx, cx), (ay, by, cy), (az, bz, cz) in rows
