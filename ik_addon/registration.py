@@ -18,6 +18,7 @@ from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
+from .solve.memory import keep_freed_memory
 from .ui import bake_report, keymap, limits, menus, panel, presets, tools
 
 CLASSES: Final = (
@@ -58,6 +59,7 @@ def register() -> None:
     if other is not None and other != __package__:
         enabled = other.rpartition(".")[0] or other
         raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
+    keep_freed_memory()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     settings.register()
