@@ -79,18 +79,15 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         _state.all_objects = count
         _state.live.clear()
         versions.bring_up_all()
-    for _ in range(2):
-        known = _state.live.get(scene.session_uid)
-        if known is None:
-            found = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
-            _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in found]
-            return found
-        found = [scene.objects.get(name) for _uid, name in known]
+    known = _state.live.get(scene.session_uid)
+    if known is not None:
+        found: list[bpy.types.Object | None] = [scene.objects.get(name) for _uid, name in known]
         objects = [ob for ob, (uid, _) in zip(found, known, strict=True) if ob is not None and ob.session_uid == uid]
-        if len(objects) == len(known):
+        if len(objects) == len(known):  # otherwise one was renamed or deleted
             return objects
-        del _state.live[scene.session_uid]  # renamed or deleted
-    raise AssertionError("unreachable: the second pass reads the scene anew")
+    objects = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
+    _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in objects]
+    return objects
 
 
 def is_solved(scene: bpy.types.Scene) -> bool:
@@ -188,10 +185,13 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     return rig
 
 
-def _before_frame(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]) -> None:
+def _before_frame(
+    ob: bpy.types.Object, scene: bpy.types.Scene, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]
+) -> None:
     rig = _state.rigs.get(ob.session_uid)
     if rig is not None and rig.follows and ob.session_uid not in _state.stale:
         rig.is_put_back = False
+        rig.lead(ob, scene.frame_current_final)
     elif rig is None or not rig.plan.skeleton.matches(ob):
         # It is planned after the frame, when the view layer is up to date.
         _state.stale.add(ob.session_uid)
@@ -200,7 +200,8 @@ def _before_frame(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.typ
             rig.is_put_back = True
     else:
         rig.absorb_edits(ob, evaluated())
-        rig.is_put_back = not rig.stands_alone(ob)
+        # Who plans it anew takes for the FK pose what was evaluated.
+        rig.is_put_back = ob.session_uid in _state.stale or not rig.stands_alone(ob)
         if rig.is_put_back:
             rig.restore_base(ob, rig.written)
 
@@ -290,7 +291,7 @@ def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | N
     _state.is_between = True
     for ob in live_armatures(scene):
         if ob.session_uid not in _state.paused_rigs:
-            _guarded(_before_frame, ob, lambda: _evaluated(scene, depsgraph))
+            _guarded(_before_frame, ob, scene, lambda: _evaluated(scene, depsgraph))
 
 
 def _evaluated(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> list[bpy.types.Depsgraph]:
@@ -307,7 +308,7 @@ def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: b
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
     edited = depsgraph.id_type_updated("ARMATURE")
     rig.is_put_back = True
-    _before_frame(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
+    _before_frame(ob, scene, lambda: [] if edited else _evaluated(scene, depsgraph))
     changed = edited or depsgraph.id_type_updated("SCENE")
     if changed and depsgraph.mode == "VIEWPORT" and ob.session_uid not in _state.stale:
         # What is planned may be another thing by now; everything in a render is new.

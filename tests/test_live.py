@@ -283,17 +283,29 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
     ob.ik_addon.live = True
     expected = poses_at(ob, range(1, 21))
-    solved: list[object] = []
+    solved = []
     module = addon.module("solve.tabulated")
-    look_up = module.Tabulated.look_up_few
+    look_up = module.Tabulated.look_up
 
-    def counted(*arguments: object) -> object:
-        solved.append(arguments)
-        return look_up(*arguments)
+    def counted(table: object, target: np.ndarray, *others: object) -> object:
+        solved.append(target.shape[1])
+        return look_up(table, target, *others)
 
-    monkeypatch.setattr(module.Tabulated, "look_up_few", counted)
+    monkeypatch.setattr(module.Tabulated, "look_up", counted)
     assert poses_at(ob, range(1, 21)) == expected
-    assert len(solved) == 11
+    # On the frames up to 10, and after the last key, the target stands still.
+    assert sum(solved) <= 13
+    written = []
+    following = addon.module("rig.following")
+    put = following.Following._put
+
+    def noted(*arguments: object) -> None:
+        written.append(bpy.context.scene.frame_current)
+        put(*arguments)
+
+    monkeypatch.setattr(following.Following, "_put", noted)
+    assert poses_at(ob, range(1, 21)) == expected
+    assert written == [1, *range(11, 21)]
 
 
 def test_a_pole_bends_its_own_chain_alone() -> None:
@@ -439,7 +451,7 @@ def test_an_unexpected_error_is_told_once_and_in_the_panel(
         raise ZeroDivisionError("broken on purpose")
 
     monkeypatch.setattr(addon.module("rig.steady"), "pose", broken)
-    monkeypatch.setattr(addon.module("rig.steady").Steady, "find", broken)
+    monkeypatch.setattr(addon.module("rig.steady").Steady, "solve", broken)
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)

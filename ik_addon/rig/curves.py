@@ -81,7 +81,17 @@ class Motion:
         index = ob.pose.bones.find(bone) if bone and ob.type == "ARMATURE" else -1
         return self.world(ob) if index < 0 else self.world(ob) @ self.armature(ob).pose(index)
 
+    def place(self, ob: bpy.types.Object) -> Floats:
+        """Where (F, 3) an object is in world space that has no parent: less work than its matrices."""
+        curves = self._curves_of(ob)
+        return evaluated(ob.location, curves.get("location", ()), self._frames) + np.array(ob.delta_location)
+
     def _placed(self, ob: bpy.types.Object) -> Floats:
+        local = self._local(ob, {name: own for name, own in self._curves_of(ob).items() if name in OBJECT_FIELDS})
+        return local if ob.parent is None else self._of_parent(ob) @ local
+
+    def _curves_of(self, ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
+        """The F-curves of an object that nothing else than these moves."""
         curves, driven = in_force(ob), _driven(ob)
         for path in {*curves, *driven}:
             known = path in OBJECT_FIELDS and path not in driven
@@ -89,15 +99,14 @@ class Motion:
                 raise Untold(f"'{path}' of '{ob.name}' is animated or driven")
         if any(not constraint.mute for constraint in ob.constraints):
             raise Untold(f"'{ob.name}' has constraints")
-        local = self._local(ob, {name: own for name, own in curves.items() if name in OBJECT_FIELDS})
-        return local if ob.parent is None else self._of_parent(ob) @ local
+        return curves
 
     def _local(self, ob: bpy.types.Object, curves: Mapping[str, list[bpy.types.FCurve]]) -> Floats:
         """Matrices (F, 4, 4) of an object without its parent, from the F-curves of its `OBJECT_FIELDS`."""
         if {"location"}.issuperset(curves):
-            moved = evaluated(ob.location, curves.get("location", ()), self._frames)
+            moved = self.place(ob)
             local = np.repeat(matrix_array(ob.matrix_basis)[None], len(moved), axis=0)
-            local[:, :3, 3] = moved + np.array(ob.delta_location)
+            local[:, :3, 3] = moved
             return local
         found = {
             name: evaluated(getattr(ob, name), curves.get(name, ()), self._frames).astype(np.float64)

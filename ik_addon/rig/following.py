@@ -1,9 +1,8 @@
-"""An armature whose FK pose stands still, from frame to frame: where are its goals, and how do its joints turn."""
+"""An armature whose FK pose stands still, from frame to frame: where are its goals, and what comes of that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -11,19 +10,25 @@ import numpy as np
 from mathutils import Matrix
 
 from ..settings import chain_of
-from ..solve.problem import Floats, Ints
-from ..solve.tabulated import Found, FoundFew
-from .channels import Row
+from ..solve.problem import Floats
+from .ahead import Ahead
+from .channels import FIELDS, Row, rotation_field
+from .goals import FreeGoals
 from .plan import Plan
-from .pose import Posed, posed_by
-from .read import Sample, in_object_space
-from .skeleton import inverse_of_one, matrix_array
-from .steady import ROTATION, Steady
+from .pose import Posed, pose
+from .read import Goals, Sample, in_object_space
+from .skeleton import matrix_array
+from .steady import Steady
 
-MANY = 3
-"""From so many goals on, the matrices of all objects are read at once."""
-CROWD = 30
-"""Unless there are so many times as many objects as goals."""
+
+@dataclass(frozen=True)
+class _Foreseen:
+    """What is to be written on the frames of a block."""
+
+    channels: Row
+    """(F, k, 17)"""
+    fields: dict[str, Row]
+    """(F, bones, width) of those channels that change, for all bones of the armature."""
 
 
 class Following:
@@ -32,143 +37,152 @@ class Following:
     It is begun on a frame that was solved, and ends as soon as anything else than the goals' places changes.
     """
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, steady: Steady, frame: Sample) -> None:
-        """Begin after `frame` (F = 1) was solved and written."""
+    def __init__(self, ob: bpy.types.Object, plan: Plan, steady: Steady | None, frame: Sample) -> None:
+        """Begin after `frame` (F = 1) was solved and written.
+
+        Args:
+            ob: the armature object, which nothing animates.
+            plan: its plan, without chains that take their target's rotation.
+            steady: the short way to solve its frames, if there is one.
+            frame: the FK pose.
+        """
         self._plan, self._steady, self._frame = plan, steady, frame
         tips = [chain_of(ob.pose.bones[chain.tip]) for chain in plan.chains]
         targets = [tip.target for tip in tips]
         poles = [tip.pole for tip, chain in zip(tips, plan.chains, strict=True) if chain.has_pole]
-        self._goals = _Goals([goal for goal in (*targets, *poles) if goal is not None])
         self._with_pole = [c for c, chain in enumerate(plan.chains) if chain.has_pole]
-        self._values: Row = np.empty((len(ob.pose.bones), 4), dtype=np.float32)
-        ob.pose.bones.foreach_get("rotation_quaternion", self._values.ravel())
-        self._present = np.empty_like(self._values)
-        self._written = self._values.tobytes()
-        self._seen: tuple[Matrix, bytes] | None = None
-        self._few = steady.few()
-        self._softness = frame.goals.softness[0].tolist()
+        self._goals = FreeGoals([goal for goal in (*targets, *poles) if goal is not None])
+        self._ahead = Ahead(self._goals)
+        self._foreseen: _Foreseen | None = None
+        self._values: dict[str, Row] = {}
+        """(bones, width) what all bones hold in the channels that are written."""
+        self._bytes: dict[str, bytes] = {}
+        self._present: dict[str, Row] = {}
+        for mode in sorted(set(plan.modes)):
+            self._watch(ob, rotation_field(mode))
         self._world: Matrix | None = None
-        self._spaces: list[list[list[float]]] = []
-        self._places: Floats = np.empty((0, 3))
-        self._found: Callable[[], Sequence[Found]] = list
+        self._seen: bytes | None = None
+        """The goals for which the present pose was solved."""
+        self._now: tuple[Sample, Posed, int] | None = None
+        self._is_led = False
+
+    def lead(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
+        """Pose the armature for a frame that Blender has not evaluated yet, if it can be foreseen.
+
+        Args:
+            ob: the armature object.
+            frame: the frame.
+            written: (k, 17) what the channels of `Plan.live` hold by now; brought up to date.
+        """
+        self._is_led = False
+        block, foreseen = self._ahead.block, self._foreseen
+        row = None if block is None else block.index.get(frame)
+        if block is None or row is None or foreseen is None or not self._is_untouched(ob):
+            return
+        self._is_led = True
+        if block.places[row] != self._seen:
+            self._put(ob, {name: values[row] for name, values in foreseen.fields.items()})
+            written[:] = foreseen.channels[row]
+            self._seen, self._now = block.places[row], (block.sample, block.posed, row)
 
     def step(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row) -> bool:
         """Pose the armature for a new frame; False if that is not possible, and nothing was done.
 
         Args:
-            ob: the armature object, which nothing animates.
+            ob: the armature object.
             depsgraph: evaluated at the frame.
-            written: (k, 17) what the channels of `Plan.live` hold by now; brought up to date.
+            written: (k, 17) as for `lead`.
         """
         # Bones that were changed tag the armature, relations that were changed the scene.
         if depsgraph.id_type_updated("ARMATURE") or depsgraph.id_type_updated("SCENE"):
             return False
-        bones = ob.pose.bones
-        bones.foreach_get("rotation_quaternion", self._present.ravel())
-        places = self._goals.places(depsgraph) if self._present.tobytes() == self._written else None
+        if not self._is_led and not self._is_untouched(ob):
+            return False
+        places = self._goals.places(depsgraph)
         if places is None:
             return False
         world, goals = ob.evaluated_get(depsgraph).matrix_world, places.tobytes()
-        if self._seen is not None and self._seen[1] == goals and self._seen[0] == world:
-            return True
-        if not (self._look_up_few(world, places, written) if self._few else self._look_up(world, places, written)):
-            return False
-        self._seen, self._places = (world.copy(), goals), places
-        self._values[self._plan.live] = written[:, ROTATION]
-        self._written = self._values.tobytes()
-        bones.foreach_set("rotation_quaternion", self._values.ravel())
-        ob.update_tag(refresh={"DATA"})
-        return True
-
-    def _look_up(self, world: Matrix, places: Floats, written: Row) -> bool:
-        found = self._steady.find(self._sample(matrix_array(world), places).goals)
-        if not self._steady.put(found, written):
-            return False
-        self._found = lambda: found
-        return True
-
-    def _look_up_few(self, world: Matrix, places: Floats, written: Row) -> bool:
         if self._world != world:
-            self._world = world.copy()
-            to_object = inverse_of_one(matrix_array(world))
-            self._spaces = [(few.to_space @ to_object).reshape(-1, 12).tolist() for few in self._few]
-        points = places.tolist()
-        found: list[FoundFew] = []
-        for few, spaces in zip(self._few, self._spaces, strict=True):
-            own = []
-            for chain, (xx, xy, xz, x, yx, yy, yz, y, zx, zy, zz, z) in zip(few.chains, spaces, strict=True):
-                a, b, c = points[chain]
-                own.append(
-                    (
-                        xx * a + xy * b + xz * c + x,
-                        yx * a + yy * b + yz * c + y,
-                        zx * a + zy * b + zz * c + z,
-                    )
-                )
-            looked_up = few.table.look_up_few(own, [self._softness[chain] for chain in few.chains])
-            if looked_up is None:
-                return False
-            found.append(looked_up)
-        for few, looked_up in zip(self._few, found, strict=True):
-            written[few.rows, ROTATION] = looked_up.turns.reshape(*few.rows.shape, 4)
-        self._found = lambda: self._steady.joined(found)
+            self._world, self._seen = world.copy(), None
+            self._ahead.drop()
+        elif self._is_led and self._seen != goals:
+            self._ahead.surprised()
+        if self._seen != goals:
+            sample, posed = self._ahead.timed(lambda some: self._solved(ob, some), places[None])
+            fields = self._fields(ob, posed.channels, written)
+            self._put(ob, {name: values[0] for name, values in fields.items()})
+            written[:] = posed.channels[0]
+            self._seen, self._now = goals, (sample, posed, 0)
+        if self._ahead.look(depsgraph.scene.frame_current_final, lambda some: self._solved(ob, some)):
+            block = self._ahead.block
+            assert block is not None
+            channels = block.posed.channels
+            self._foreseen = _Foreseen(channels, self._fields(ob, channels, written))
+        self._is_led = False
         return True
 
-    def _sample(self, world: Floats, places: Floats) -> Sample:
-        """The frame with the goals at these places (G, 3) of world space: all targets, then the poles there are."""
-        places = in_object_space(world, places)
-        count = len(self._plan.chains)
-        pole = np.zeros((count, 3))
-        pole[self._with_pole] = places[count:]
-        goals = replace(self._frame.goals, target=places[None, :count], pole=pole[None])
-        return replace(self._frame, world=world[None], goals=goals)
-
-    def posed(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
+    def posed(self, _ob: bpy.types.Object) -> tuple[Sample, Posed]:
         """The last frame and its solution, for who asks what became of it."""
-        assert self._seen is not None
-        frame = self._sample(matrix_array(self._seen[0]), self._places)
-        rows = frame.channels.copy()
-        rows[0, :, ROTATION] = self._values[self._plan.live]
-        outcomes = self._steady.outcomes(frame.goals, self._found())
-        return frame, Posed(
-            rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen])
+        assert self._now is not None
+        sample, posed, index = self._now
+        return sample.frames(slice(index, index + 1)), posed.frame(index)
+
+    def _solved(self, ob: bpy.types.Object, places: Floats) -> tuple[Sample, Posed]:
+        """Solve frames with the goals at these places (F, G, 3) of world space: all targets, then the poles."""
+        assert self._world is not None
+        world, frames, chains = matrix_array(self._world), len(places), len(self._plan.chains)
+        places = in_object_space(world, places)
+        still = self._frame
+        goals = Goals(**{name: _repeated(value, frames) for name, value in vars(still.goals).items()})
+        goals.target[:] = places[:, :chains]
+        goals.pole[:, self._with_pole] = places[:, chains:]
+        sample = Sample(
+            world=_repeated(world[None], frames),
+            channels=_repeated(still.channels, frames),
+            basis=_repeated(still.basis, frames),
+            poses=_repeated(still.poses, frames),
+            goals=goals,
         )
+        return sample, pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
+
+    def _fields(self, ob: bpy.types.Object, channels: Row, written: Row) -> dict[str, Row]:
+        """What all bones are to hold (F, bones, width) in those channels that change, of solved ones (F, k, 17)."""
+        changed = (channels != written).any(axis=(0, 1))
+        for name, columns in FIELDS.items():
+            if name not in self._values and changed[columns].any():
+                self._watch(ob, name)
+        fields = {}
+        for name, values in self._values.items():
+            fields[name] = np.repeat(values[None], len(channels), axis=0)
+            fields[name][:, self._plan.live] = channels[..., FIELDS[name]]
+        return fields
+
+    def _watch(self, ob: bpy.types.Object, name: str) -> None:
+        """Take note of what all bones hold in a channel that is written from now on."""
+        columns = FIELDS[name]
+        values = np.empty((len(ob.pose.bones), columns.stop - columns.start), dtype=np.float32)
+        ob.pose.bones.foreach_get(name, values.ravel())
+        self._values[name], self._bytes[name], self._present[name] = values, values.tobytes(), np.empty_like(values)
+
+    def _is_untouched(self, ob: bpy.types.Object) -> bool:
+        """Whether the bones hold what was written last."""
+        bones = ob.pose.bones
+        for name, present in self._present.items():
+            bones.foreach_get(name, present.ravel())
+            if present.tobytes() != self._bytes[name]:
+                return False
+        return True
+
+    def _put(self, ob: bpy.types.Object, fields: dict[str, Row]) -> None:
+        """Write channels (bones, width) of all bones."""
+        bones = ob.pose.bones
+        for name, values in fields.items():
+            bones.foreach_set(name, values.ravel())
+            self._bytes[name] = values.tobytes()
+        # As if the object had moved: its pose is evaluated anew, but the armature is not copied.
+        ob.update_tag(refresh={"OBJECT"})
 
 
-class _Goals:
-    """Targets and poles that are objects, by name and `session_uid`."""
-
-    def __init__(self, goals: list[bpy.types.Object]) -> None:
-        self._known = [(goal.name, goal.session_uid) for goal in goals]
-        self._rows: dict[tuple[int, int], Ints | None] = {}
-
-    def places(self, depsgraph: bpy.types.Depsgraph) -> Floats | None:
-        """Where they stand (G, 3) in world space at the present frame; None if one is gone."""
-        if len(self._known) >= MANY:
-            objects = depsgraph.objects
-            count = len(objects)
-            # The order of evaluated objects changes only with their relations, which tags the scene.
-            key = depsgraph.as_pointer(), count
-            if key not in self._rows:
-                self._rows[key] = self._rows_in(depsgraph)
-            rows = self._rows[key]
-            if rows is not None:
-                matrices = np.empty((count, 16), dtype=np.float32)
-                objects.foreach_get("matrix_world", matrices.ravel())
-                return matrices[rows, 12:15].astype(np.float64)
-        objects = bpy.data.objects
-        points = []
-        for name, uid in self._known:
-            goal: Any = objects.get(name)
-            if goal is None or goal.session_uid != uid:
-                return None
-            points.append(goal.evaluated_get(depsgraph).matrix_world.translation[:])
-        return np.array(points, dtype=np.float64)
-
-    def _rows_in(self, depsgraph: bpy.types.Depsgraph) -> Ints | None:
-        """Their places (G,) among the objects of a depsgraph; None: it is better to look them up by name."""
-        uids = [ob.original.session_uid for ob in depsgraph.objects]
-        wanted = [uid for _name, uid in self._known]
-        if len(uids) > CROWD * len(wanted) or not set(wanted) <= set(uids):
-            return None
-        return np.array([uids.index(uid) for uid in wanted], dtype=np.int64)
+def _repeated(values: Any, frames: int) -> Any:
+    """Values (1, ...) for F frames."""
+    return np.repeat(values, frames, axis=0)

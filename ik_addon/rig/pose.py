@@ -47,6 +47,9 @@ class Outcome:
     """(F, n) which of the chain's bones, root first, stand at a limit."""
 
 
+OUTCOMES = ("status", "error", "iterations", "at_limit")
+
+
 class Outcomes:
     """How the solves of all chains of a plan ended, on F frames."""
 
@@ -77,8 +80,15 @@ class Outcomes:
 
     def put_frames(self, chosen: Bools, other: Outcomes) -> None:
         """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
-        for name in ("status", "error", "iterations", "at_limit"):
+        for name in OUTCOMES:
             getattr(self, name)[chosen] = getattr(other, name)
+
+    def frames(self, chosen: slice) -> Outcomes:
+        """The outcomes on some of the frames alone."""
+        some = Outcomes(self._plan, 0)
+        for name in OUTCOMES:
+            setattr(some, name, getattr(self, name)[chosen])
+        return some
 
     def __getitem__(self, chain: int) -> Outcome:
         """The outcome of one chain, by its index in the plan."""
@@ -103,6 +113,11 @@ class Posed:
     def poses(self) -> Floats:
         """(F, k, 4, 4) the same on all frames."""
         return self.poses_on(slice(None))
+
+    def frame(self, index: int) -> Posed:
+        """One of the frames alone (F = 1), where no goal hangs on a bone."""
+        chosen = slice(index, index + 1)
+        return Posed(self.channels[chosen], self.outcomes.frames(chosen), {}, lambda some: self.poses_on(chosen)[some])
 
 
 def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = MappingProxyType({})) -> Posed:

@@ -247,9 +247,15 @@ class Rig:
 
         Call it when this frame was solved and written.
         """
-        steady = self.steady(ob, frame)
-        alone = steady is not None and (frame.goals.influence == 1.0).all() and self.stands_alone(ob)
-        self._following = Following(ob, self.plan, steady, frame) if steady is not None and alone else None
+        chains = self.plan.chains
+        can = bool(chains) and not any(chain.turns for chain in chains) and not others_may_pose()
+        alone = can and self.stands_alone(ob)
+        self._following = Following(ob, self.plan, self.steady(ob, frame), frame) if alone else None
+
+    def lead(self, ob: bpy.types.Object, frame: float) -> None:
+        """Pose a frame before Blender evaluates it, where `follows` and it can be foreseen; `follow` corrects it."""
+        if self._following is not None:
+            self._following.lead(ob, frame, self.written)
 
     def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
         """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""

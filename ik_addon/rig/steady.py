@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ..solve import Goal, OutOfReach, Problem, Status
-from ..solve.problem import Floats, Ints
-from ..solve.tabulated import Found, FoundFew, Tabulated
-from .channels import FIELDS, Row
+from ..solve.problem import Floats
+from ..solve.tabulated import Found, Tabulated
+from .channels import FIELDS
 from .grouping import Wave
 from .limb import Limbs
 from .plan import Plan
@@ -26,22 +25,6 @@ from .read import Goals, Sample
 from .skeleton import orthonormal
 
 ROTATION = FIELDS["rotation_quaternion"]
-
-
-FEW = 16
-"""Up to so many chains of a wave are looked up in plain floats on a frame, which takes less time then than arrays."""
-
-
-class Few(NamedTuple):
-    """A few chains of one wave that are looked up in plain floats."""
-
-    table: Tabulated
-    chains: list[int]
-    """(C,) their indices in `Plan.chains`."""
-    to_space: Floats
-    """(C, 3, 4) from object space to the space of the table, in chain lengths."""
-    rows: Ints
-    """(C, n) positions of their bones in `Plan.live`."""
 
 
 @dataclass(frozen=True)
@@ -89,34 +72,20 @@ class _Chains:
     def find(self, goals: Goals) -> Found:
         """Look up the pose for goals (F, C) of the armature's chains."""
         own = self.wave.chains[:, 0]
-        target = _in_space(self.to_space, goals.target[:, own])
-        if len(own) <= FEW and len(goals.target) == 1 and not self.wave.shape.poles[0]:
-            places = (target[:, 0] / self.table.scale[:, None]).tolist()
-            return self.found(self.table.look_up_few(places, goals.softness[0, own].tolist()))
         return self.table.look_up(
-            target,
+            _in_space(self.to_space, goals.target[:, own]),
             goals.softness[:, own].T,
             _in_space(self.to_space, goals.pole[:, own]) if self.wave.shape.poles[0] else None,
             goals.pole_angle[:, own].T,
         )
 
-    def found(self, few: FoundFew | None) -> Found:
-        """What was looked up for a few chains on one frame, as `look_up` has it."""
-        chains, bones = self.wave.rows.shape
-        if few is None:
-            nothing = np.full((chains, 1), np.nan)
-            return Found(np.zeros((chains, 1, bones, 4), np.float32), nothing, nothing, np.zeros((chains, 1), bool))
-        return Found(
-            turns=few.turns.reshape(chains, 1, bones, 4),
-            distance=np.array(few.distance)[:, None],
-            wanted=np.array(few.wanted)[:, None],
-            usual=np.ones((chains, 1), dtype=bool),
-        )
-
 
 def _in_space(to_space: Floats, points: Floats) -> Floats:
     """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
-    return np.asarray(points.swapaxes(0, 1) @ to_space[:, :, :3].swapaxes(1, 2) + to_space[:, None, :, 3])
+    # Not as a product of matrices: a frame is to get the same bits alone as among others.
+    x, y, z, origin = np.moveaxis(to_space[:, None], -1, 0)
+    a, b, c = np.moveaxis(points.swapaxes(0, 1)[..., None], -2, 0)
+    return np.asarray(x * a + y * b + z * c + origin)
 
 
 class Steady:
@@ -137,50 +106,20 @@ class Steady:
 
     def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
         """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
-        found = self.find(frame.goals)
+        found = [own.find(frame.goals) for own in self._chains]
         rows = np.tile(self._rows, (len(frame.world), 1, 1))
         usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
         for own, looked_up in zip(self._chains, found, strict=True):
             rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
             usual &= looked_up.usual.all(axis=0)
-        outcomes = self.outcomes(frame.goals, found)
+        outcomes = self._outcomes(frame.goals, found)
         if not usual.all():
             other = pose(ob, self._plan, frame.frames(~usual))
             rows[~usual] = other.channels
             outcomes.put_frames(~usual, other.outcomes)
         return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
-    def find(self, goals: Goals) -> list[Found]:
-        """Look up the poses of the chains of each wave for goals (F, C)."""
-        return [own.find(goals) for own in self._chains]
-
-    def few(self) -> list[Few]:
-        """All chains, where they are few and have no poles, so that they can be looked up in plain floats."""
-        if any(len(own.wave.chains) > FEW or own.wave.shape.poles[0] for own in self._chains):
-            return []
-        return [
-            Few(
-                own.table,
-                own.wave.chains[:, 0].tolist(),
-                own.to_space / own.table.scale[:, None, None],
-                own.wave.rows,
-            )
-            for own in self._chains
-        ]
-
-    def joined(self, found: Sequence[FoundFew]) -> list[Found]:
-        """What was looked up for each of `few`, as `find` has it."""
-        return [own.found(few) for own, few in zip(self._chains, found, strict=True)]
-
-    def put(self, found: Sequence[Found], rows: Row) -> bool:
-        """Put the rotations of one frame into channels (k, 17); False: they cannot be used, and nothing was done."""
-        if not all(looked_up.usual.all() for looked_up in found):
-            return False
-        for own, looked_up in zip(self._chains, found, strict=True):
-            rows[own.wave.rows, ROTATION] = looked_up.turns[:, 0]
-        return True
-
-    def outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
+    def _outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
         """How the solves of all chains ended."""
         outcomes = Outcomes(self._plan, len(goals.target))
         for own, looked_up in zip(self._chains, found, strict=True):

@@ -7,10 +7,7 @@ tabulated over the distance, as `solve` finds them, and interpolated by polynomi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from math import expm1, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +40,7 @@ MOST = 10_000
 """Bones that are tabulated at the most, for which 12 kB are needed each."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What was looked up for C chains on F frames."""
 
     turns: NDArray[np.float32]
@@ -57,16 +53,6 @@ class Found:
     """(C, F) where these can be used; elsewhere they hold anything, and `solve` must be asked."""
 
 
-class FoundFew(NamedTuple):
-    """What was looked up for a few chains on one frame."""
-
-    turns: NDArray[np.float32]
-    """(C, 4 n) quaternions of the joints."""
-    distance: list[float]
-    """(C,) from root to target, in chain lengths, as the next one."""
-    wanted: list[float]
-
-
 @dataclass(frozen=True)
 class Tabulated:
     """C chains of n bones, each in a space of its own with the root in the origin."""
@@ -77,8 +63,6 @@ class Tabulated:
     """(3, C) from root to tip in the FK pose, as the next ones unit vectors."""
     bend: Floats
     """(3, C) to where the chain bends."""
-    towards: Floats
-    """(C, 4, 4) what makes the smallest rotation of distance and place of a target, but for its length."""
     first: Floats
     """(C, 4) quaternions of the root joints in the FK pose."""
     chord: Floats
@@ -122,7 +106,7 @@ class Tabulated:
         least, most = np.maximum(inner, NEAR * chord), np.ones_like(chord)
         sides: _Sides | None = None
         if only is not None:
-            _, wanted = _distances(only[0], scale, only[1], inner)
+            _, wanted = _distances(np.moveaxis(only[0] / scale[:, None, None], -1, 0), only[1], inner)
             low = np.maximum(least, np.minimum(np.where(np.isfinite(wanted), wanted, np.inf).min(axis=1), chord))
             high = np.maximum(np.where(np.isfinite(wanted), wanted, -np.inf).max(axis=1), chord)
             sides = nodes.few(np.minimum(low, chord), high)
@@ -137,7 +121,6 @@ class Tabulated:
             scale=scale,
             line=line,
             bend=bend,
-            towards=_towards(line),
             first=fk[:, 0],
             chord=chord,
             inner=inner,
@@ -152,6 +135,8 @@ class Tabulated:
     ) -> Found:
         """Return the pose that brings the tips to their targets, or as near as they come.
 
+        A frame gets the same bits alone as among others.
+
         Args:
             target: (C, F, 3) places for the tips, seen from the roots.
             softness: (C, 1) or (C, F) last fraction of the reach, over which a chain eases into extension.
@@ -159,86 +144,27 @@ class Tabulated:
             pole_angle: (C, F) radians that turn the bend plane.
         """
         with np.errstate(all="ignore"):
-            place = np.empty((*target.shape[:2], 4))
-            distance, wanted = _distances(target, self.scale, softness, self.inner)
-            place[..., 0] = distance
-            place[..., 1:] = target / self.scale[:, None, None]
+            place = np.moveaxis(target / self.scale[:, None, None], -1, 0)
+            distance, wanted = _distances(place, softness, self.inner)
             usual = (wanted >= self.least[:, None]) & (wanted <= self.most[:, None])
             row, share = self._rows(wanted)
-            members = np.arange(len(wanted))[:, None]
             powers = (share[..., None, None] ** POWERS).astype(np.float32)
-            turns: NDArray[np.float32] = (powers @ self.table[members, row]).reshape(*wanted.shape, -1, 4)
-            aim = place @ self.towards.swapaxes(-1, -2)
-            size = np.sqrt((aim * aim).sum(axis=-1))
+            turns: NDArray[np.float32] = (powers @ self.table[np.arange(len(wanted))[:, None], row]).reshape(
+                *wanted.shape, -1, 4
+            )
+            # Twice the smallest rotation to the target, but for its length.
+            line = np.broadcast_to(self.line[:, :, None], place.shape)
+            aim = np.concatenate([(distance + dot(line, place))[None], cross(line, place)])
+            size = np.sqrt(_dot(aim, aim))
             usual &= size > NEARLY_OPPOSITE * distance
             if pole is not None:
-                aim, rolled = self._rolled(aim / size[..., None], target, pole, pole_angle)
+                aim, rolled = self._rolled(aim / size, target, pole, pole_angle)
                 usual &= rolled
-            root = (aim[..., :, None] * turns[..., 0, None, :]).reshape(*wanted.shape, 16) @ _PRODUCT
-            size = np.sqrt((root * root).sum(axis=-1))
-            size = np.where((root * self.first[:, None]).sum(axis=-1) < 0.0, -size, size)
-            turns[..., 0, :] = root / size[..., None]
+            root = multiply(aim, np.moveaxis(turns[..., 0, :].astype(np.float64), -1, 0))
+            size = np.sqrt(_dot(root, root))
+            size = np.where(_dot(root, self.first.T[..., None]) < 0.0, -size, size)
+            turns[..., 0, :] = np.moveaxis(root / size, 0, -1)
             return Found(turns, distance, wanted, usual)
-
-    def look_up_few(self, targets: Sequence[Sequence[float]], softness: Sequence[float]) -> FoundFew | None:
-        """Return what `look_up` does for all chains on one frame without poles, mostly in plain floats.
-
-        numpy takes about a microsecond for each call, and a few chains have a frame's time of some hundred.
-
-        Args:
-            targets: (C, 3) places for the tips, seen from the roots, in chain lengths.
-            softness: (C,) last fraction of the reach.
-
-        Returns:
-            None where `solve` must be asked for one of them.
-        """
-        nodes = self.table.shape[1] // 2
-        rows, powers, aims, distances, all_wanted = [], [], [], [], []
-        for (x, y, z), soft, plain in zip(targets, softness, self._plain, strict=True):
-            (ux, uy, uz), (start, longer, shorter), least, most, inner, _first = plain
-            distance = sqrt(x * x + y * y + z * z)
-            wanted = min(distance, 1.0)
-            soft = min(soft, 1.0 - inner)
-            if distance > 1.0 - soft and soft > 0.0:
-                wanted = 1.0 - soft - soft * expm1(-(distance - 1.0 + soft) / soft)
-            aim = distance + ux * x + uy * y + uz * z
-            if not (least <= wanted <= most and 2.0 * aim > NEARLY_OPPOSITE**2 * distance):
-                return None
-            root = sqrt(max(1.0 - wanted, 0.0))
-            beyond = root < start
-            share = nodes * max((root - start) * (longer if beyond else shorter), 0.0)
-            node = min(int(share), nodes - 1)
-            f = share - node
-            square = f * f
-            rows.append(node if beyond else node + nodes)
-            powers.append((square * square * f, square * square, square * f, square, f, 1.0))
-            aims.append((aim, uy * z - uz * y, uz * x - ux * z, ux * y - uy * x))
-            distances.append(distance)
-            all_wanted.append(wanted)
-        turns = (np.array(powers, dtype=np.float32)[:, None] @ self.table[self._members, rows])[:, 0]
-        roots = []
-        for (aim, i, j, k), (w, a, b, c), plain in zip(aims, turns[:, :4].tolist(), self._plain, strict=True):
-            first = plain[-1]
-            p = aim * w - i * a - j * b - k * c
-            q = aim * a + i * w + j * c - k * b
-            r = aim * b - i * c + j * w + k * a
-            s = aim * c + i * b - j * a + k * w
-            size = sqrt(p * p + q * q + r * r + s * s)
-            if p * first[0] + q * first[1] + r * first[2] + s * first[3] < 0.0:
-                size = -size
-            roots.append((p / size, q / size, r / size, s / size))
-        turns[:, :4] = roots
-        return FoundFew(turns, distances, all_wanted)
-
-    @cached_property
-    def _members(self) -> Ints:
-        return np.arange(len(self.scale))
-
-    @cached_property
-    def _plain(self) -> list[tuple[list[float], list[float], float, float, float, list[float]]]:
-        """Line, roots, least, most and inner distance and first quaternion of each chain."""
-        lists = (self.line.T, self.roots.T, self.least, self.most, self.inner, self.first)
-        return list(zip(*(np.asarray(values).tolist() for values in lists), strict=True))
 
     def _rows(self, wanted: Floats) -> tuple[Ints, Floats]:
         """Rows (C, F) of the table for distances, and where (C, F) in their intervals those are, from 0 to 1."""
@@ -251,12 +177,12 @@ class Tabulated:
         return np.where(beyond, node, node + nodes), share - node
 
     def _rolled(self, aim: Floats, target: Floats, pole: Floats, pole_angle: Floats | None) -> tuple[Floats, Bools]:
-        """Rotations (C, F, 4) to the targets after they were rolled to the poles, and where (C, F) there is one."""
+        """Roll rotations (4, C, F) to the targets to the poles, and tell where (C, F) there is one."""
         line = unit(np.moveaxis(target, -1, 0))
         across = np.moveaxis(pole, -1, 0)
         wanted = reject(across, line)
         size = norm(wanted)
-        bend = rotate(np.moveaxis(aim, -1, 0), np.broadcast_to(self.bend[:, :, None], line.shape))
+        bend = rotate(aim, np.broadcast_to(self.bend[:, :, None], line.shape))
         roll: Any = (dot(bend, wanted) + 1j * dot(cross(bend, wanted), line)) / size
         if pole_angle is not None:
             roll = roll * np.exp(1j * pole_angle)
@@ -264,9 +190,8 @@ class Tabulated:
         length = np.abs(half)
         half = half / length
         turn = np.concatenate([half.real[None], half.imag * line])
-        rolled = np.moveaxis(multiply(turn, np.moveaxis(aim, -1, 0)), 0, -1)
         clear = size > 1e-6 * norm(across) + 1e-9 * self.scale[:, None]
-        return rolled, clear & (length > NEARLY_OPPOSITE)
+        return multiply(turn, aim), clear & (length > NEARLY_OPPOSITE)
 
 
 @dataclass(frozen=True)
@@ -364,10 +289,9 @@ class _Nodes:
         return turns.transpose(1, 2, 3, 0).reshape(count, chains, -1), good
 
 
-def _distances(target: Floats, scale: Floats, softness: Floats, inner: Floats) -> tuple[Floats, Floats]:
-    """Distances (C, F) from root to target, and from root to where the tip comes, in chain lengths."""
-    x, y, z = np.moveaxis(target / scale[:, None, None], -1, 0)
-    distance = np.sqrt(x * x + y * y + z * z)
+def _distances(place: Floats, softness: Floats, inner: Floats) -> tuple[Floats, Floats]:
+    """Distances (C, F) from root to target (3, C, F), and from root to where the tip comes, in chain lengths."""
+    distance = norm(place)
     if softness.any():
         return distance, ease(distance, np.minimum(softness, 1.0 - inner[:, None]))
     return distance, np.minimum(distance, 1.0)
@@ -387,25 +311,9 @@ def _polynomials(values: Floats) -> Floats:
     return out
 
 
-def _product() -> Floats:
-    """What makes the quaternion product (4,) of all products (16,) of their components."""
-    units = np.eye(4)
-    return np.stack([multiply(p, q) for p in units for q in units])
-
-
-_PRODUCT = _product()
-
-
-def _towards(line: Floats) -> Floats:
-    """What makes quaternions (C, 4), of any length, of distances and places (C, 4): from lines (3, C) to the places."""
-    out = np.zeros((line.shape[1], 4, 4))
-    x, y, z = line
-    out[:, 0, 0] = 1.0
-    out[:, 0, 1:] = line.T
-    out[:, 1, 2], out[:, 1, 3] = -z, y
-    out[:, 2, 1], out[:, 2, 3] = z, -x
-    out[:, 3, 1], out[:, 3, 2] = -y, x
-    return out
+def _dot(p: Floats, q: Floats) -> Floats:
+    """Dot products (...) of quaternions (4, ...)."""
+    return np.asarray(p[0] * q[0] + dot(p[1:], q[1:]))
 
 
 def _root(distance: Floats) -> Floats:

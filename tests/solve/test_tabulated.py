@@ -109,21 +109,18 @@ def test_what_is_not_finite_or_behind_is_not_usual() -> None:
 
 @pytest.mark.parametrize("bones", [2, 5, 12])
 @pytest.mark.parametrize("softness", [0.0, 0.25])
-def test_a_few_chains_are_looked_up_as_many_are(bones: int, softness: float) -> None:
-    problem, fk = prepared(bones, "bent", pole=False)
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_frame_gets_the_same_bits_alone_as_among_others(bones: int, softness: float, pole: bool) -> None:
+    problem, fk = prepared(bones, "bent", pole=pole)
     table = Tabulated.of(problem, fk)
     assert table is not None
     rng = np.random.default_rng(2)
     target = unit(rng.normal(size=(CHAINS, FRAMES, 3))) * rng.uniform(0.0, 1.3, (CHAINS, FRAMES, 1))
-    target[:, :2] = np.asarray(problem.joints)[:, None, -1] * [[[1.0], [-1.0]]]
-    target[:, 2] = np.nan
-    found = table.look_up(target, np.full((CHAINS, 1), softness))
-    for frame in range(FRAMES):
-        places = (target[:, frame] / table.scale[:, None]).tolist()
-        few = table.look_up_few(places, [softness] * CHAINS)
-        assert (few is not None) == found.usual[:, frame].all()
-        if few is not None:
-            np.testing.assert_allclose(few.turns.reshape(CHAINS, -1, 4), found.turns[:, frame], atol=2e-7)
-            assert few.distance == pytest.approx(found.distance[:, frame], rel=1e-14)
-            assert few.wanted == pytest.approx(found.wanted[:, frame], rel=1e-14)
-    assert 0.5 < found.usual.all(axis=0).mean() < 1.0
+    soft = np.full((CHAINS, FRAMES), softness)
+    poles = rng.normal(size=target.shape) if pole else None
+    angles = rng.uniform(-1.0, 1.0, (CHAINS, FRAMES)) if pole else None
+    found = table.look_up(target, soft, poles, angles)
+    for first, last in ((0, 1), (3, 4), (5, 12), (0, FRAMES - 1)):
+        some = [None if part is None else part[:, first:last] for part in (target, soft, poles, angles)]
+        for own, among in zip(table.look_up(*some), found, strict=True):
+            assert own.tobytes() == among[:, first:last].tobytes()
