@@ -113,13 +113,14 @@ def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
 
 def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
     """Report on one solved frame of an armature."""
-    own = _armatures.setdefault(ob.session_uid, _Armature())
+    own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
     if own.plan is not plan:
         # Chains that are not solved this time keep their report.
         own.told.update({tip: get(ob, tip) for tip in own.index})
         own.plan, own.index = plan, {chain.tip: i for i, chain in enumerate(plan.chains)}
-    for tip in own.index.keys() & own.told.keys():
-        del own.told[tip]
+    if own.told:
+        for tip in own.index.keys() & own.told.keys():
+            del own.told[tip]
     own.source = source
     for tip, fault in plan.faults.items():
         fail(ob, [tip], fault)

@@ -85,7 +85,8 @@ class Ahead:
         played, self.block = self.block is not None, None
         if played:
             self._surprises = 0
-        if pace != before or not pace.is_integer() or self._surprises >= SURPRISES:
+        steadily = abs(pace) == 1.0 or (pace == before and pace.is_integer())
+        if not steadily or self._surprises >= SURPRISES:
             self._count = FIRST
             return False
         if played:
