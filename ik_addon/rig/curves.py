@@ -81,6 +81,10 @@ class Motion:
         index = ob.pose.bones.find(bone) if bone and ob.type == "ARMATURE" else -1
         return self.world(ob) if index < 0 else self.world(ob) @ self.armature(ob).pose(index)
 
+    def point(self, ob: bpy.types.Object, bone: str) -> Floats:
+        """Where (F, 3) the `goal` is in world space."""
+        return self.goal(ob, bone)[:, :3, 3] if bone or ob.parent is not None else self.place(ob)
+
     def place(self, ob: bpy.types.Object) -> Floats:
         """Where (F, 3) an object is in world space that has no parent: less work than its matrices."""
         curves = self._curves_of(ob)
@@ -318,12 +322,11 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
         pointers = chain_of(ob.pose.bones[chain.tip])
         if pointers.target is None or (chain.has_pole and pointers.pole is None):
             raise Untold(f"A goal of the chain on '{chain.tip}' was deleted")
-        goal = motion.goal(pointers.target, pointers.target_bone)
-        target.append(goal[:, :3, 3])
+        target.append(motion.point(pointers.target, pointers.target_bone))
         if chain.turns:
-            turns[c] = orientation(to_object @ goal)
+            turns[c] = orientation(to_object @ motion.goal(pointers.target, pointers.target_bone))
         if chain.has_pole:
-            pole[c] = transformed(to_object, motion.goal(pointers.pole, pointers.pole_bone)[:, :3, 3])
+            pole[c] = transformed(to_object, motion.point(pointers.pole, pointers.pole_bone))
     count = len(motion._frames)
 
     def of_all(parts: list[Floats], *shape: int) -> Floats:

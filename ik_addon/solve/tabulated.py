@@ -7,6 +7,7 @@ tabulated over the distance, as `solve` finds them, and interpolated by polynomi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -214,33 +215,30 @@ class _Nodes:
 
     def both(self, least: Floats, most: Floats) -> _Sides | None:
         """Tabulate both sides as far as they are smooth, if the longer one is so to its end."""
-        longer, reached = self._side(most, NODES)
+        (longer, reached), (shorter, good) = self._sides((most, least), NODES)
         if not reached.all():
             return None
         for _ in range(TRIES):
-            shorter, reached = self._side(least, NODES)
-            if reached.all():
+            if good.all():
                 break
             # Down to the last distance before the first that is not good.
-            last = np.argmin(reached, axis=0) - 1
+            last = np.argmin(good, axis=0) - 1
             there = self._distances(least, NODES)[np.maximum(last, 0), np.arange(len(least))]
-            least = np.where(reached.all(axis=0), least, np.where(last < 0, self._chord, there))
-        return _Sides(longer, shorter, np.where(reached.all(axis=0), least, self._chord), most)
+            least = np.where(good.all(axis=0), least, np.where(last < 0, self._chord, there))
+            ((shorter, good),) = self._sides((least,), NODES)
+        return _Sides(longer, shorter, np.where(good.all(axis=0), least, self._chord), most)
 
     def few(self, least: Floats, most: Floats) -> _Sides | None:
         """Tabulate as few distances between two as do; None where these would have to be many."""
+        used = [(end != self._chord).any() for end in (most, least)]
+        ends = [end for end, is_used in zip((most, least), used, strict=True) if is_used]
         for count in FEWER:
-            sides: list[NDArray[np.float32]] = []
-            for end in (most, least):
-                if (end == self._chord).all():
-                    sides.append(np.zeros((len(end), count, len(POWERS), self._fk[0].size), dtype=np.float32))
-                    continue
-                found, reached = self._side(end, count)
-                if not reached.all():
-                    break
-                sides.append(found)
-            else:
-                return _Sides(sides[0], sides[1], least, most)
+            sides = self._sides(ends, count) if ends else []
+            if all(good.all() for _, good in sides):
+                nothing = np.zeros((len(most), count, len(POWERS), self._fk[0].size), dtype=np.float32)
+                found = iter(sides)
+                longer, shorter = (next(found)[0] if is_used else nothing for is_used in used)
+                return _Sides(longer, shorter, least, most)
         return None
 
     def _distances(self, end: Floats, count: int) -> Floats:
@@ -249,13 +247,16 @@ class _Nodes:
         shares = np.linspace(0.0, 1.0, 2 * count + 1)[:, None]
         return np.asarray(1.0 - (start + shares * (_root(end) - start)) ** 2)
 
-    def _side(self, end: Floats, count: int) -> tuple[NDArray[np.float32], Bools]:
-        """Polynomials (C, count, 6, 4 n) from the chord to an end, and where (2 count + 1, C) they are good."""
-        turns, reached = self._solved(self._distances(end, count))
-        found = _polynomials(turns[::2])
-        halfway = ((0.5**POWERS) @ found).swapaxes(0, 1)
-        reached[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
-        return found.astype(np.float32), reached
+    def _sides(self, ends: Sequence[Floats], count: int) -> list[tuple[NDArray[np.float32], Bools]]:
+        """Polynomials (C, count, 6, 4 n) from the chord to each end, and where (2 count + 1, C) they are good."""
+        both, reached = self._solved(np.concatenate([self._distances(end, count) for end in ends]))
+        sides = []
+        for turns, good in zip(np.split(both, len(ends)), np.split(reached, len(ends)), strict=True):
+            found = _polynomials(turns[::2])
+            halfway = ((0.5**POWERS) @ found).swapaxes(0, 1)
+            good[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
+            sides.append((found.astype(np.float32), good))
+        return sides
 
     def _solved(self, distances: Floats) -> tuple[Floats, Bools]:
         """Quaternions (k, C, 4 n) of the joints with the targets at distances (k, C), and where they reach them."""
