@@ -16,7 +16,7 @@ import numpy as np
 
 from .arc import SLACK, bow_of, pull_of
 from .problem import Bools, Floats, Ints
-from .rotations import about, between, cross, dot, norm, reject, rotate, unit
+from .rotations import between, cross, dot, norm, reject, rotate, unit
 from .twist import Axes, joints_of, tip_of
 from .two_bone import triangle
 
@@ -26,7 +26,7 @@ PATIENCE = 24
 """Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
 
 
-def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Floats) -> Floats:
+def first_guess(directions: Floats, lengths: Floats, own: Axes, axes: Axes, distance: Floats) -> Floats:
     """Return directions (3, n, B) that bring the tip to about the wanted distance and keep the character of the pose.
 
     A chain that is to become shorter is bent about its normal as an arc is, one that is to become longer is pulled
@@ -36,27 +36,35 @@ def first_guess(directions: Floats, lengths: Floats, axes: Axes, distance: Float
     Args:
         directions: (3, n, B) unit directions of the bones.
         lengths: (n, B) their lengths.
-        axes: the chains' axes.
+        own: the chains' axes.
+        axes: the axes that they are to have.
         distance: (B,) wanted distance from root to tip.
     """
     ends = np.cumsum(lengths, axis=0)
     whole = ends[-1]
-    tip = tip_of(directions, lengths)
-    chord = norm(tip) / whole
+    chord = norm(tip_of(directions, lengths)) / whole
     wanted = distance / whole
-    along = (ends - lengths / 2.0) / whole - 0.5
-    parts = lengths / whole
-    x, y, z = (dot(directions, axis[:, None]) for axis in (axes.line, axes.bend, axes.normal))
-    turn, pull = np.zeros_like(wanted), np.zeros_like(wanted)
+    x, y, z = (dot(directions, axis[:, None]) for axis in own)
+    along = x
     changed = np.flatnonzero(np.abs(chord - wanted) > SLACK)
     if len(changed):
-        x, y, z, parts, places = (value[:, changed] for value in (x, y, z, parts, along))
-        bow = bow_of(x, parts, chord[changed], wanted[changed])
-        cosine, sine = np.cos(bow * places), np.sin(bow * places)
-        x, y = x * cosine + y * sine, y * cosine - x * sine
-        turn[changed], pull[changed] = bow, pull_of(x, y, z, parts, chord[changed], wanted[changed])
-    bowed = rotate(about(axes.normal[:, None], turn * along), directions)
-    guess = _towards(bowed + pull * axes.line[:, None], bowed)
+        some = changed if len(changed) < len(wanted) else np.s_[:]
+        places = (ends[:, some] - lengths[:, some] / 2.0) / whole[some] - 0.5
+        parts = lengths[:, some] / whole[some]
+        right, up, out, before, after = x[:, some], y[:, some], z[:, some], chord[some], wanted[some]
+        turn = bow_of(right, parts, before, after) * places
+        cosine, sine = np.cos(turn), np.sin(turn)
+        right, up = right * cosine + up * sine, up * cosine - right * sine
+        x[:, some], y[:, some] = right, up
+        along = x.copy()
+        along[:, some] += pull_of(right, up, out, parts, before, after)
+    size = np.sqrt(along * along + y * y + z * z)
+    if size.min() <= 1e-12:  # pulled back as far as the bone points ahead
+        along, size = np.where(size > 1e-12, along, x), np.where(size > 1e-12, size, 1.0)
+    along, y, z = along / size, y / size, z / size
+    guess = along * axes.line[:, None]
+    guess += y * axes.bend[:, None]
+    guess += z * axes.normal[:, None]
     # At the ends of the reach there is nothing to search for. Folded flat, the longest bone goes towards the target and
     # all others come back.
     longest = lengths.max(axis=0)

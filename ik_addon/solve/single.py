@@ -27,6 +27,8 @@ SAME = 1e-12
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
+Axes = tuple[Vector, Vector, Vector]
+"""Line, bend and normal of a chain, see `twist.Axes`."""
 
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -106,8 +108,7 @@ class _Chain:
         if two_bone:
             directions = _two_bone(lengths, carried, distance, line, bend)
         else:
-            start = [_rotate(base, direction) for direction in self.directions]
-            start = _first_guess(start, lengths, line, bend, normal, distance)
+            start = _first_guess(self.directions, lengths, axes, (line, bend, normal), distance)
             found = _solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
             if found is None:
                 return False
@@ -174,7 +175,7 @@ class _Chain:
             goal = distance
         return goal, push, stretch, distance - push - goal
 
-    def _aimed(self, axes: tuple[Vector, Vector, Vector]) -> tuple[Vector, Vector, Vector, Quaternion]:
+    def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
         """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
         distance = _norm(self.target)
         line = _over(self.target, max(distance, 1e-12)) if distance > 1e-12 else axes[0]
@@ -205,12 +206,11 @@ class _Chain:
                     turn = _between(now, solved[i], _rotate(start, _hinge(self.frames[i], rest)))
                 else:
                     turn = _smallest(now, solved[i])
-                w, x, y, z = _multiply(turn, start)
-                size = max(sqrt(w * w + (x * x + y * y + z * z)), 1e-200)
-                parent = (w / size, x / size, y / size, z / size)
+                parent = _multiply(turn, start)
                 begun = True
             found.append(parent)
-        return found
+        sizes = [sqrt(w * w + (x * x + y * y + z * z)) for w, x, y, z in found]
+        return [(w / size, x / size, y / size, z / size) for (w, x, y, z), size in zip(found, sizes, strict=True)]
 
 
 # ---- vectors and quaternions, as in `rotations`
@@ -371,9 +371,7 @@ def _centroid(joints: list[Vector], lengths: list[float]) -> Vector:
     return x, y, z
 
 
-def _chain_axes(
-    directions: list[Vector], lengths: list[float], root_frame: list[list[float]]
-) -> tuple[Vector, Vector, Vector] | None:
+def _chain_axes(directions: list[Vector], lengths: list[float], root_frame: list[list[float]]) -> Axes | None:
     """See `twist.chain_axes`: line, bend and normal; None for a closed chain."""
     joints = _joints(directions, lengths)
     if _norm(joints[-1]) < twist.STRAIGHT:
@@ -463,9 +461,10 @@ def _towards(offset: Vector, otherwise: Vector) -> Vector:
 
 
 def _first_guess(
-    directions: list[Vector], lengths: list[float], line: Vector, bend: Vector, normal: Vector, distance: float
+    directions: list[Vector], lengths: list[float], own: Axes, axes: Axes, distance: float
 ) -> list[Vector]:
     """See `fabrik.first_guess`."""
+    line, bend, normal = axes
     ends = []
     total = 0.0
     for length in lengths:
@@ -478,20 +477,29 @@ def _first_guess(
     if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
         back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
         return [line if straight or length == longest else back for length in lengths]
-    parts = [length / total for length in lengths]
-    places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
-    plane = [(_dot(direction, line), _dot(direction, bend), _dot(direction, normal)) for direction in directions]
-    turn = pull = 0.0
+    plane = [(_dot(direction, own[0]), _dot(direction, own[1]), _dot(direction, own[2])) for direction in directions]
+    pull = 0.0
     if abs(chord - wanted) > arc.SLACK:
+        parts = [length / total for length in lengths]
+        places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
         give = _total([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
         turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0)
-        pull = _pull_of(_bowed(plane, turn, places), parts, chord, wanted)
-    pulled = _times(line, pull)
-    cosines, sines = _cosines(turn * places / 2)
+        plane = _bowed(plane, turn, places)
+        pull = _pull_of(plane, parts, chord, wanted)
     guess = []
-    for direction, cosine, sine in zip(directions, cosines, sines, strict=True):
-        bent = _rotate(_about(normal, cosine, sine), direction)
-        guess.append(_towards(_plus(bent, pulled), bent))
+    for x, y, z in plane:
+        along = x + pull
+        size = sqrt(along * along + y * y + z * z)
+        if not size > 1e-12:
+            along, size = x, 1.0
+        a, b, c = along / size, y / size, z / size
+        guess.append(
+            (
+                a * line[0] + b * bend[0] + c * normal[0],
+                a * line[1] + b * bend[1] + c * normal[1],
+                a * line[2] + b * bend[2] + c * normal[2],
+            )
+        )
     return guess
 
 

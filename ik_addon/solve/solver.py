@@ -88,7 +88,7 @@ def pole_angle(joints: Floats, frames: Floats, target: Floats, pole: Floats) -> 
     valid = chains.valid()
     angles = np.zeros(members)
     if valid.any():
-        axes, _ = _aimed(chains.members(valid))
+        _, axes, _ = _aimed(chains.members(valid))
         towards = np.asarray(pole, dtype=np.float64).T[:, valid] - np.asarray(joints, dtype=np.float64)[valid, 0].T
         angles[valid] = signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
     return angles
@@ -240,14 +240,14 @@ def _takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
     return fit & (asked is not Solver.FABRIK)
 
 
-def _aimed(chains: _Chains) -> tuple[Axes, Floats]:
-    """Return the chains' axes turned onto the line to the target, and that smallest rotation (4, B)."""
+def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
+    """Return the chains' axes, the same turned onto the line to the target, and that smallest rotation (4, B)."""
     axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0])
     distance = norm(chains.target)
     line = np.where(distance > 1e-12, chains.target / np.maximum(distance, 1e-12), axes.line)
     aim = between(axes.line, line, axes.normal)
     bend = unit(reject(rotate(aim, axes.bend), line))
-    return Axes(line, bend, cross(bend, line)), aim
+    return axes, Axes(line, bend, cross(bend, line)), aim
 
 
 def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints) -> None:
@@ -258,7 +258,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     distance = norm(chains.target)
     reach = reachable(chains.lengths, distance, chains.softness, chains.push_limit, weights, problem.out_of_reach)
     lengths = chains.lengths * reach.stretch
-    axes, base = _aimed(chains)
+    own, axes, base = _aimed(chains)
     if chains.pole is not None:
         bend = rotate(about(axes.line, chains.pole_angle), pole_bend(chains.pole, axes.line, axes.bend))
         bend = unit(reject(bend, axes.line))
@@ -268,7 +268,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
         directions = _two_bone(lengths, carried, reach.distance, axes)
         passes = np.zeros(len(index), dtype=np.int64)
     else:
-        directions, roll, passes = _fabrik(problem, chains, lengths, reach, axes, base)
+        directions, roll, passes = _fabrik(problem, chains, lengths, reach, own, axes)
         base = multiply(roll, base)
     # Nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
@@ -307,10 +307,10 @@ def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> 
 
 
 def _fabrik(
-    problem: Problem, chains: _Chains, lengths: Floats, reach: Reach, axes: Axes, base: Floats
+    problem: Problem, chains: _Chains, lengths: Floats, reach: Reach, own: Axes, axes: Axes
 ) -> tuple[Floats, Floats, Ints]:
     """Return the solved directions (3, n, B), the roll (4, B) that was added to the base, and the passes (B,)."""
-    start = first_guess(rotate(base[:, None], chains.directions), lengths, axes, reach.distance)
+    start = first_guess(chains.directions, lengths, own, axes, reach.distance)
     directions, passes = solve_directions(start, lengths, axes, reach.distance, chains.tolerance, problem.iterations)
     roll = identity(len(passes))
     if chains.pole is not None:

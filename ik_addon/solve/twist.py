@@ -143,8 +143,8 @@ def bone_rotations(
             return rotate(start, hinge(frames[:, :, i], rest[:, i]))
 
         turned = multiply(between(unit(rotate(start, rest[:, i])), solved[:, i], axis), start)
-        turned = turned / np.maximum(np.sqrt(turned[0] ** 2 + dot(turned[1:], turned[1:])), 1e-200)
         parent = np.where(carried[i], parent, turned) if any_carried[i] else turned
         begun = begun | ~carried[i]
         rotations[:, i] = parent
-    return rotations
+    # What rounding adds to their length from bone to bone is nothing to the next bone.
+    return np.asarray(rotations / np.sqrt(rotations[0] * rotations[0] + dot(rotations[1:], rotations[1:])))
