@@ -8,7 +8,7 @@ from .arc import arc_of
 from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .problem import Floats
 from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
-from .twist import STRAIGHT, Axes, centroid, chain_axes
+from .twist import STRAIGHT, Axes, centroid, chain_axes, joints_of
 
 BEND = 0.5
 """How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
@@ -51,7 +51,7 @@ def bent_towards(body: Body, angles: Floats, target: Floats, pole: Floats | None
     total = np.cumsum(lengths, axis=0)
     sizes = lengths / np.maximum(total[-1], 1e-200)
     axes = chain_axes(directions, sizes, pose.frames[path[0]].transpose(1, 2, 0))
-    straight = norm(reject(centroid(directions, sizes), axes.line)) < STRAIGHT
+    straight = norm(reject(centroid(joints_of(directions, sizes), sizes), axes.line)) < STRAIGHT
     normal = np.where(straight, _roomiest(body, pose.zeros[path], path, axes), axes.normal)
     if pole is not None:
         away = cross(unit(reject(pole.T - root, axes.line)), axes.line)

@@ -13,7 +13,19 @@ from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Statu
 from .reach import Reach, reachable
 from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
 from .single import NO_LENGTH, SAME, solve_single
-from .twist import STRAIGHT, Axes, bone_rotations, centroid, chain_axes, pole_bend, signed_angle, tip_of, total
+from .twist import (
+    STRAIGHT,
+    Axes,
+    add_up,
+    bone_rotations,
+    centroid,
+    chain_axes,
+    joints_of,
+    pole_bend,
+    signed_angle,
+    tip_of,
+    total,
+)
 from .two_bone import triangle
 
 FEW = 8
@@ -62,7 +74,7 @@ def solve(problem: Problem) -> Solution:
     for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (Solver.FABRIK, valid & ~two_bone)):
         if chosen.any():
             own = chains if chosen.all() else chains.members(chosen)
-            _solve_valid(problem, solver, own, solution, np.flatnonzero(chosen))
+            _solve_valid(problem, solver, own, solution, np.s_[:] if chosen.all() else np.flatnonzero(chosen))
     return solution
 
 
@@ -131,7 +143,7 @@ class _Chains:
                 scale=scale,
                 directions=unit(segments),
                 lengths=sizes / scale,
-                frames=np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0),
+                frames=np.ascontiguousarray(np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0)),
                 target=target,
                 pole=None if pole is None else (np.asarray(pole, dtype=np.float64).T - root) / scale,
                 pole_angle=_per_member(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle, members),
@@ -250,7 +262,7 @@ def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
     return axes, Axes(line, bend, cross(bend, line)), aim
 
 
-def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints) -> None:
+def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints | slice) -> None:
     """Solve the given chains and write the result into the members `index` of the solution."""
     bones = len(chains.lengths)
     carried = chains.lengths <= NO_LENGTH
@@ -266,7 +278,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
         axes = Axes(axes.line, bend, cross(bend, axes.line))
     if solver is Solver.TWO_BONE:
         directions = _two_bone(lengths, carried, reach.distance, axes)
-        passes = np.zeros(len(index), dtype=np.int64)
+        passes = np.zeros(len(distance), dtype=np.int64)
     else:
         directions, roll, passes = _fabrik(problem, chains, lengths, reach, own, axes)
         base = multiply(roll, base)
@@ -285,7 +297,8 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     solution.stretch[index] = reach.stretch.T
     steps = np.concatenate([root[:, None], segments], axis=1) * chains.scale
     steps[:, 0] += solution.joints[index, 0].T
-    solution.joints[index] = np.cumsum(steps, axis=1).transpose(2, 1, 0)
+    add_up(steps)
+    solution.joints[index] = steps.transpose(2, 1, 0)
     solution.error[index] = error * chains.scale
     solution.iterations[index] = passes
     # Too far or too near is only what the policy leaves over; the rest of an error is the solver's own.
@@ -316,7 +329,7 @@ def _fabrik(
     if chains.pole is not None:
         # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
         line = unit(tip_of(directions, lengths))
-        side = reject(centroid(directions, lengths), line)
+        side = reject(centroid(joints_of(directions, lengths), lengths), line)
         rolled = between(unit(side), unit(reject(axes.bend, line)), line)
         roll = np.where(norm(side) > STRAIGHT, rolled, roll)
         directions = rotate(roll[:, None], directions)

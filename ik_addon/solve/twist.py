@@ -29,13 +29,18 @@ class Axes(NamedTuple):
 def joints_of(directions: Floats, lengths: Floats) -> Floats:
     """Return the joints (3, n+1, B), the root at 0, of bones of unit directions (3, n, B) and lengths (n, B)."""
     joints = np.zeros((3, len(lengths) + 1, lengths.shape[1]))
-    segments = directions * lengths
-    if lengths.shape[1] < MANY:
-        np.cumsum(segments, axis=1, out=joints[:, 1:])
-    else:
-        for i in range(len(lengths)):
-            np.add(joints[:, i], segments[:, i], out=joints[:, i + 1])
+    np.multiply(directions, lengths, out=joints[:, 1:])
+    add_up(joints)
     return joints
+
+
+def add_up(steps: Floats) -> None:
+    """Turn steps (3, n, B) into where they lead, in place."""
+    if steps.shape[2] < MANY:
+        np.cumsum(steps, axis=1, out=steps)
+    else:
+        for i in range(1, steps.shape[1]):
+            steps[:, i] += steps[:, i - 1]
 
 
 def total(values: Floats) -> Floats:
@@ -53,9 +58,8 @@ def tip_of(directions: Floats, lengths: Floats) -> Floats:
     return total(directions * lengths)
 
 
-def centroid(directions: Floats, lengths: Floats) -> Floats:
-    """Return the centroids (3, B) of chains as curves, seen from the root; the lengths (n, B) have the sum 1."""
-    joints = joints_of(directions, lengths)
+def centroid(joints: Floats, lengths: Floats) -> Floats:
+    """Return the centroids (3, B) of chains as curves from joints (3, n+1, B); the lengths (n, B) have the sum 1."""
     return total((joints[:, 1:] + joints[:, :-1]) * (lengths / 2.0))
 
 
@@ -71,7 +75,7 @@ def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats) -> Axes
         root_frames: (3, 3, B) orientation of the root bone.
     """
     joints = joints_of(directions, lengths)
-    middle = centroid(directions, lengths)
+    middle = centroid(joints, lengths)
     closed = norm(joints[:, -1]) < STRAIGHT
     line = unit(np.where(closed, 0.0, joints[:, -1]))
     bend = reject(middle, line)
