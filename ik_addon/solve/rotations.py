@@ -21,12 +21,24 @@ _TINY = 1e-200
 
 def dot(a: Floats, b: Floats) -> Floats:
     """Return the dot products (...) of vectors (3, ...)."""
-    return np.asarray(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+    products = a * b
+    sums = products[0] + products[1]
+    sums += products[2]
+    return np.asarray(sums)
 
 
 def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
-    return stacked(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    # In place, because temporary arrays take as long as what is computed in them.
+    out = np.empty(a.shape if a.shape == b.shape else np.broadcast(a, b).shape)
+    (ax, ay, az), (bx, by, bz), (x, y, z) = a, b, out
+    np.multiply(ay, bz, out=x)
+    x -= az * by
+    np.multiply(az, bx, out=y)
+    y -= ax * bz
+    np.multiply(ax, by, out=z)
+    z -= ay * bx
+    return out
 
 
 def stacked(*components: Floats) -> Floats:
@@ -67,12 +79,26 @@ def about(axis: Floats, angle: Floats) -> Floats:
 
 def multiply(p: Floats, q: Floats) -> Floats:
     """Return the quaternion products (4, ...): first turn by q, then by p."""
-    return stacked(
-        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
-        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
-        p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
-        p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
-    )
+    (a, b, c, d), (w, x, y, z) = p, q
+    out = np.empty(p.shape if p.shape == q.shape else np.broadcast(p, q).shape)
+    real, i, j, k = out
+    np.multiply(a, w, out=real)
+    real -= b * x
+    real -= c * y
+    real -= d * z
+    np.multiply(a, x, out=i)
+    i += b * w
+    i += c * z
+    i -= d * y
+    np.multiply(a, y, out=j)
+    j -= b * z
+    j += c * w
+    j += d * x
+    np.multiply(a, z, out=k)
+    k += b * y
+    k -= c * x
+    k += d * w
+    return out
 
 
 def rotate(q: Floats, v: Floats) -> Floats:
