@@ -197,12 +197,13 @@ class _Bake:
         solved = Solved(self.plan, self.baked, len(self.frames), self._played(by_curves))
         with live.paused(self.ob), stage(self.scene, self.ob) as own:
             if by_curves:
-                may = not is_bound(self.scene) and curves.may_tell(self.scene)
-                if not (may and (yield from self._proven(own, solved))):
+                if is_bound(self.scene) or not curves.may_tell(self.scene):
                     return None
                 try:
-                    yield from _part(self._solve_told(solved), 0.0, 0.8)
-                except curves.Untold:  # something was changed since it was proven
+                    proven = yield from _part(self._solve_told(own, solved), 0.0, 0.8)
+                except curves.Untold:
+                    return None
+                if not proven:
                     return None
             else:
                 yield from _part(self._solve_stepped(own, solved), 0.0, 0.5)
@@ -228,38 +229,33 @@ class _Bake:
         every = math.ceil(len(self.frames) * len(self.plan.live) / KEPT)
         return sorted({*range(0, last, every), last})
 
-    def _proven(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, bool]:
-        """Whether F-curves tell on some frames what Blender evaluates there."""
-        frames = [self.frames[i] for i in solved.played]
-        try:
-            told = curves.told(self.ob, self.plan, self.held, frames)
-        except curves.Untold:
-            return False
-        stepped = []
-        for frame in frames:
-            stepped.append(self._sample(scene, frame))
-            yield 0.0
-        return curves.is_same(told, stack(stepped))
-
     def _sample(self, scene: bpy.types.Scene, frame: int) -> Sample:
         """The FK pose and the goals on a frame, as Blender evaluates them."""
         channels.write(self.ob, self.plan.live, self.held)
         return sample(self.ob, self.plan, at_frame(scene, frame))
 
-    def _solve_told(self, solved: Solved) -> Generator[float, None, None]:
-        """Solve all frames as the F-curves tell them."""
-        count = len(self.frames)
-        for first in range(0, count, _frames_at_once(self.plan)):
-            frames = self.frames[first : first + _frames_at_once(self.plan)]
+    def _solve_told(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, bool]:
+        """Solve all frames as the F-curves tell them; return whether Blender evaluates the same on some of them."""
+        count, some = len(self.frames), _frames_at_once(self.plan)
+        for first in range(0, count, some):
+            frames = self.frames[first : first + some]
             fk = curves.told(self.ob, self.plan, self.held, frames)
+            proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
+            stepped = []
+            for i in proofs:
+                stepped.append(self._sample(scene, frames[i]))
+                yield first / count
+            if proofs and not curves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
+                return False
             steady = Steady(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
             steady = steady if steady.works and steady.fits(fk) else None
             size = max(1, (LOOKED_UP if steady else BATCH) // len(self.plan.chains))
             for start in range(0, len(frames), size):
-                some = fk.frames(slice(start, start + size))
-                posed = steady.solve(self.ob, some) if steady else pose(self.ob, self.plan, some)
-                solved.put(first + start, some.channels, posed)
+                own = fk.frames(slice(start, start + size))
+                posed = steady.solve(self.ob, own) if steady else pose(self.ob, self.plan, own)
+                solved.put(first + start, own.channels, posed)
                 yield min(1.0, (first + start + size) / count)
+        return True
 
     def _solve_stepped(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, None]:
         """Solve all frames as Blender evaluates them one by one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 import bpy
@@ -312,20 +313,36 @@ def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
     """Identifier and label of settings that hold what nobody could have set: a file may be made by hand."""
-    for setting in chain.bl_rna.properties:
-        if not _is_usable(chain, setting):
-            yield setting.identifier, setting.name
+    for name, label, accepts in _acceptable():
+        try:
+            usable = accepts(getattr(chain, name))
+        except UnicodeDecodeError:
+            usable = False
+        if not usable:
+            yield name, label
 
 
-def _is_usable(chain: IKAddonChain, setting: bpy.types.Property) -> bool:
-    try:
-        value = getattr(chain, setting.identifier)
-    except UnicodeDecodeError:
-        return False
-    if isinstance(setting, bpy.types.IntProperty | bpy.types.FloatProperty):
-        return bool(setting.hard_min <= value <= setting.hard_max)  # neither holds for what is not a number
-    if isinstance(setting, bpy.types.EnumProperty):
-        return bool(value)
+@cache
+def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
+    """Identifier and label of each setting of a chain, and what tells whether it can have a value."""
+    found: list[tuple[str, str, Callable[[Any], bool]]] = []
+    for setting in IKAddonChain.bl_rna.properties:
+        accepts: Callable[[Any], bool]
+        if isinstance(setting, bpy.types.IntProperty | bpy.types.FloatProperty):
+            accepts = partial(_is_between, setting.hard_min, setting.hard_max)
+        elif isinstance(setting, bpy.types.EnumProperty):
+            accepts = bool
+        else:
+            accepts = _is_object
+        found.append((setting.identifier, setting.name, accepts))
+    return found
+
+
+def _is_between(least: float, most: float, value: float) -> bool:
+    return least <= value <= most  # neither holds for what is not a number
+
+
+def _is_object(value: object) -> bool:
     return not isinstance(value, bpy.types.ID) or isinstance(value, bpy.types.Object)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from .. import compat
 from ..settings import chain_of
 from ..solve.problem import Floats, Ints
-from . import channels, transforms
+from . import channels, keys, transforms
 from .chain import moved_by
 from .channels import FIELDS, Row
 from .plan import Plan
@@ -88,7 +88,10 @@ class Motion:
     def place(self, ob: bpy.types.Object) -> Floats:
         """Where (F, 3) an object is in world space that has no parent: less work than its matrices."""
         curves = self._curves_of(ob)
-        return evaluated(ob.location, curves.get("location", ()), self._frames) + np.array(ob.delta_location)
+        own, delta = (
+            evaluated(getattr(ob, name), curves.get(name, ()), self._frames) for name in ("location", "delta_location")
+        )
+        return (own + delta).astype(np.float64)
 
     def _placed(self, ob: bpy.types.Object) -> Floats:
         local = self._local(ob, {name: own for name, own in self._curves_of(ob).items() if name in OBJECT_FIELDS})
@@ -276,8 +279,21 @@ def evaluated(held: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[fl
         return row
     rows = np.repeat(row, len(frames), axis=0)
     for curve in curves:
-        rows[:, curve.array_index] = list(map(curve.evaluate, frames))
+        level = _level_of(curve) if len(curve.keyframe_points) < len(frames) else None
+        rows[:, curve.array_index] = list(map(curve.evaluate, frames)) if level is None else level
     return rows
+
+
+def _level_of(curve: bpy.types.FCurve) -> float | None:
+    """The value of an F-curve that has the same one on all frames; None where it may have others."""
+    values = keys.read_keys(curve, ("co",))["co"][:, 1]
+    if not len(values) or (values != values[0]).any() or len(curve.modifiers):
+        return None
+    rest = keys.read_keys(curve, ("handle_left", "handle_right", "interpolation"))
+    # The other kinds of interpolation can swing even between keys of one value.
+    straight = (rest["interpolation"] <= keys.enum_value("interpolation", "BEZIER")).all()
+    level = straight and all((rest[name][:, 1] == values[0]).all() for name in ("handle_left", "handle_right"))
+    return float(values[0]) if level else None
 
 
 def _driven(ob: bpy.types.Object) -> set[str]:

@@ -192,7 +192,7 @@ def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
 
 
 @lru_cache
-def _enum(field: str, name: str) -> int:
+def enum_value(field: str, name: str) -> int:
     """The number behind a name of an enumeration; arrays of keyframes hold numbers."""
     return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
@@ -205,8 +205,8 @@ def _keys_at(frames: Floats) -> Keys:
     keys: Keys = {name: np.zeros((count, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
     keys["co"][:, 0] = frames
     every_frame = count > 1 and np.diff(frames).max() <= 1.0
-    keys["interpolation"][:] = _enum("interpolation", "LINEAR" if every_frame else "BEZIER")
-    keys["handle_left_type"][:] = keys["handle_right_type"][:] = _enum("handle_left_type", "AUTO_CLAMPED")
+    keys["interpolation"][:] = enum_value("interpolation", "LINEAR" if every_frame else "BEZIER")
+    keys["handle_left_type"][:] = keys["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
     keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1  # as Blender's own new keys have
     return keys
 
@@ -233,9 +233,12 @@ def _write(
     undo.callback(_remove_curves, ob, made)
     points = keys["co"].copy()
     flat = points.ravel()
-    smooth = keys["interpolation"][0, 0] != _enum("interpolation", "LINEAR")
+    smooth = keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR")
+    path, of = "", ("", "")
     for channel in channels:
-        path, group = channel.data_path, groups.get(channel.bone)
+        if of != (channel.bone, channel.field):
+            path, of = channel.data_path, (channel.bone, channel.field)
+        group = groups.get(channel.bone)
         points[:, 1] = channel.values
         curve = curves.get((path, channel.index))
         if curve is not None:
@@ -263,7 +266,7 @@ def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
     for name in FRESH:
         new.foreach_set(name, keys[name].ravel())
     new.foreach_set("co_ui", points.ravel())  # takes the handles along, which begin at zero
-    if keys["interpolation"][0, 0] != _enum("interpolation", "LINEAR"):  # straight ones do not use their handles
+    if keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR"):  # straight ones do not use their handles
         new.handles_recalc()
 
 

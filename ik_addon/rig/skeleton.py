@@ -84,16 +84,20 @@ class Skeleton:
         """Read the rest data of an armature object."""
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}
-        parents = np.array([index[b.parent.name] if b.parent else -1 for b in bones], dtype=np.int64)
-        depths = np.array([len(b.parent_recursive) for b in bones], dtype=np.int64)
-        rest = np.array([b.matrix_local for b in bones], dtype=np.float64).reshape(-1, 4, 4)
+        above = [index[parent.name] if (parent := bone.parent) else -1 for bone in bones]
+        parents = np.array(above, dtype=np.int64)
+        # The pose and its armature may have the bones in another order.
+        place = {name: i for i, name in enumerate(ob.data.bones.keys())}
+        matrices = np.empty((len(bones), 16), dtype=np.float32)
+        ob.data.bones.foreach_get("matrix_local", matrices.ravel())
+        rest = matrices[[place[name] for name in index]].reshape(-1, 4, 4).swapaxes(1, 2).astype(np.float64)
         offsets = rest.copy()
         child = parents >= 0
         offsets[child] = inverse(rest[parents[child]]) @ rest[child]
         return cls(
-            names=tuple(b.name for b in bones),
+            names=tuple(index),
             parents=parents,
-            depths=depths,
+            depths=np.array(_depths(above), dtype=np.int64),
             rest=rest,
             offsets=offsets,
             # Rest matrices come in single precision, so that their transpose is not quite their inverse.
@@ -163,3 +167,16 @@ class Skeleton:
             found.append(parent)
             parent = int(self.parents[parent])
         return found
+
+
+def _depths(parents: Sequence[int]) -> list[int]:
+    """How many ancestors each bone has, from its parent's index or -1."""
+    known: dict[int, int] = {-1: -1}
+    for bone in range(len(parents)):
+        path = []
+        while bone not in known:
+            path.append(bone)
+            bone = parents[bone]
+        for below in reversed(path):
+            known[below] = known[parents[below]] + 1
+    return [known[bone] for bone in range(len(parents))]

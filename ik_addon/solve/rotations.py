@@ -31,7 +31,8 @@ def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
     # In place, because temporary arrays take as long as what is computed in them.
     out = np.empty(a.shape if a.shape == b.shape else np.broadcast(a, b).shape)
-    (ax, ay, az), (bx, by, bz), (x, y, z) = a, b, out
+    (ax, ay, az), (bx, by, bz) = a, b
+    x, y, z = out[0, ...], out[1, ...], out[2, ...]
     np.multiply(ay, bz, out=x)
     x -= az * by
     np.multiply(az, bx, out=y)
@@ -81,7 +82,7 @@ def multiply(p: Floats, q: Floats) -> Floats:
     """Return the quaternion products (4, ...): first turn by q, then by p."""
     (a, b, c, d), (w, x, y, z) = p, q
     out = np.empty(p.shape if p.shape == q.shape else np.broadcast(p, q).shape)
-    real, i, j, k = out
+    real, i, j, k = out[0, ...], out[1, ...], out[2, ...], out[3, ...]
     np.multiply(a, w, out=real)
     real -= b * x
     real -= c * y
