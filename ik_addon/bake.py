@@ -18,7 +18,7 @@ from . import bake_report, compat, live
 from .bake_report import BakeReport
 from .rig import base, chain, channels, curves, keys
 from .rig.channels import Row
-from .rig.plan import ChainPlan, Plan
+from .rig.plan import ChainPlan, Plan, between
 from .rig.pose import pose
 from .rig.read import Sample, sample, stack
 from .rig.steady import Steady
@@ -154,6 +154,7 @@ def steps(
         undo.callback(before.restore)
         with live.paused(ob):
             plan = Plan.of(ob, view_layer, None if object_of(ob).live else tips)
+            _check_order(scene, view_layer, ob, plan, tips)
             held = base.held(ob, plan.live)
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
@@ -354,6 +355,19 @@ def _check(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
         raise BakeError(f"'{ob.name}' is excluded from this view layer or disabled in viewports; enable it to bake")
     if ob.data.pose_position == "REST":
         raise BakeError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
+
+
+def _check_order(
+    scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Plan, tips: Collection[str]
+) -> None:
+    """Raise `BakeError` where other armatures would have to follow this one while its frames are sampled."""
+    if all(carrier.armature == ob.session_uid for carrier in plan.carriers):
+        return
+    others = {other.session_uid: other for other in live.live_armatures(scene) if other != ob}
+    plans = {uid: Plan.of(other, view_layer) for uid, other in others.items()}
+    for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
+        first = f"the chain on '{tip}' of '{others[uid].name}'"
+        raise BakeError(f"'{ob.name}' follows {first}, which follows another chain of it in turn; bake {first} first")
 
 
 def _baked_chains(plan: Plan, tips: Collection[str]) -> list[ChainPlan]:

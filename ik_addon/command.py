@@ -18,6 +18,7 @@ from .bake_report import BakeReport
 from .rig.carrier import carrier_of, in_order
 from .rig.chain import tips
 from .rig.keys import KeysError
+from .rig.plan import Plan, between
 from .settings import chain_of
 
 NAME = "ik_bake"
@@ -110,8 +111,12 @@ def _jobs(options: argparse.Namespace) -> list[tuple[bpy.types.Object, list[str]
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
     needs = {name: _followed(ob).intersection(jobs) for name, (ob, _found) in jobs.items()}
-    ordered, circle = in_order(jobs, needs)
-    return [jobs[name] for name in (*ordered, *circle)]
+    ordered, mutual = in_order(jobs, needs)
+    if mutual:
+        layer = bpy.context.view_layer
+        plans = {jobs[name][0].session_uid: Plan.of(jobs[name][0], layer) for name in mutual}
+        mutual.sort(key=lambda name: bool(between(plans, jobs[name][0].session_uid, jobs[name][1])))
+    return [jobs[name] for name in (*ordered, *mutual)]
 
 
 def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import bpy
+import numpy as np
 from bpy.app.handlers import persistent
 
 from . import renames, reports, settings, versions
 from .rig import base, chain
 from .rig.carrier import in_order
+from .rig.plan import in_a_circle
 from .rig.pose import Moves
 from .rig.read import Sample, take_animated
 from .rig.rig import Rig
@@ -259,16 +261,24 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     for _ in range(2):  # the first plan of one tells which bones of another its targets hang on
         for ob in armatures.values():
             _guarded(_rig, ob, view_layer)
-    needs = {uid: {c.armature for c in rig.plan.carriers} - {uid} for uid, rig in _state.rigs.items()}
-    ordered, circle = in_order(armatures, needs)
+    plans = {uid: rig.plan for uid, rig in _state.rigs.items() if uid in armatures}
+    needs = {uid: {c.armature for c in plan.carriers} - {uid} for uid, plan in plans.items()}
+    ordered, mutual = in_order(armatures, needs)
+    circle = [uid for uid in mutual if uid in in_a_circle(plans)] if mutual else []
+    solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
     moves: Moves = {}
 
     def solve(ob: bpy.types.Object) -> None:
         nonlocal moves
         moves = step(ob, _state.rigs[ob.session_uid], moves)
 
-    for uid in ordered:
-        _guarded(solve, armatures[uid])
+    # Armatures that need each other, by different chains, are solved until the last of these chains has what it needs.
+    for _ in range(1 if len(solved) == len(ordered) else 1 + sum(len(plan.chains) for plan in plans.values())):
+        before = moves
+        for uid in solved:
+            _guarded(solve, armatures[uid])
+        if before.keys() == moves.keys() and all(np.array_equal(before[key], moves[key]) for key in moves):
+            break
     names = " and ".join(f"'{armatures[uid].name}'" for uid in circle)
 
     def leave_in_fk(ob: bpy.types.Object) -> None:

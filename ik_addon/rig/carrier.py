@@ -46,7 +46,7 @@ def carrier_of(goal: bpy.types.Object | None, goal_bone: str) -> Carrier | None:
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
     """Nodes with those that they need before them, otherwise in the order given; and those that need each other."""
     waiting = list(nodes)
-    mutual = [node for node in waiting if node in _all_needs(node, needs)]
+    mutual = [node for node in waiting if node in all_needs(node, needs)]
     waiting = [node for node in waiting if node not in mutual]
     done: list[Node] = []
     while waiting:
@@ -57,7 +57,7 @@ def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tup
     return done, mutual
 
 
-def _all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
+def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
     """What a node needs, directly or through others."""
     found: set[Node] = set()
     ahead = list(needs.get(node, ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -12,11 +12,14 @@ from ..settings import chain_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Ints
 from . import chain as chains
-from .carrier import Carrier, carrier_of, in_order
+from .carrier import Carrier, all_needs, carrier_of, in_order
 from .chain import ChainError
 from .grouping import Group, Shape, Wave, groups_of, in_waves
 from .limits import FREE, is_held_back, ranges_of, stiffness_of
 from .skeleton import Skeleton
+
+Node = tuple[int, int, int]
+"""Chains that are solved together: their armature, and their place among its waves and in one of them."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,64 @@ class Plan:
             followed=tuple(wanted),
             stands=not carriers and not wanted and _stands(ob, skeleton, groups, rows.keys()),
         )
+
+
+def in_a_circle(plans: Mapping[int, Plan]) -> set[int]:
+    """Those armatures of which chains follow each other in a circle, also through other armatures.
+
+    Armatures by `session_uid`, with their plans.
+    """
+    needs = _needs(plans)
+    return {uid for uid, _, _ in in_order(needs, needs)[1]}
+
+
+def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
+    """Chains of other armatures that some chains of one follow, and that follow chains of the same one in turn.
+
+    Args:
+        plans: of armatures, by `session_uid`.
+        uid: the one.
+        tips: tip bones of these chains of it.
+
+    Returns:
+        Armature and tip bone of each.
+    """
+    needs = _needs(plans)
+
+    def of(node: Node) -> list[str]:
+        plan = plans[node[0]]
+        return [plan.chains[c].tip for c in plan.waves[node[1]].chains[node[2]].tolist()]
+
+    start = [node for node in needs if node[0] == uid and not set(tips).isdisjoint(of(node))]
+    followed = {other for node in start for other in all_needs(node, needs) if other[0] != uid}
+    found = [other for other in followed if any(back[0] == uid for back in all_needs(other, needs))]
+    return sorted((other[0], tip) for other in found for tip in of(other))
+
+
+def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
+    """What moves the roots or the goals of chains, of all armatures."""
+    owners: dict[tuple[int, int], Node] = {}
+    for uid, plan in plans.items():
+        for w, wave in enumerate(plan.waves):
+            owners.update(((uid, bone), (uid, w, g)) for g, bones in enumerate(wave.bones.tolist()) for bone in bones)
+
+    def moving(uid: int, bone: int) -> set[Node]:
+        path = (bone, *plans[uid].skeleton.ancestors(bone))
+        return {owners[uid, own] for own in path if (uid, own) in owners}
+
+    needs: dict[Node, set[Node]] = {}
+    for uid, plan in plans.items():
+        for w, wave in enumerate(plan.waves):
+            for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
+                found = moving(uid, bones[0]) - {(uid, w, g)}
+                for chain in (plan.chains[c] for c in chosen):
+                    for carrier in (chain.target_carrier, chain.pole_carrier):
+                        if carrier is not None and carrier.armature in plans:
+                            names = plans[carrier.armature].skeleton.names
+                            if carrier.bone in names:
+                                found |= moving(carrier.armature, names.index(carrier.bone))
+                needs[uid, w, g] = found
+    return needs
 
 
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
