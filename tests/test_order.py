@@ -161,7 +161,7 @@ def test_armatures_that_need_each_other_by_different_chains_are_solved(addon: Ad
 
 
 @pytest.mark.parametrize("way", ["armatures", "chains", "command"])
-def test_what_comes_back_to_an_armature_through_another_is_baked_from_there(addon: Addon, chain_by_chain: bool) -> None:
+def test_what_comes_back_to_an_armature_through_another_is_baked_from_there(addon: Addon, way: str) -> None:
     one, first = two_arms()
     two, _ = rigs.arm()
     two.location = (0.0, 1.2, 0.2)
