@@ -151,7 +151,6 @@ def steps(
         raise BakeError("There are no frames to bake")
     with ExitStack() as undo:
         before = _Before(scene, view_layer, ob)
-        undo.callback(before.restore)
         with live.paused(ob):
             plan = Plan.of(ob, view_layer, None if object_of(ob).live else tips)
             _check_order(scene, view_layer, ob, plan, tips)
@@ -159,6 +158,7 @@ def steps(
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             keys.check(ob, rotations_of(plan, work.baked), new_action=new_action)
+        undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
         report = (yield from work.do(undo, by_curves=True)) or (yield from work.do(undo, by_curves=False))
         assert report is not None, "only what F-curves tell is taken back and done again"
         before.show_frame()
@@ -321,6 +321,7 @@ class _Before:
         self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
         self._bases = base.snapshot(ob)
+        self._known = live.snapshot(ob)
 
     def restore(self) -> None:
         """Put everything back."""
@@ -332,6 +333,7 @@ class _Before:
             self.show_frame()
             self.put_back()
             base.put_back(self._ob, self._bases)
+            live.put_back(self._ob, self._known)  # chains that stay live were solved on the frames that were compared
 
     def show_frame(self) -> None:
         """Go back to the frame, and evaluate what changed."""

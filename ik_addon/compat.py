@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -46,10 +47,10 @@ class CurveOwner(Protocol):
 
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
     """The owner of the F-curves that animate an object; None where nothing does."""
-    return _owner_for(ob.animation_data)
+    return curve_owner_of(ob.animation_data)
 
 
-def _owner_for(user: Any) -> CurveOwner | None:
+def curve_owner_of(user: Any) -> CurveOwner | None:
     """The owner of the F-curves that animation data, or an NLA strip, takes from its action."""
     if user is None or user.action is None:
         return None
@@ -73,14 +74,23 @@ def is_layered(action: bpy.types.Action) -> bool:
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 
-def animated_paths(ob: bpy.types.Object) -> set[str]:
-    """Data paths of an object's properties that its action, its NLA strips or its drivers set."""
+def is_muted(curve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve is not evaluated, for itself or with its group."""
+    return curve.mute or (MUTES_GROUPS and curve.group is not None and curve.group.mute)
+
+
+def animating(ob: bpy.types.Object) -> Iterator[bpy.types.FCurve]:
+    """The F-curves of an object's action and NLA strips, and its drivers, without what is muted."""
     data: Any = ob.animation_data
     if data is None:
-        return set()
-    users = [data, *(strip for track in data.nla_tracks for strip in track.strips)]
-    owners = [owner for user in users if (owner := _owner_for(user)) is not None]
-    return {curve.data_path for curves in (*(owner.fcurves for owner in owners), data.drivers) for curve in curves}
+        return
+    strips = (strip for track in data.nla_tracks if not track.mute for strip in track.strips if not strip.mute)
+    for user in (data, *strips):
+        owner = curve_owner_of(user)
+        for curve in owner.fcurves if owner is not None else ():
+            if not is_muted(curve):
+                yield curve
+    yield from (driver for driver in data.drivers if not driver.mute)
 
 
 def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:

@@ -74,6 +74,20 @@ def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
             _state.paused_rigs.remove(uid)
 
 
+def snapshot(ob: bpy.types.Object) -> Rig | None:
+    """What is known of an armature at this moment."""
+    rig = _state.rigs.get(ob.session_uid)
+    return None if rig is None else rig.copy()
+
+
+def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
+    """Go back to a `snapshot` of an armature: frame, channels, bases and settings are as they were then."""
+    _state.rigs.pop(ob.session_uid, None)
+    if rig is not None:
+        _state.rigs[ob.session_uid] = rig
+        _state.stale.add(ob.session_uid)
+
+
 def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     """The armature objects of a scene that are solved live."""
     count = len(bpy.data.objects)
@@ -178,6 +192,7 @@ def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
     followed = {carrier.bone for other in others for carrier in other.plan.carriers if carrier.armature == uid}
     if rig is None:
         rig = Rig(ob, view_layer, followed=followed)
+        rig.begin(ob, view_layer.id_data.frame_current_final)
     elif uid in _state.stale or not followed.issubset(rig.plan.skeleton.names[bone] for bone in rig.plan.followed):
         rig = rig.planned_anew(ob, view_layer, followed)
     if rig.plan.carriers and rig is not _state.rigs.get(uid):
@@ -355,6 +370,14 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     _in_order(scene, depsgraph.view_layer, step, lambda ob, rig: rig.read_fk(ob, depsgraph))
 
 
+def _own(ob: bpy.types.Object) -> Iterator[int]:
+    """`session_uid` of what an armature's pose is made of; where F-curves are removed Blender tags the action alone."""
+    yield ob.session_uid
+    yield ob.data.session_uid
+    if ob.animation_data is not None and ob.animation_data.action is not None:
+        yield ob.animation_data.action.session_uid
+
+
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if _state.paused or _state.is_between:  # another add-on may update while the frame changes
@@ -380,7 +403,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         _state.stale.update(_state.rigs)
         updated.update(_state.rigs)
     for ob in live_armatures(scene):
-        if ob.session_uid not in _state.paused_rigs and not updated.isdisjoint((ob.session_uid, ob.data.session_uid)):
+        if ob.session_uid not in _state.paused_rigs and not updated.isdisjoint(_own(ob)):
             _guarded(_take_edits, ob)
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:

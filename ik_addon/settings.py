@@ -75,7 +75,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
     resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """Names of the bones up from this one whose FK base is the rest pose, as JSON; empty ones in between."""
+    """Names of the bones up from this one as JSON; of those whose FK base is the rest pose, the distance from here."""
 
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(

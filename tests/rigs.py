@@ -68,7 +68,8 @@ def held(ob: bpy.types.Object) -> list[str]:
     """Names of the bones that have an FK base, which a solution was written over."""
     stored = {bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored}
     for bone in ob.pose.bones:
-        stored.update(json.loads(bone.ik_addon.resting or "[]"))
+        noted = json.loads(bone.ik_addon.resting or "{}")
+        stored.update(name for name, distance in noted.items() if distance is not None)
     return [bone.name for bone in ob.pose.bones if bone.name in stored]
 
 

@@ -23,6 +23,10 @@ from .channels import REST, Row
 _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
 
+NEAR = 1e-4
+"""In lengths of its tip: bones of a path that differ by less begin in the same place."""
+
+
 def _base(ob: bpy.types.Object, bone: int) -> IKAddonBase:
     return chain_of(ob.pose.bones[bone]).base
 
@@ -34,43 +38,71 @@ def _has_base(bone: bpy.types.PoseBone) -> bool:
 # ---- bones whose base is the rest pose
 
 
-def _noted_names(chain: IKAddonChain) -> list[str]:
-    """Names as `_note` writes them; none where a file holds anything else."""
+def _noted(chain: IKAddonChain) -> dict[str, float | None]:
+    """What `_note` wrote: each bone from the tip up, and how far it is from the tip where its base is the rest pose.
+
+    Nothing where a file holds anything else.
+    """
     try:
         text = chain.resting
-        names = json.loads(text) if text else []
+        noted = json.loads(text) if text else {}
     except (ValueError, RecursionError):
-        return []
-    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+        return {}
+    if not isinstance(noted, dict) or not all(value is None or isinstance(value, float) for value in noted.values()):
+        return {}
+    return noted
+
+
+def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
+    """How far apart two bones begin at rest, in lengths of the tip: the same when armatures are joined or flipped."""
+    return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
 
 
 def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
-    """Bones whose base is the rest pose, by the bone that notes them; those of a chain that were renamed, too."""
+    """Bones whose base is the rest pose, by the bone that notes them; those that were renamed since, too."""
     found: dict[int, set[int]] = {}
     bones = ob.pose.bones
     for tip, bone in enumerate(bones):
-        names = _noted_names(chain_of(bone)) if has_settings(bone) else []
-        if names:
-            path = [bone.name, *(other.name for other in bone.parent_recursive)]
-            own = {_now(name, path[place : place + 1], names, path) for place, name in enumerate(names) if name}
-            found[tip] = {bones.find(name) for name in own if name in bones}
+        noted = _noted(chain_of(bone)) if has_settings(bone) else {}
+        if noted:
+            path = [bone, *bone.parent_recursive]
+            names = {own.name for own in path}
+            found[tip] = {
+                bones.find(name if name in names or place >= len(path) else _now(ob, path, noted, place))
+                for place, (name, distance) in enumerate(noted.items())
+                if distance is not None
+            } - {-1}
     return found
 
 
-def _now(name: str, there: list[str], names: list[str], path: list[str]) -> str:
-    """What a bone that was noted is called now: as it was, or as the bone in its place if that is no other's."""
-    return name if name in path or not there or there[0] in names else there[0]
+def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, float | None], place: int) -> str:
+    """What the bone that was noted at a place on the path up from the tip, and is not on it, is called now.
+
+    It was deleted, hung on another bone, or renamed: that if the bone in its place was nowhere on the path, and either
+    no bone has its name or the one in its place begins where it began.
+    """
+    name, there = list(noted)[place], path[place]
+    distance = noted[name] or 0.0
+    moved = abs(_distance(path[0], there) - distance) > NEAR * (1.0 + distance)
+    return name if there.name in noted or (name in ob.pose.bones and moved) else there.name
 
 
 def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
-    """Note on a bone which of its ancestors, or itself, have the rest pose as their base, each at its place."""
+    """Note on a bone which of its ancestors, or itself, have the rest pose as their base.
+
+    The others are noted by name, to know them from bones that were renamed. Bones that are no ancestors any more, which
+    were hung on other bones, store the rest pose themselves.
+    """
     bones = ob.pose.bones
-    path = (bones[tip], *bones[tip].parent_recursive)
-    names = [bone.name if bones.find(bone.name) in resting else "" for bone in path]
-    while names and not names[-1]:
-        names.pop()
-    if _noted_names(chain_of(bones[tip])) != names:
-        chain_of(bones[tip]).resting = json.dumps(names) if names else ""
+    path = {bones.find(bone.name): bone for bone in (bones[tip], *bones[tip].parent_recursive)}
+    astray = set(resting) - path.keys()
+    note: dict[str, float | None] = {}
+    if len(astray) < len(resting):
+        note = {bone.name: _distance(bones[tip], bone) if i in resting else None for i, bone in path.items()}
+    if list(_noted(chain_of(bones[tip])).items()) != list(note.items()):
+        chain_of(bones[tip]).resting = json.dumps(note) if note else ""
+    for bone in astray:
+        _store_row(ob, bone, REST)
 
 
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
@@ -113,10 +145,14 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
         if bone in resting:
             _clear(ob, bone)
             continue
-        base = _base(ob, bone)
-        base.channels = row.tolist()
-        base.rotation_mode = ob.pose.bones[bone].rotation_mode
-        base.stored = True
+        _store_row(ob, bone, row)
+
+
+def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+    base = _base(ob, bone)
+    base.channels = row.tolist()
+    base.rotation_mode = ob.pose.bones[bone].rotation_mode
+    base.stored = True
 
 
 def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
@@ -178,7 +214,7 @@ def held(ob: bpy.types.Object, bones: Ints) -> Row:
             continue
         rows[k] = row
         noted = has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted
-        written = np.array(_base(ob, bone).written, dtype=np.float32) if noted else present[k]
+        written = _written(ob, bone, present[k]) if noted else present[k]
         for columns in channels.FIELDS.values():
             if not np.array_equal(written[columns], present[k, columns]):
                 rows[k, columns] = present[k, columns]
@@ -190,7 +226,17 @@ def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     for bone, row in zip(bones.tolist(), rows, strict=True):
         base = _base(ob, bone)
         base.written = row.tolist()
+        base.rotation_mode = ob.pose.bones[bone].rotation_mode
         base.noted = True
+
+
+def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
+    """What `note_written` noted (17,), in the present rotation mode."""
+    base, row = _base(ob, bone), np.array(_base(ob, bone).written, dtype=np.float32)
+    mode = ob.pose.bones[bone].rotation_mode
+    return (
+        channels.as_converted(row, base.rotation_mode, present, mode) if base.rotation_mode in channels.MODES else row
+    )
 
 
 def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
@@ -198,8 +244,8 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     rows = present.copy()
     for k, bone in enumerate(bones.tolist()):
         if has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted:
+            rows[k] = _written(ob, bone, present[k])
             base = _base(ob, bone)
-            rows[k] = np.array(base.written, dtype=np.float32)
             base.noted = False
             if not base.stored:
                 _clear(ob, bone)

@@ -30,6 +30,8 @@ REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=
 """(17,) the channels of a bone that was never posed."""
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
 """The rotation modes of bones."""
+SAME = 1e-5
+"""By how much matrices may differ that are the same rotation in other channels."""
 
 
 def rotation_field(mode: str) -> str:
@@ -184,13 +186,32 @@ def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+def matrix_of(row: Row, mode: str) -> Floats:
+    """The rotation matrix (3, 3) of a row (17,) of a bone in a rotation mode."""
+    values = row[FIELDS[rotation_field(mode)]].tolist()
+    if mode == "QUATERNION":
+        matrix = Quaternion(values).normalized().to_matrix()
+    elif mode == "AXIS_ANGLE":
+        matrix = Quaternion(values[1:], values[0]).to_matrix()
+    else:
+        matrix = Euler(values, mode).to_matrix()
+    return np.array(matrix, dtype=np.float64)
+
+
 def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
     """A row whose rotation was stored in one mode, with the same rotation in the channel of another mode."""
-    old = row[FIELDS[rotation_field(old_mode)]].tolist()
-    if old_mode == "QUATERNION":
-        matrix = Quaternion(old).normalized().to_matrix()
-    elif old_mode == "AXIS_ANGLE":
-        matrix = Quaternion(old[1:], old[0]).to_matrix()
-    else:
-        matrix = Euler(old, old_mode).to_matrix()
-    return with_rotation(row[None], np.array(matrix, dtype=np.float64)[None], np.array([new_mode]))[0]
+    return with_rotation(row[None], matrix_of(row, old_mode)[None], np.array([new_mode]))[0]
+
+
+def as_converted(row: Row, old_mode: str, present: Row, mode: str) -> Row:
+    """A row (17,) with what Blender made of its rotation when the rotation mode was changed.
+
+    It is the row itself where the mode is the same, or the rotation that is present is another one by now.
+    """
+    if old_mode == mode or not np.allclose(matrix_of(row, old_mode), matrix_of(present, mode), atol=SAME):
+        return row
+    converted = row.copy()
+    converted[FIELDS[rotation_field(mode)]] = present[FIELDS[rotation_field(mode)]]
+    if np.allclose(matrix_of(row, old_mode), matrix_of(present, old_mode), atol=SAME):
+        converted[FIELDS[rotation_field(old_mode)]] = present[FIELDS[rotation_field(old_mode)]]  # it is normalized
+    return converted

@@ -16,10 +16,10 @@ import numpy as np
 
 from .. import compat
 from ..settings import chain_of
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Bools, Floats, Ints
 from . import channels, keys, transforms
 from .chain import moved_by
-from .channels import FIELDS, Row
+from .channels import FIELDS, WIDTH, Row
 from .plan import Plan
 from .read import NUMBERS, Goals, Sample, orientation, transformed
 from .skeleton import Skeleton, inverse, matrix_array
@@ -246,9 +246,22 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
         raise Untold(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
     for curve in owner.fcurves:
-        muted = curve.mute or (compat.MUTES_GROUPS and curve.group is not None and curve.group.mute)
-        if not muted and curve.is_valid and not curve.is_empty:
+        if not compat.is_muted(curve) and curve.is_valid and not curve.is_empty:
             found.setdefault(curve.data_path, []).append(curve)
+    return found
+
+
+def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
+    """Which channels (k, 17) of bones an action, NLA strips or drivers set."""
+    found = np.zeros((len(bones), WIDTH), dtype=bool)
+    rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
+    for curve in compat.animating(ob):
+        match = BONE_PATH.fullmatch(curve.data_path)
+        if match and match["rest"] in FIELDS:
+            row = rows.get(bpy.utils.unescape_identifier(match["name"]))
+            columns = range(WIDTH)[FIELDS[match["rest"]]]
+            if row is not None and curve.array_index < len(columns):
+                found[row, columns[curve.array_index]] = True
     return found
 
 

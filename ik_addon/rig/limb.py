@@ -186,10 +186,11 @@ class Limbs:
             return np.ones(len(self.group), dtype=bool)
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
-        square = linear.transpose(0, 2, 1) @ linear
-        size = np.trace(square, axis1=1, axis2=2) / 3.0
-        skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
-        return np.asarray(uniform.all(axis=1) & (skew <= UNIFORM * size) & (np.linalg.det(linear) > 0.0))
+        with np.errstate(invalid="ignore"):  # a constraint may leave a bone that is not a number
+            square = linear.transpose(0, 2, 1) @ linear
+            size = np.trace(square, axis1=1, axis2=2) / 3.0
+            skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
+            return np.asarray(uniform.all(axis=1) & (skew <= UNIFORM * size) & (np.linalg.det(linear) > 0.0))
 
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
         """All bones at once: the frames of the parents are those of the solution."""

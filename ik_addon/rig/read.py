@@ -211,7 +211,7 @@ def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     """
     original: Any = ob
     evaluated: Any = ob.evaluated_get(depsgraph)
-    for path in compat.animated_paths(ob):
+    for path in {curve.data_path for curve in compat.animating(ob)}:
         try:
             value = evaluated.path_resolve(path)
             custom = CUSTOM.fullmatch(path)

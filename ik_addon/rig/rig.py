@@ -7,6 +7,8 @@ Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -59,9 +61,9 @@ class Rig:
         """
         self.plan = Plan.of(ob, view_layer, only, followed)
         present = channels.read(ob, self.plan.live)
-        self.base, new = base.load(ob, self.plan.live, present)
         self.written: Row = base.take_written(ob, self.plan.live, present)
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
+        self.base, new = base.load(ob, self.plan.live, present)
         self.is_put_back = True
         """Whether the present frame was evaluated from the base; otherwise `fk` still is the FK pose."""
         self.fk: tuple[Row, Floats] | None = None
@@ -73,6 +75,8 @@ class Rig:
         self._following: Following | None = None
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
+        self._animated = curves.animated(ob, self.plan.live)
+        self._told: Row | None = None
         if len(new) == len(self.plan.live):
             self.fk = present, channels.read_basis(ob, self.plan.live)
 
@@ -102,6 +106,16 @@ class Rig:
         if kept:
             new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
             after.written[new_rows] = self.written[old_rows]
+            last = self._last_fk
+            if last is not None:
+                # What is no longer animated stays as it was last, as Blender leaves it.
+                ceased = self._animated[old_rows] & ~after._animated[new_rows]
+                rows = after.base.copy()
+                rows[new_rows] = np.where(ceased, last[old_rows], rows[new_rows])
+                after._set_base(ob, rows)
+                if self.fk is None:
+                    after._told = after.base.copy()
+                    after._told[new_rows] = last[old_rows]
         if self.fk is not None and after.fk is None:
             known = set(new_rows if kept else []) | after._never_solved
             if len(known) == len(after.plan.live):
@@ -110,11 +124,39 @@ class Rig:
                 after.fk = rows, matrices
         return after
 
+    def begin(self, ob: bpy.types.Object, frame: float) -> None:
+        """Take over an armature of which nothing else is known, after undo, say, on the present frame.
+
+        Bones that belong to no chain any more go back to their FK pose. Of the others, what F-curves alone tell is
+        noted, in case they are removed before a frame is solved.
+        """
+        unused = np.array(sorted(set(base.stored_bones(ob)).difference(self.plan.live.tolist())), dtype=np.int64)
+        rows, _new = base.load(ob, unused, channels.read(ob, unused))
+        with suppress(curves.Untold):
+            self._told = curves.at_frame(ob, self.plan.live, self.base, frame)
+            rows = curves.at_frame(ob, unused, rows, frame)
+        channels.write(ob, unused, rows)
+        base.forget(ob, unused.tolist())
+
+    @property
+    def _last_fk(self) -> Row | None:
+        """FK channels (k, 17) as far as they are known."""
+        return self._told if self.fk is None else self.fk[0]
+
+    def copy(self) -> Rig:
+        """What is known at this moment, to go back to when the channels are put back."""
+        known = copy(self)
+        known.written = self.written.copy()
+        known._before_edit = dict(self._before_edit)
+        known._following = None
+        return known
+
     def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
         """Put live bones back into their FK pose of the present frame and forget their base, where they have one."""
         own = [bone for bone in base.stored_bones(ob) if bone in bones]
-        if self.fk is not None and own:
-            channels.write(ob, np.array(own, dtype=np.int64), self.fk[0][[self.plan.rows[bone] for bone in own]])
+        last = self._last_fk
+        if last is not None and own:
+            channels.write(ob, np.array(own, dtype=np.int64), last[[self.plan.rows[bone] for bone in own]])
             base.forget(ob, own)
 
     def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
@@ -133,6 +175,12 @@ class Rig:
                 self.written = np.where(channels.read(copy, live) == present, present, self.written)
         rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
         for k, bone in enumerate(live.tolist()):
+            before_mode, mode = self.plan.modes[k], ob.pose.bones[bone].rotation_mode
+            if before_mode != mode:
+                # Blender has converted the solution: so are the base and the FK pose that it stands for.
+                self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
+                rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
+                fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
             for name, columns in channels.FIELDS.items():
                 old, new = self.written[k, columns], present[k, columns]
                 if np.array_equal(old, new):
@@ -142,13 +190,18 @@ class Rig:
                 before = self._before_edit.get((*key, new.tobytes()))
                 self._before_edit[*key, old.tobytes()] = self.base[k, columns], fk_rows[k, columns].copy()
                 rows[k, columns], fk_rows[k, columns] = before or (new, new)
-        changed = np.flatnonzero((rows != self.base).any(axis=1))
-        base.store(ob, live[changed].tolist(), rows[changed])
-        self.base, self.written = rows, present
+        self._set_base(ob, rows)
+        self.written = present
         if self.fk is not None:
             channels.write(ob, live, fk_rows)
             self.written = fk_rows
             self.fk = fk_rows, channels.read_basis(ob, live)
+
+    def _set_base(self, ob: bpy.types.Object, rows: Row) -> None:
+        """Make rows (k, 17) the base, and store those that are new."""
+        changed = np.flatnonzero((rows != self.base).any(axis=1))
+        base.store(ob, self.plan.live[changed].tolist(), rows[changed])
+        self.base = rows
 
     def restore_base(self, ob: bpy.types.Object, present: Row | None = None) -> None:
         """Put the base into the channels, so that what is not animated is evaluated from there.

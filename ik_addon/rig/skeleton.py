@@ -37,14 +37,23 @@ def inverse_of_one(matrix: Floats) -> Floats:
     return _inverse_of(matrix.tobytes())
 
 
+ROUNDING = 1e-7
+"""What single precision makes of directions that are the same."""
+
+
 def orthonormal(linear: Floats) -> Floats:
-    """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is."""
+    """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is.
+
+    Not a number where nothing but rounding tells one axis from the other, below a bone that is scaled to a line.
+    """
     out = np.empty(linear.shape)
     x, y, z = linear.T  # columns, and components first, as the functions here want them
     with np.errstate(all="ignore"):
         y = y / norm(y)
+        width = norm(x)
         x = reject(x, y)
-        x = x / norm(x)
+        left = norm(x)
+        x = x / np.where(left > ROUNDING * width, left, np.nan)
         across = cross(x, y)
         across *= np.where(dot(across, z) < 0.0, -1.0, 1.0)
     out.T[0], out.T[1], out.T[2] = x, y, across

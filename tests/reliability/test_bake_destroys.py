@@ -317,3 +317,23 @@ def test_a_full_disk_leaves_the_files_as_they_were(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.blend", "rig.blend"]
     bpy.ops.wm.open_mainfile(filepath=str(rig))
     assert bpy.data.objects["Rig"].pose.bones["lower"].ik_addon.enabled
+
+
+def test_a_chain_that_stays_live_keeps_its_base_when_another_is_baked_twice(
+    bake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bake, "ALIKE", -1.0)  # what F-curves tell is never good enough: Blender is asked after all
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.4, 0.7, 1.2)})
+    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["thigh", "shin"])
+    ob.pose.bones["shin"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
+    rigs.chain(ob, "shin", target, 2)
+    bpy.context.scene.frame_set(1)
+    before = [ob.pose.bones[name].rotation_quaternion[:] for name in ("thigh", "shin")]
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    todo = bake.steps(bpy.context, ob, ["lower"], FRAMES)
+    assert len(list(todo)) > 2 * len(FRAMES)
+    assert not ob.pose.bones["lower"].ik_addon.enabled
+    ob.ik_addon.live = False
+    assert [ob.pose.bones[name].rotation_quaternion[:] for name in ("thigh", "shin")] == before

@@ -1,0 +1,299 @@
+"""The FK base outlives what is done to the bones and to their animation while a solution stands in their channels."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+POSE = (0.9, 0.3, 0.2, 0.1)
+
+
+def limb(*names: str) -> bpy.types.Object:
+    """An armature of connected bones, none of them posed, and a target that the last two reach for."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(len(names)), list(names))
+    rigs.chain(ob, names[-1], rigs.empty("Target", (0.5, 0.4, 1.5)), 2)
+    bpy.context.view_layer.update()
+    return ob
+
+
+def switch_on(ob: bpy.types.Object) -> None:
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+
+
+def edit_bones(ob: bpy.types.Object, change: Callable[[Any], object]) -> None:
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    change(ob.data.edit_bones)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.update()
+
+
+def rotation(ob: bpy.types.Object, bone: str) -> tuple[float, ...]:
+    return ob.pose.bones[bone].rotation_quaternion[:]
+
+
+# ---- bones
+
+
+def test_a_bone_above_one_that_was_deleted_keeps_its_pose() -> None:
+    ob = limb("shoulder", "upper", "lower")
+    ob.pose.bones["shoulder"].rotation_quaternion = POSE
+    posed = rotation(ob, "shoulder")
+    switch_on(ob)
+    edit_bones(ob, lambda bones: bones.remove(bones["upper"]))
+    assert rotation(ob, "shoulder") != posed, "it is a bone of the chain now"
+    ob.ik_addon.live = False
+    assert rotation(ob, "shoulder") == posed
+    assert rotation(ob, "lower") == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_limb_that_is_hung_on_another_bone_leaves_both_in_their_pose(at_once: bool) -> None:
+    ob = limb("upper", "lower")
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    ob.pose.bones["other"].rotation_quaternion = POSE
+    posed = rotation(ob, "other")
+    switch_on(ob)
+
+    def hang(bones: Any) -> None:
+        bones["lower"].use_connect = False
+        bones["lower"].parent = bones["other"]
+
+    edit_bones(ob, hang)
+    assert rotation(ob, "upper") == (1, 0, 0, 0), "it belongs to no chain any more"
+    if not at_once:
+        bpy.context.scene.frame_set(5)
+    ob.ik_addon.live = False
+    assert {name: rotation(ob, name) for name in ("upper", "lower", "other")} == {
+        "upper": (1, 0, 0, 0),
+        "lower": (1, 0, 0, 0),
+        "other": posed,
+    }
+
+
+@pytest.mark.parametrize("through", ["live", "operator"])
+@pytest.mark.parametrize("mode", ["XYZ", "AXIS_ANGLE"])
+@pytest.mark.parametrize("posed", [True, False])
+def test_a_rotation_mode_that_is_changed_over_a_solution_keeps_the_base(posed: bool, mode: str, through: str) -> None:
+    ob = limb("upper", "lower")
+    bone = ob.pose.bones["lower"]
+    if posed:
+        bone.rotation_quaternion = POSE
+    bpy.context.view_layer.update()
+    before = np.array(bone.matrix_basis)
+    if through == "live":
+        switch_on(ob)
+    else:
+        bpy.context.view_layer.objects.active = ob
+        assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert np.abs(np.array(bone.matrix_basis) - before).max() > 0.1
+    bone.rotation_mode = mode
+    bpy.context.view_layer.update()
+    if through == "live":
+        ob.ik_addon.live = False
+    else:
+        OPERATORS.ik_addon.solve()
+        OPERATORS.ik_addon.restore_pose()
+    bpy.context.view_layer.update()
+    assert np.abs(np.array(bone.matrix_basis) - before).max() < 1e-6
+
+
+def test_a_rotation_that_is_set_together_with_its_mode_is_the_new_base() -> None:
+    ob = limb("upper", "lower")
+    switch_on(ob)
+    bone = ob.pose.bones["lower"]
+    bone.rotation_mode = "XYZ"
+    bone.rotation_euler = (0.1, 0.2, 0.3)
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = False
+    assert bone.rotation_euler[:] == pytest.approx((0.1, 0.2, 0.3))
+
+
+# ---- animation
+
+
+def keyed() -> bpy.types.Object:
+    """A live limb with keys on its upper bone, on a frame between them."""
+    ob = limb("upper", "lower")
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: POSE})
+    bpy.context.scene.frame_set(1)
+    switch_on(ob)
+    bpy.context.scene.frame_set(12)
+    return ob
+
+
+def curves(addon: Addon, ob: bpy.types.Object) -> Any:
+    return addon.module("compat").curve_owner(ob).fcurves
+
+
+def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
+    for curve in list(curves(addon, ob)):
+        curves(addon, ob).remove(curve)
+
+
+def mute_curves(addon: Addon, ob: bpy.types.Object) -> None:
+    for curve in curves(addon, ob):
+        curve.mute = True
+
+
+def unlink_action(_addon: Addon, ob: bpy.types.Object) -> None:
+    ob.animation_data.action = None
+
+
+def clear_animation(_addon: Addon, ob: bpy.types.Object) -> None:
+    ob.animation_data_clear()
+
+
+def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
+    """Blender renames the F-curves of the action that both have, which then animates no bone of the first."""
+    copy = ob.copy()
+    copy.data = ob.data.copy()
+    bpy.context.scene.collection.objects.link(copy)
+    copy.data.bones["upper"].name = "other"
+
+
+@pytest.mark.parametrize("change", [remove_curves, mute_curves, unlink_action, clear_animation, rename_in_a_copy])
+@pytest.mark.parametrize("steps_on", [True, False])
+def test_what_is_no_longer_animated_stays_as_it_was_last(
+    addon: Addon, change: Callable[[Addon, bpy.types.Object], None], steps_on: bool
+) -> None:
+    found = []
+    for live in (False, True):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        ob = keyed()
+        ob.ik_addon.live = live
+        bpy.context.scene.frame_set(12)
+        change(addon, ob)
+        bpy.context.view_layer.update()
+        if steps_on:
+            bpy.context.scene.frame_set(15)
+        ob.ik_addon.live = False
+        bpy.context.view_layer.update()
+        found.append([rotation(ob, name) for name in ("upper", "lower")])
+    assert found[0] == found[1]
+    assert found[0][0] != (1, 0, 0, 0)
+
+
+def test_what_is_no_longer_animated_since_undo_stays_as_it_was_last(addon: Addon) -> None:
+    ob = keyed()
+    ob.ik_addon.live = False
+    fk = rotation(ob, "upper")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="before")
+    rigs.empty("Other")
+    bpy.ops.ed.undo_push(message="added")
+    bpy.ops.ed.undo()
+    bpy.context.view_layer.update()
+    ob = bpy.data.objects["Rig"]
+    remove_curves(addon, ob)
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = False
+    assert rotation(ob, "upper") == pytest.approx(fk, abs=1e-6)
+
+
+def test_what_is_no_longer_animated_comes_back_from_a_file(tmp_path: Path) -> None:
+    ob = keyed()
+    ob.ik_addon.live = False
+    fk = rotation(ob, "upper")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    ob.animation_data_clear()
+    bpy.context.view_layer.update()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "file.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "file.blend"))
+    ob = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE")
+    ob.ik_addon.live = False
+    assert rotation(ob, "upper") == fk
+
+
+def test_a_bake_that_is_refused_leaves_what_is_not_keyed_on_another_armature() -> None:
+    ob = keyed()
+    other = limb("upper", "lower")
+    other.pose.bones["lower"].ik_addon.target = None
+    ob.pose.bones["upper"].rotation_quaternion = POSE[::-1]
+    posed = rotation(ob, "upper")
+    bpy.context.view_layer.update()
+    assert rotation(ob, "upper") != posed
+    bpy.context.view_layer.objects.active = other
+    with pytest.raises(RuntimeError, match="target"):
+        OPERATORS.ik_addon.bake()
+    ob.ik_addon.live = False
+    assert rotation(ob, "upper") == posed
+
+
+@pytest.mark.parametrize("end", ["disable", "delete target"])
+def test_a_chain_that_ends_since_undo_gives_back_the_fk_pose_of_its_frame(end: str) -> None:
+    ob = keyed()
+    ob.ik_addon.live = False
+    fk = rotation(ob, "upper")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    bpy.ops.ed.undo_push(message="before")
+    rigs.empty("Other")
+    bpy.ops.ed.undo_push(message="added")
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects["Rig"]
+    if end == "disable":
+        ob.pose.bones["lower"].ik_addon.enabled = False
+    else:
+        bpy.data.objects.remove(bpy.data.objects["Target"])
+    bpy.context.view_layer.update()
+    assert rotation(ob, "upper") == pytest.approx(fk, abs=1e-6)
+    assert rotation(ob, "lower") == (1, 0, 0, 0)
+
+
+# ---- bones that are no proper ones
+
+
+def a_line(ob: bpy.types.Object) -> None:
+    """The chain's own root turns nothing any more, and its child is turned apart from it."""
+    ob.data.bones["upper"].use_local_location = False
+    ob.data.bones["lower"].use_local_location = False
+    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.4)
+
+
+def a_point(ob: bpy.types.Object) -> None:
+    ob.pose.bones["root"].scale = (0.0, 0.0, 0.0)
+
+
+def nowhere(ob: bpy.types.Object) -> None:
+    """As a constraint may leave it."""
+    ob.pose.bones["root"].location = (math.nan,) * 3
+    ob.pose.bones["root"].scale = (math.nan,) * 3
+
+
+@pytest.mark.parametrize("spoil", [a_line, a_point, nowhere])
+def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
+    addon: Addon, spoil: Callable[[bpy.types.Object], None]
+) -> None:
+    ob = limb("root", "upper", "lower")
+    for name in ("upper", "lower"):
+        ob.pose.bones[name].rotation_quaternion = POSE
+    ob.pose.bones["lower"].scale = (1.5, 1.5, 1.5)
+    spoil(ob)
+    before = [rotation(ob, name) for name in ("upper", "lower")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        switch_on(ob)
+        bpy.context.scene.frame_set(3)
+    assert "Internal error" not in addon.module("reports").get(ob, "lower").message
+    assert np.isfinite([rotation(ob, name) for name in ("upper", "lower")]).all()
+    ob.ik_addon.live = False
+    assert [rotation(ob, name) for name in ("upper", "lower")] == before
