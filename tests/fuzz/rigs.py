@@ -13,6 +13,8 @@ import numpy as np
 from mathutils import Euler, Vector
 from numpy.random import Generator
 
+from .known import rotation_field
+
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
 INHERIT_SCALE = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY")
 NAMES = ("Rig", 'Rig "quoted"', "Arm.L", "Ärmel 🦾", "a\\b", "x" * 63)
@@ -175,7 +177,7 @@ def pose_bone(rng: Generator, ob: bpy.types.Object, bone: bpy.types.PoseBone) ->
     if rng.random() < 0.3:
         bone.location = numbers(rng, 0.3)
     bone.scale = scale(rng)
-    animated(rng, bone, (rotation_path(bone), "location")[: choose(rng, [1, 2])], 0.25)
+    animated(rng, bone, (rotation_field(bone.rotation_mode), "location")[: choose(rng, [1, 2])], 0.25)
     bone.ik_stretch = choose(rng, [0.0, 0.0, 0.3])
     others = below(ob)
     if others and rng.random() < 0.08:
@@ -186,7 +188,7 @@ def pose_bone(rng: Generator, ob: bpy.types.Object, bone: bpy.types.PoseBone) ->
             constraint.target = choose(rng, others)
         constraint.mute = rng.random() < 0.3
     if others and rng.random() < 0.06:
-        path = choose(rng, [rotation_path(bone), "scale", "location"])
+        path = choose(rng, [rotation_field(bone.rotation_mode), "scale", "location"])
         driver(bone, path, int(rng.integers(3)), choose(rng, others))
 
 
@@ -202,15 +204,9 @@ def limit(rng: Generator, bone: bpy.types.PoseBone) -> None:
         setattr(bone, f"ik_stiffness_{axis}", choose(rng, [0.0] * 8 + [0.5, 0.99]))
 
 
-def rotation_path(bone: bpy.types.PoseBone) -> str:
-    """The channel of a bone's rotation."""
-    paths = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
-    return paths.get(bone.rotation_mode, "rotation_euler")
-
-
 def set_rotation(bone: bpy.types.PoseBone, angles: tuple[float, ...]) -> str:
     """Turn a bone in its own mode; returns the channel."""
-    path, quaternion = rotation_path(bone), Euler(angles).to_quaternion()
+    path, quaternion = rotation_field(bone.rotation_mode), Euler(angles).to_quaternion()
     if path == "rotation_quaternion":
         bone.rotation_quaternion = quaternion
     elif path == "rotation_axis_angle":

@@ -1,0 +1,203 @@
+"""Random edits of a random scene, and what must hold after each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.random import Generator
+
+from tools import blender
+
+from . import rigs
+from .known import FIELDS, Known, animated, channels, driven_fields
+from .rigs import armatures, choose
+
+STEPS = 14
+
+
+class Case:
+    """One scene from its making to its end."""
+
+    def __init__(self, rng: Generator, folder: Path, said: io.StringIO) -> None:
+        self.rng = rng
+        self.folder = folder
+        self.said = said
+        self.log: list[str] = []
+        self.known = Known(())
+        self.steps: list[Known] = []
+        """What was known at each step of undo."""
+        self.at = -1
+        package: Any = blender.PACKAGE
+        self.compat, self.reports, self.chain, self.base = (
+            importlib.import_module(f"{package}.ik_addon.{name}")
+            for name in ("compat", "reports", "rig.chain", "rig.base")
+        )
+
+    def run(self, edits: list[Callable[[Case], None]]) -> None:
+        """Make the scene, switch chains on, edit, and switch them off."""
+        rigs.build(self.rng)
+        bpy.context.view_layer.update()
+        self.known = Known(armatures())
+        self.go(choose(self.rng, [1, 2, 5, 8, 13, 20, 25]), choose(self.rng, [0.0, 0.0, 0.0, 0.25, 0.5]))
+        self.settle("build")
+        for ob in armatures():
+            if self.rng.random() < 0.85:
+                ob.ik_addon.live = True
+        self.settle("live")
+        for _ in range(STEPS):
+            edit = choose(self.rng, edits)
+            name = edit.__name__
+            self.log.append(name)
+            if not hasattr(edit, "in_edit_mode"):
+                self.leave_edit_mode()
+                self.settle("leave Edit Mode")
+            edit(self)
+            self.settle(name)
+        self.log.append("end")
+        self.leave_edit_mode()
+        for ob in armatures():
+            ob.ik_addon.live = False
+        self.settle("all off")
+        for ob in armatures():
+            assert not any(bone.ik_addon.base.stored for bone in ob.pose.bones), "a base is left"
+            assert not self.base.stored_bones(ob), "a base is noted"
+
+    # ---- what is known
+
+    def animated(self, ob: bpy.types.Object) -> dict[tuple[str, str, int], float]:
+        """What the F-curves of an armature say at the present frame, by bone, channel and index."""
+        data: Any = ob.animation_data
+        if data is None:
+            return {}
+        now = bpy.context.scene.frame_current_final
+        strips = [strip for track in data.nla_tracks if not track.mute for strip in track.strips]
+        # They begin and end with their actions, and hold what those begin and end with.
+        sources = [(strip, min(max(now, strip.frame_start), strip.frame_end)) for strip in strips]
+        owners = [(self.compat.curve_owner_of(user), frame) for user, frame in (*sources, (data, now))]
+        return animated(ob, [(owner, frame) for owner, frame in owners if owner is not None])
+
+    def take_animated(self) -> None:
+        """Set what is known of keyed channels to what the F-curves say at the present frame."""
+        for ob in armatures():
+            for (bone, field, index), value in self.animated(ob).items():
+                self.known.put_number(ob.name, bone, field, index, value)
+
+    def is_keyed(self, ob: bpy.types.Object, bone: bpy.types.PoseBone, field: str) -> bool:
+        """Whether F-curves set a channel."""
+        return any((name, path) == (bone.name, field) for name, path, _ in self.animated(ob))
+
+    def solved(self, ob: bpy.types.Object) -> set[str]:
+        """Names of the bones that may hold a solution."""
+        found: set[str] = set()
+        if not ob.ik_addon.live:
+            return found
+        for tip in self.chain.tips(ob):
+            report = self.reports.get(ob, tip.name)
+            if tip.ik_addon.enabled and not (report is not None and report.failed):
+                found.update(bone.name for bone in self.chain.chain_bones(tip))
+        return found
+
+    # ---- steps and checks
+
+    def settle(self, step: str) -> None:
+        """Let Blender evaluate, check everything, and make a step of undo."""
+        bpy.context.view_layer.update()
+        self.known.keep(armatures())
+        self.check(step)
+        if not any(ob.mode == "EDIT" for ob in armatures()):
+            bpy.ops.ed.undo_push(message=step)
+            self.steps[self.at + 1 :] = [self.known.copy()]
+            # Blender keeps 32.
+            self.steps = self.steps[-25:]
+            self.at = len(self.steps) - 1
+
+    def check(self, step: str) -> None:
+        """Assert what holds at any time."""
+        assert "Traceback" not in self.said.getvalue(), f"{step}: an exception was printed"
+        for ob in armatures():
+            for tip in self.chain.tips(ob):
+                report = self.reports.get(ob, tip.name)
+                assert report is None or "Internal error" not in report.message, f"{step}: {report.message}"
+            solved, driven = self.solved(ob), driven_fields(ob)
+            for bone in ob.pose.bones:
+                now = channels(bone)
+                for field, row in now.items():
+                    assert np.isfinite(row).all(), f"{step}: {field} of {bone.name} is {row}"
+                if bone.name in solved or ob.mode == "EDIT":
+                    continue
+                for field in FIELDS:
+                    if (bone.name, field) in driven:
+                        continue
+                    if not self.known.holds(ob.name, bone.name, field, now[field]):
+                        # Blender may have evaluated the animation again, with a new key, say.
+                        for (name, path, index), value in self.animated(ob).items():
+                            if (name, path) == (bone.name, field):
+                                self.known.put_number(ob.name, name, path, index, value)
+                    held = self.known.holds(ob.name, bone.name, field, now[field])
+                    wanted = self.known.rows[ob.name, bone.name][field]
+                    assert held, f"{step}: {field} of bone {bone.name!r} of {ob.name!r} is {now[field]}, not {wanted}"
+
+    def go(self, frame: int, part: float) -> None:
+        """Go to a frame, and a part of one."""
+        self.log[-1:] = [*self.log[-1:], f"to {frame + part}"]
+        bpy.context.scene.frame_set(frame, subframe=part)
+        if not any(ob.mode == "EDIT" for ob in armatures()):
+            self.take_animated()
+
+    def leave_edit_mode(self) -> None:
+        """Go back to Object Mode."""
+        active = bpy.context.view_layer.objects.active
+        if active is not None and active.mode == "EDIT":
+            bpy.ops.object.mode_set(mode="OBJECT")
+            self.after_edit_mode()
+
+    def after_edit_mode(self) -> None:
+        """Frames that passed in Edit Mode come into effect with the next one."""
+        bpy.context.view_layer.update()
+        self.go(choose(self.rng, [3, 9]), 0.0)
+
+    def edit_bones(self, change: Callable[[Any], None]) -> None:
+        """Change the bones of an armature in Edit Mode."""
+        self.leave_edit_mode()
+        ob = choose(self.rng, armatures())
+        if not len(ob.data.bones):
+            return
+        bpy.context.view_layer.objects.active = ob
+        bpy.ops.object.mode_set(mode="EDIT")
+        change(ob.data.edit_bones)
+        bpy.ops.object.mode_set(mode="OBJECT")
+        if not len(ob.data.bones):
+            self.log.append("no bones left")
+        self.after_edit_mode()
+
+    def some_bone(self) -> tuple[bpy.types.Object, bpy.types.PoseBone | None]:
+        """A bone that is not driven."""
+        ob = choose(self.rng, armatures())
+        driven = {name for name, _ in driven_fields(ob)}
+        bones = [bone for bone in ob.pose.bones if bone.name not in driven]
+        return ob, (choose(self.rng, bones) if bones and ob.mode != "EDIT" else None)
+
+
+def check(seed: int, edits: list[Callable[[Case], None]]) -> None:
+    """Build the scene of a seed, edit it, and raise AssertionError where anything is wrong."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    if not blender.is_enabled():
+        blender.enable()
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("error", RuntimeWarning)
+        case = Case(np.random.default_rng([30, seed]), Path(folder), said)
+        try:
+            case.run(edits)
+        except Exception as error:
+            error.add_note("After: " + "; ".join(case.log) + "\n" + said.getvalue()[-3000:])
+            raise
