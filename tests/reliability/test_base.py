@@ -152,6 +152,10 @@ def mute_curves(addon: Addon, ob: bpy.types.Object) -> None:
         curve.mute = True
 
 
+def mute_one_number(addon: Addon, ob: bpy.types.Object) -> None:
+    curves(addon, ob)[1].mute = True
+
+
 def unlink_action(_addon: Addon, ob: bpy.types.Object) -> None:
     ob.animation_data.action = None
 
@@ -168,7 +172,9 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
     copy.data.bones["upper"].name = "other"
 
 
-@pytest.mark.parametrize("change", [remove_curves, mute_curves, unlink_action, clear_animation, rename_in_a_copy])
+@pytest.mark.parametrize(
+    "change", [remove_curves, mute_curves, mute_one_number, unlink_action, clear_animation, rename_in_a_copy]
+)
 @pytest.mark.parametrize("steps_on", [True, False])
 def test_what_is_no_longer_animated_stays_as_it_was_last(
     addon: Addon, change: Callable[[Addon, bpy.types.Object], None], steps_on: bool
