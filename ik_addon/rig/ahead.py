@@ -100,9 +100,12 @@ class Ahead:
             self._surprises = SURPRISES
             return False
         keys = [place.tobytes() for place in places]
-        rows = {key: i for i, key in reversed(list(enumerate(keys)))}
-        first = sorted(rows.values())
-        order = {keys[i]: row for row, i in enumerate(first)}
+        order: dict[bytes, int] = {}
+        first = []
+        for i, key in enumerate(keys):
+            if key not in order:
+                order[key] = len(first)
+                first.append(i)
         sample, posed = self.timed(solve, places[first])
         index = {frame: order[key] for frame, key in zip(frames, keys, strict=True)}
         self.block = Block(index, list(order), sample, posed)
