@@ -101,7 +101,7 @@ class Ahead:
             return False
         keys = [place.tobytes() for place in places]
         order: dict[bytes, int] = {}
-        first = []
+        first: list[int] = []
         for i, key in enumerate(keys):
             if key not in order:
                 order[key] = len(first)
