@@ -279,11 +279,12 @@ class _Nodes:
             )
         )
         good = solution.error.reshape(count, chains) <= ARRIVED * scale
-        turned = solution.rotations.reshape(count, chains, bones, 3, 3)
-        joint = turned.copy()
-        joint[:, :, 1:] = turned[:, :, :-1].swapaxes(-1, -2) @ turned[:, :, 1:]
-        joint[:, :, 1:] = frames[:, 1:].swapaxes(-1, -2) @ joint[:, :, 1:] @ frames[:, 1:]
-        turns = quaternions(joint.transpose(3, 4, 0, 1, 2))
+        # As quaternions, because products of that many small matrices take longer than the solve.
+        turned = quaternions(solution.rotations.reshape(count, chains, bones, 3, 3).transpose(3, 4, 0, 1, 2))
+        own = quaternions(frames.transpose(2, 3, 0, 1))[:, None, :, 1:]
+        turns = turned.copy()
+        bend = multiply(_conjugate(turned[..., :-1]), turned[..., 1:])
+        turns[..., 1:] = multiply(multiply(_conjugate(own), bend), own)
         fk = self._fk.transpose(2, 0, 1)[:, None]
         turns = np.concatenate([multiply(turns[..., :1], fk[..., :1]), multiply(fk[..., 1:], turns[..., 1:])], axis=-1)
         turns = np.where((turns * fk).sum(axis=0) < 0.0, -turns, turns)
@@ -310,6 +311,11 @@ def _polynomials(values: Floats) -> Floats:
             around = values[first[own][:, None] + np.arange(6)].transpose(2, 0, 1, 3)
             out[:, own] = weights @ around
     return out
+
+
+def _conjugate(q: Floats) -> Floats:
+    """Quaternions (4, ...) that turn back."""
+    return np.concatenate([q[:1], -q[1:]])
 
 
 def _dot(p: Floats, q: Floats) -> Floats:
