@@ -15,7 +15,7 @@ import numpy as np
 
 from . import compat, reports, setup
 from .rig import channels, keys
-from .rig.chain import chain_bones
+from .rig.chain import ChainError, chain_bones
 from .rig.present import Limb, largest_turn, read_poses, seen_from, world_of
 from .rig.skeleton import Skeleton
 from .settings import chain_of, object_of
@@ -121,6 +121,10 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     view_layer = context.view_layer
     view_layer.update()
     skeleton = Skeleton.of(ob)
+    try:
+        setup.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
+    except ChainError as error:
+        raise ConvertError(str(error)) from None
     before = read_poses(ob, view_layer.depsgraph)
     was_live = object_of(ob).live
     made: dict[str, str] = {}  # the bone that carries the constraint, by the tip of the new chain

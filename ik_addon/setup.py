@@ -53,7 +53,7 @@ def add_chain(
     _check_bones(ob, tip, bones)
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
-    _check_world(ob, world)
+    check_world(ob, world)
     limb = _limb(ob.evaluated_get(depsgraph), bones)
     target_place = world @ Vector(_target_of(limb).tolist())
     pole_place = None
@@ -163,7 +163,8 @@ def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.
     chains.check_bones(ob, bones)
 
 
-def _check_world(ob: bpy.types.Object, world: Matrix) -> None:
+def check_world(ob: bpy.types.Object, world: Matrix) -> None:
+    """Raise ChainError where no place can be told as an object with this world matrix sees it."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
         raise ChainError(f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale")

@@ -119,6 +119,10 @@ def snap_goals(
     goals = {tip.name: _goals(tip) for tip in tips}
     _check(goals)
     scene, view_layer = context.scene, context.view_layer
+    try:
+        setup.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
+    except ChainError as error:
+        raise SnapError(str(error)) from None
     everything = [goal for found in goals.values() for goal in found]
     if frames is not None:
         for goal in everything:

@@ -427,3 +427,10 @@ def test_is_one_step_of_undo() -> None:
     bpy.ops.ik_addon.convert_constraints("EXEC_DEFAULT", True)
     bpy.ops.ed.undo()
     assert state(bpy.data.objects["Rig"]) == before
+
+
+def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
+    ob, _target, _constraint = limb(3, pole=False)
+    ob.scale = (0.0, 1.0, 1.0)
+    with refused("is scaled to zero; give it a scale in which a target can be placed"):
+        bpy.ops.ik_addon.convert_constraints()

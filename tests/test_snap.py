@@ -444,3 +444,10 @@ def test_refuses_a_bone_that_cannot_move() -> None:
     with refused("has no bone 'gone'"):
         bpy.ops.ik_addon.snap_target()
     assert chain.target == ob
+
+
+def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
+    ob = limb()
+    ob.scale.y = 0.0
+    with refused("'Rig' is scaled to zero; give it a scale in which a target can be placed"):
+        bpy.ops.ik_addon.snap_target()
