@@ -91,6 +91,14 @@ class Case:
             for (bone, field, index), value in self.animated(ob).items():
                 self.known.put_number(ob.name, bone, field, index, value)
 
+    def is_as_animated(self) -> bool:
+        """Whether all keyed channels are known to hold what their F-curves say at the present frame."""
+        return all(
+            self.known.rows[ob.name, bone][field][index] == np.float32(value)
+            for ob in armatures()
+            for (bone, field, index), value in self.animated(ob).items()
+        )
+
     def is_keyed(self, ob: bpy.types.Object, bone: bpy.types.PoseBone, field: str) -> bool:
         """Whether F-curves set a channel."""
         return any((name, path) == (bone.name, field) for name, path, _ in self.animated(ob))
