@@ -87,9 +87,11 @@ class Rig:
 
         The base of bones that no longer belong to a chain is restored.
         """
+        matches = self.plan.skeleton.matches(ob)
+        if not matches:
+            self._store_what_was_noted(ob)
         after = Rig(ob, view_layer, followed=followed)
         names = {after.plan.skeleton.names[bone] for bone in after.plan.live}
-        matches = self.plan.skeleton.matches(ob)
         if matches:
             self.release(ob, [bone for bone in self.plan.rows if self.plan.skeleton.names[bone] not in names])
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
@@ -123,6 +125,15 @@ class Rig:
                 rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
                 after.fk = rows, matrices
         return after
+
+    def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
+        """Store bases again that were noted on tips, where those were deleted."""
+        names, bones = self.plan.skeleton.names, ob.pose.bones
+        if not set(bones.keys()) < set(names):
+            return  # a bone that was renamed may have the name of another by now
+        stored = base.stored_bones(ob)
+        left = [(i, row) for bone, row in self.plan.rows.items() if (i := bones.find(names[bone])) not in {-1, *stored}]
+        base.store(ob, [bone for bone, _ in left], [self.base[row] for _, row in left])
 
     def begin(self, ob: bpy.types.Object, frame: float) -> None:
         """Take over an armature of which nothing else is known, after undo, say, on the present frame.

@@ -63,6 +63,18 @@ def test_a_bone_above_one_that_was_deleted_keeps_its_pose() -> None:
     assert rotation(ob, "lower") == (1, 0, 0, 0)
 
 
+@pytest.mark.parametrize("posed", [True, False])
+def test_what_is_left_of_a_chain_whose_tip_was_deleted_goes_back_to_its_fk_pose(posed: bool) -> None:
+    ob = limb("upper", "lower")
+    if posed:
+        ob.pose.bones["upper"].rotation_quaternion = POSE
+    fk = rotation(ob, "upper")
+    switch_on(ob)
+    assert rotation(ob, "upper") != fk
+    edit_bones(ob, lambda bones: bones.remove(bones["lower"]))
+    assert rotation(ob, "upper") == fk
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_limb_that_is_hung_on_another_bone_leaves_both_in_their_pose(at_once: bool) -> None:
     ob = limb("upper", "lower")
