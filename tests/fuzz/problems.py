@@ -311,6 +311,8 @@ def _spoiled(rng: Generator, problem: Problem) -> tuple[Problem, Bools]:
         value = np.nan if value == 1e300 else value
         return replace(problem, frames=bad(problem.frames, *at)), spoiled
     if place == "target":
+        # What stands off a plane that lies along the axes is left out to the last digit.
+        value = np.nan if value == 1e300 and problem.plane is not None else value
         return replace(problem, goal=replace(goal, target=bad(goal.target, 1))), spoiled
     if place == "pole":
         # In a plane only the side of a pole counts, however far away it is.
