@@ -185,7 +185,7 @@ class Rig:
             if copy.pose is not None and len(copy.pose.bones) == len(ob.pose.bones):
                 self.written = np.where(channels.read(copy, live) == present, present, self.written)
         rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
-        ceased = self._animated & ~curves.animated(ob, live)
+        animated = curves.animated(ob, live)
         for k, bone in enumerate(live.tolist()):
             before_mode, mode = self.plan.modes[k], ob.pose.bones[bone].rotation_mode
             if before_mode != mode:
@@ -197,8 +197,9 @@ class Rig:
                 old, new = self.written[k, columns], present[k, columns]
                 if np.array_equal(old, new):
                     continue
-                # Animation that was evaluated again leaves the solution in numbers that it sets no longer.
-                new = np.where(ceased[k, columns] & (old == new), fk_rows[k, columns], new)
+                if (animated | self._animated)[k, columns].any():
+                    # Animation that was evaluated again leaves the solution in the numbers that it does not set.
+                    new = np.where(~animated[k, columns] & (old == new), fk_rows[k, columns], new)
                 # A gesture that is cancelled puts back what was written before it: so does the base of that time.
                 key = self.plan.skeleton.names[bone], name
                 before = self._before_edit.get((*key, new.tobytes()))

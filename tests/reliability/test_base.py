@@ -168,6 +168,13 @@ def mute_one_number(addon: Addon, ob: bpy.types.Object) -> None:
     curves(addon, ob)[1].mute = True
 
 
+def mute_two_numbers(addon: Addon, ob: bpy.types.Object) -> None:
+    for number in (1, 2):
+        curves(addon, ob)[number].mute = True
+        bpy.context.view_layer.update()
+        bpy.context.scene.frame_set(12)
+
+
 def unlink_action(_addon: Addon, ob: bpy.types.Object) -> None:
     ob.animation_data.action = None
 
@@ -185,7 +192,8 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [remove_curves, mute_curves, mute_one_number, unlink_action, clear_animation, rename_in_a_copy]
+    "change",
+    [remove_curves, mute_curves, mute_one_number, mute_two_numbers, unlink_action, clear_animation, rename_in_a_copy],
 )
 @pytest.mark.parametrize("steps_on", [True, False])
 def test_what_is_no_longer_animated_stays_as_it_was_last(
