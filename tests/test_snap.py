@@ -446,6 +446,16 @@ def test_refuses_a_bone_that_cannot_move() -> None:
     assert chain.target == ob
 
 
+def test_a_chain_that_is_scaled_to_nothing_puts_no_goal_nowhere() -> None:
+    ob = limb(3)
+    ob.pose.bones["a"].scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.snap_target(pose="FK") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    for name in ("Target", "Pole"):
+        assert np.isfinite(np.array(bpy.data.objects[name].matrix_world)).all()
+
+
 def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
     ob = limb()
     ob.scale.y = 0.0
