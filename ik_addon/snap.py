@@ -274,7 +274,7 @@ def _place(
         places = [_target_place(limb, world)]
         if len(found) > 1 and not (shown and chain_of(tip).enabled and limb.is_straight):
             pole = world @ Vector(_pole_place(ob, limb, tip, found[1], depsgraph).tolist())
-            if np.isfinite(pole).all():  # a chain that is scaled to nothing bends to no side
+            if np.isfinite(pole[:]).all():  # a chain that is scaled to nothing bends to no side
                 places.append(pole)
         turn = (world @ Matrix(poses[bones[-1]])).to_quaternion()
         for goal, place in zip(found, places, strict=False):
