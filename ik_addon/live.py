@@ -16,7 +16,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from . import renames, reports, settings, versions
-from .rig import base, chain
+from .rig import base, chain, channels, curves
 from .rig.carrier import in_order
 from .rig.plan import in_a_circle
 from .rig.pose import Moves
@@ -152,12 +152,15 @@ def live_switched(ob: bpy.types.Object) -> None:
 
 
 def _release_unused(ob: bpy.types.Object) -> None:
+    """Give back the FK pose of bones that no chain poses any more, as far as the solution still stands in them."""
     stored = base.stored_bones(ob)
     if not stored:
         return
     index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
     used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.chain_bones(tip)}
-    base.release(ob, set(stored) - used)
+    bones = np.array(sorted(set(stored) - used), dtype=np.int64)
+    channels.write(ob, bones, base.held(ob, bones, curves.animated(ob, bones)))
+    base.forget(ob, bones.tolist())
 
 
 # ---- solving

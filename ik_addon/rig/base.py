@@ -16,7 +16,7 @@ import bpy
 import numpy as np
 
 from ..settings import IKAddonBase, IKAddonChain, chain_of, has_settings
-from ..solve.problem import Ints
+from ..solve.problem import Bools, Ints
 from . import channels
 from .channels import REST, Row
 
@@ -203,8 +203,11 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
     return rows, new
 
 
-def held(ob: bpy.types.Object, bones: Ints) -> Row:
-    """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing."""
+def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
+    """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing.
+
+    Numbers that are `animated` (k, 17) are moved one by one, on other frames. By hand channels are moved as a whole.
+    """
     present = channels.read(ob, bones)
     rows = present.copy()
     resting = set().union(*_resting(ob).values())
@@ -214,9 +217,12 @@ def held(ob: bpy.types.Object, bones: Ints) -> Row:
             continue
         rows[k] = row
         noted = has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted
-        written = _written(ob, bone, present[k]) if noted else present[k]
+        moved = (_written(ob, bone, present[k]) if noted else present[k]) != present[k]
+        if animated is not None:
+            rows[k] = np.where(moved & animated[k], present[k], rows[k])
+            moved &= ~animated[k]
         for columns in channels.FIELDS.values():
-            if not np.array_equal(written[columns], present[k, columns]):
+            if moved[columns].any():
                 rows[k, columns] = present[k, columns]
     return rows
 

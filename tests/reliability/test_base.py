@@ -323,3 +323,32 @@ def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
     assert np.isfinite([rotation(ob, name) for name in ("upper", "lower")]).all()
     ob.ik_addon.live = False
     assert [rotation(ob, name) for name in ("upper", "lower")] == before
+
+
+@pytest.mark.parametrize("by_strip", [False, True])
+@pytest.mark.parametrize("frame", [4, 9])
+def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_shows_that_frame(
+    by_strip: bool, frame: int
+) -> None:
+    ob, _target = rigs.arm()
+    upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
+    lower.rotation_quaternion = (0.9, 0.0, 0.3, 0.1)
+    for at, turn in ((1, 0.1), (20, 0.6)):
+        upper.rotation_quaternion = (0.9, turn, 0.2, 0.1)
+        upper.keyframe_insert("rotation_quaternion", frame=at)
+        lower.rotation_quaternion = (0.9, -turn, 0.3, 0.1)
+        lower.keyframe_insert("rotation_quaternion", index=1, frame=at)
+    if by_strip:
+        action = ob.animation_data.action
+        ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
+        ob.animation_data.action = None
+    expected = {}
+    for at in (4, 9):
+        bpy.context.scene.frame_set(at)
+        expected[at] = rigs.channels(ob).tobytes()
+    bpy.context.scene.frame_set(4)
+    assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+    assert rigs.channels(ob).tobytes() != expected[4]
+    bpy.context.scene.frame_set(frame)
+    lower.ik_addon.enabled = False
+    assert rigs.channels(ob).tobytes() == expected[frame]
