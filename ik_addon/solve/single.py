@@ -22,6 +22,8 @@ from .problem import OutOfReach, Problem, Solution, Solver, Status
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+NO_DISTANCE = 1e-12
+"""What is nearer to the root than this fraction of the chain shows no direction."""
 SAME = 1e-12
 """A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
 
@@ -114,7 +116,8 @@ class _Chain:
                 return False
             directions, passes = found
             if self.pole is not None:
-                straight = _unit(_tip(directions, lengths))
+                tip = _tip(directions, lengths)
+                straight = _unit(tip) if _norm(tip) > NO_DISTANCE else line
                 side = _reject(_centroid(_joints(directions, lengths), lengths), straight)
                 if _norm(side) > twist.STRAIGHT:
                     roll = _between(_unit(side), _unit(_reject(bend, straight)), straight)
@@ -178,7 +181,7 @@ class _Chain:
     def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
         """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
         distance = _norm(self.target)
-        line = _over(self.target, max(distance, 1e-12)) if distance > 1e-12 else axes[0]
+        line = _over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
         aim = _between(axes[0], line, axes[2])
         bend = _unit(_reject(_rotate(aim, axes[1]), line))
         return line, bend, _cross(bend, line), aim

@@ -12,7 +12,7 @@ from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import Reach, reachable
 from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
-from .single import NO_LENGTH, SAME, solve_single
+from .single import NO_DISTANCE, NO_LENGTH, SAME, solve_single
 from .twist import (
     STRAIGHT,
     Axes,
@@ -256,7 +256,7 @@ def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
     """Return the chains' axes, the same turned onto the line to the target, and that smallest rotation (4, B)."""
     axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0])
     distance = norm(chains.target)
-    line = np.where(distance > 1e-12, chains.target / np.maximum(distance, 1e-12), axes.line)
+    line = np.where(distance > NO_DISTANCE, chains.target / np.maximum(distance, NO_DISTANCE), axes.line)
     aim = between(axes.line, line, axes.normal)
     bend = unit(reject(rotate(aim, axes.bend), line))
     return axes, Axes(line, bend, cross(bend, line)), aim
@@ -328,7 +328,8 @@ def _fabrik(
     roll = identity(len(passes))
     if chains.pole is not None:
         # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
-        line = unit(tip_of(directions, lengths))
+        tip = tip_of(directions, lengths)
+        line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
         side = reject(centroid(joints_of(directions, lengths), lengths), line)
         rolled = between(unit(side), unit(reject(axes.bend, line)), line)
         roll = np.where(norm(side) > STRAIGHT, rolled, roll)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -144,3 +145,28 @@ def test_bones_keep_their_lengths_far_from_the_origin_and_at_any_scale() -> None
         solution = fabrik(here)
         assert solution.reached.all()
         np.testing.assert_allclose(lengths_of(solution.joints), lengths_of(here.joints), rtol=1e-9)
+
+
+@pytest.mark.parametrize("members", [1, 40])
+def test_a_chain_folded_onto_its_root_points_to_the_pole(members: int) -> None:
+    """Its tip stands on the root to the last digit, where it shows no line about which the chain could roll."""
+    root = np.array([170.17151771572986, -22.64798138814826, 71.71966036714092])
+    middle = np.array([root[0], -22.576303653417636, 71.71246860513091])
+    tip = np.array([root[0], -22.50462591868701, root[2]])
+    pole = np.array([170.04672696212938, -22.583459949606002, 71.86467147116696])
+    problem = Problem(
+        joints=np.tile(np.stack([root, middle, tip]), (members, 1, 1)),
+        frames=np.tile(np.eye(3), (members, 2, 1, 1)),
+        goal=Goal(np.tile(root, (members, 1)), pole=np.tile(pole, (members, 1))),
+        solver=Solver.FABRIK,
+        tolerance=1e-10,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = solve(problem)
+    assert (solution.status == Status.REACHED).all()
+    side = (pole - root) * [1.0, 0.0, 1.0]
+    towards = (solution.joints[:, 1] - root) / np.linalg.norm(middle - root)
+    np.testing.assert_allclose(towards, np.tile(side / np.linalg.norm(side), (members, 1)), atol=1e-6)
+    turned = solution.rotations.swapaxes(-1, -2) @ solution.rotations
+    np.testing.assert_allclose(turned, np.broadcast_to(np.eye(3), turned.shape), atol=1e-12)
