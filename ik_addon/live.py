@@ -147,7 +147,7 @@ def live_switched(ob: bpy.types.Object) -> None:
     else:
         if rig is not None and rig.plan.skeleton.matches(ob):
             rig.release(ob, rig.plan.live.tolist())
-        base.release(ob, base.stored_bones(ob))
+        _give_back(ob, base.stored_bones(ob))
         reports.clear(ob)
 
 
@@ -158,7 +158,12 @@ def _release_unused(ob: bpy.types.Object) -> None:
         return
     index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
     used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.chain_bones(tip)}
-    bones = np.array(sorted(set(stored) - used), dtype=np.int64)
+    _give_back(ob, set(stored) - used)
+
+
+def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
+    """Put bones back into their base and forget it, but for what moved since the solution was written over it."""
+    bones = np.array(sorted(stored), dtype=np.int64)
     channels.write(ob, bones, base.held(ob, bones, curves.animated(ob, bones)))
     base.forget(ob, bones.tolist())
 

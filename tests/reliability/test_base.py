@@ -352,3 +352,19 @@ def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_sho
     bpy.context.scene.frame_set(frame)
     lower.ik_addon.enabled = False
     assert rigs.channels(ob).tobytes() == expected[frame]
+
+
+@pytest.mark.parametrize("end", ["live", "enabled"])
+def test_a_bone_that_is_moved_after_it_was_solved_stays_there_when_the_chain_is_switched_off(end: str) -> None:
+    ob, _target = rigs.arm()
+    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
+    lower.location, upper.rotation_quaternion = (-0.1, 0.3, 0.2), POSE
+    bpy.context.view_layer.update()
+    if end == "live":
+        ob.ik_addon.live = False
+    else:
+        lower.ik_addon.enabled = False
+    assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
+    assert rotation(ob, "upper") == pytest.approx(POSE)
+    assert rotation(ob, "lower") == (1.0, 0.0, 0.0, 0.0)
