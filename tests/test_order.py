@@ -303,3 +303,26 @@ def test_a_circle_in_any_graph_is_named_and_none_of_it_moves(addon: Addon, seed:
     for ob in {ob for ob, _ in chains}:
         ob.ik_addon.live = False
         assert np.array_equal(rigs.channels(ob), before[ob.name])
+
+
+def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
+    one, target = rigs.arm()
+    one.pose.bones["lower"].ik_addon.use_rotation = True
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    before = rigs.channels(one).tobytes()
+    two, goal = rigs.arm()
+    two.location = (0.3, 0.2, 0.0)
+    two.pose.bones["lower"].ik_addon.target = one
+    two.pose.bones["lower"].ik_addon.target_bone = "lower"
+    bpy.data.objects.remove(goal)
+    one.ik_addon.live = True
+    poses = {}
+    for frame in (9, 3, 5):
+        bpy.context.scene.frame_set(frame)
+        poses[frame] = rigs.channels(one).tobytes()
+    two.ik_addon.live = True
+    for frame in (9, 5, 3):
+        bpy.context.scene.frame_set(frame)
+        assert rigs.channels(one).tobytes() == poses[frame]
+    one.ik_addon.live = False
+    assert rigs.channels(one).tobytes() == before

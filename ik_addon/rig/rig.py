@@ -124,6 +124,8 @@ class Rig:
                 rows, matrices = channels.read(ob, after.plan.live), channels.read_basis(ob, after.plan.live)
                 rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
                 after.fk = rows, matrices
+        if after.fk is not None:
+            after.is_put_back = self.is_put_back
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
