@@ -287,7 +287,8 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     plans = {uid: rig.plan for uid, rig in _state.rigs.items() if uid in armatures}
     needs = {uid: {c.armature for c in plan.carriers} - {uid} for uid, plan in plans.items()}
     ordered, mutual = in_order(armatures, needs)
-    circle = [uid for uid in mutual if uid in in_a_circle(plans)] if mutual else []
+    knotted = in_a_circle(plans) if mutual else set()
+    circle = [uid for uid in mutual if uid in knotted]
     solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
     moves: Moves = {}
 

@@ -253,6 +253,23 @@ def test_a_change_while_frames_are_played_is_seen_on_the_next(
         np.testing.assert_allclose(found, wanted, atol=4e-6)
 
 
+def test_a_channel_that_is_written_beside_a_block_does_not_stay_in_it(addon: Addon) -> None:
+    """The root is pushed on the frames that are not played, and on no other."""
+    ob = pushed()
+    target = bpy.data.objects["target"]
+    target.animation_data_clear()
+    rigs.key(target, "location", {frame: (0.1 * (frame % 7), 0.3, 1.5 if frame % 2 else 0.6) for frame in range(1, 90)})
+    ob.ik_addon.live = True
+    poses(ob, (2, 4, 6, 8, 10))
+    following = addon.module("live")._state.rigs[ob.session_uid]._following
+    assert 12 in following._ahead.block.index
+    pushed_at, played = poses(ob, (11,))[11], poses(ob, (12,))[12]
+    addon.module("live").clear()
+    single = poses(ob, (11, 12))
+    assert pushed_at == single[11]
+    assert played == single[12]
+
+
 def test_fk_comes_back_to_the_bit(addon: Addon) -> None:
     for kind in KINDS:
         ob = kind()

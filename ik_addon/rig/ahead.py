@@ -76,9 +76,10 @@ class Ahead:
             now: the frame that was posed.
             solve: solves others.
         """
-        pace, before = 0.0 if self._last is None else now - self._last, self._pace
-        if pace == 0.0 and self._last is not None:
-            return False  # the same frame once more
+        if self._last is None or now == self._last:
+            self._last = now
+            return False
+        pace, before = now - self._last, self._pace
         self._last, self._pace = now, pace
         if self.block is not None and now + pace in self.block.index:
             return False

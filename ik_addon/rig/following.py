@@ -79,6 +79,8 @@ class Following:
         row = None if block is None else block.index.get(frame)
         if block is None or row is None or foreseen is None or not self._is_untouched(ob):
             return
+        if foreseen.fields.keys() != self._values.keys():
+            return  # a channel was written since that does not change within the block
         self._is_led = True
         if block.places[row] != self._seen:
             self._put(ob, {name: values[row] for name, values in foreseen.fields.items()})
