@@ -39,8 +39,11 @@ _FINALISTS = 120, 4, 32
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
-_POLISH = 40
-"""Steps that may be spent on coming as near as possible to a target that cannot be reached."""
+_POLISH = 8000, 20, 40
+"""Steps that may be spent on coming as near as possible to a target that cannot be reached: so many divided by the
+number of joint angles, but at least and at most so many. A step's cost grows with the cube of that number."""
+_LARGE = 300
+"""With more joint angles than this the first restarts are the last."""
 
 
 def wants_body(problem: Problem) -> bool:
@@ -371,7 +374,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     stuck = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]
     done = np.zeros((len(stuck), 0, *angles.shape[1:])), np.zeros((len(stuck), 0))
-    for k, count in enumerate(_RESTARTS):
+    for k, count in enumerate(_RESTARTS[: 1 if np.count_nonzero(body.ease) > _LARGE else None]):
         if not len(stuck):
             break
         poses = table(body, sum(_RESTARTS[:k]), count)
@@ -388,7 +391,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
         alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + SAME, axis=1)
-        left = (cost[stuck] > ARRIVED) & (alike < min(_ENOUGH, _finalists(body) // 2 + 1))
+        left = (cost[stuck] > ARRIVED) & (alike < min(_ENOUGH, _by_size(body, *_FINALISTS) // 2 + 1))
         stuck, done = stuck[left], (tried[left], costs[left])
         tried, costs = done[0][:, :0], done[1][:, :0]
     return angles, steps
@@ -406,18 +409,18 @@ def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints
     """
     if not len(rows):
         return rows
-    ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _finalists(task.body)], axis=1)
+    ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _by_size(task.body, *_FINALISTS)], axis=1)
     some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
     aims = task.aims.members(some).places()
-    tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, _POLISH)
+    steps = _by_size(task.body, *_POLISH)
+    tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, steps)
     costs[rows] = np.inf
     costs[chosen] = missing
     return np.asarray(used.reshape(ahead.shape).max(axis=1))
 
 
-def _finalists(body: Body) -> int:
-    """Return how many poses of each member are brought to their end."""
-    share, least, most = _FINALISTS
+def _by_size(body: Body, share: int, least: int, most: int) -> int:
+    """Return a share for each joint angle that can change, but not less and not more than these."""
     return min(max(share // max(int(np.count_nonzero(body.ease)), 1), least), most)
 
 

@@ -73,26 +73,32 @@ def _step(body: Body, angles: Floats, aims: Aims, damping: Floats) -> Floats:
     slope = -(matrix.swapaxes(-1, -2) @ missing[..., None])[..., 0]
     hessian = matrix.swapaxes(-1, -2) @ matrix
     axes = axes_of(pose, angles).transpose(1, 0, 2, 3).reshape(members, -1, 3)
+    later = np.tri(3 * bones, dtype=bool).T
     for e in range(len(body.segments)):
         # A joint turns what the joints after it do to the effector.
         rows = slice(3 * e, 3 * e + 3)
         on_path = np.repeat(np.isin(np.arange(bones), body.path(e)), 3)
         lever = np.cross(missing[:, None, rows], axes) * on_path[:, None]
-        curve = np.triu(lever @ matrix[:, rows])
-        hessian -= curve + np.triu(curve, 1).swapaxes(-1, -2)
+        curve = lever @ matrix[:, rows]
+        hessian -= np.where(later, curve, curve.swapaxes(-1, -2))
     basis, bent = _room(body, angles, slope.reshape(angles.shape))
-    basis = basis.reshape(members, 3 * bones, 3 * bones)
-    hessian = basis.swapaxes(-1, -2) @ hessian @ basis
+    hessian = _at_joints(basis, _at_joints(basis, hessian).swapaxes(-1, -2))
     joint = np.arange(bones)
     hessian.reshape(members, bones, 3, bones, 3)[:, joint, :, joint, :] += bent.transpose(1, 0, 2, 3)
     # The other joint angles are locked; nothing but zeros belongs to them.
     kept = np.flatnonzero(body.ease > 0.0)
-    basis, hessian = basis[..., kept], np.ascontiguousarray(hessian[:, kept[:, None], kept])
-    slope = (basis.swapaxes(-1, -2) @ slope[..., None])[..., 0]
-    values, vectors = np.linalg.eigh(hessian)
-    along = (vectors.swapaxes(-1, -2) @ slope[..., None])[..., 0] / (np.abs(values) + damping[:, None])
-    move = basis @ (vectors @ -along[..., None])
-    return np.asarray(move[..., 0].reshape(angles.shape))
+    slope = _at_joints(basis, slope[..., None])[:, kept]
+    values, vectors = np.linalg.eigh(hessian[:, kept[:, None], kept])
+    along = (vectors.swapaxes(-1, -2) @ slope)[..., 0] / (np.abs(values) + damping[:, None])
+    move = np.zeros((members, 3 * bones, 1))
+    move[:, kept] = vectors @ -along[..., None]
+    return np.asarray(_at_joints(basis, move).reshape(angles.shape))
+
+
+def _at_joints(basis: Floats, rows: Floats) -> Floats:
+    """Return symmetric matrices (B, n, 3, 3), one of each joint, times the rows (B, 3 * n, k) of its angles."""
+    own = rows.reshape(*basis.shape[:3], -1)
+    return np.asarray(sum(basis[..., j, None] * own[:, :, None, j] for j in range(3))).reshape(rows.shape)
 
 
 def _room(body: Body, angles: Floats, slope: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +110,7 @@ def _room(body: Body, angles: Floats, slope: Floats) -> tuple[Floats, Floats]:
         slope: (B, n, 3) of the cost.
 
     Returns:
-        basis: (B, n, 3, n, 3) projection of the joint angles onto what locks and limits leave of them.
+        basis: (B, n, 3, 3) projection of each joint's angles onto what locks and limits leave of them.
         bent: (B, n, 3, 3) what is added to the curvature of the cost at each joint.
     """
     members, bones = angles.shape[:2]
@@ -133,12 +139,9 @@ def _room(body: Body, angles: Floats, slope: Floats) -> tuple[Floats, Floats]:
             block[..., i, j] = kept * free[..., i] * free[..., j] * ~shut[i] * ~shut[j]
     at_end = ((twist <= cone.twist_low) & (slope[..., 2] > 0.0)) | ((twist >= cone.twist_high) & (slope[..., 2] < 0.0))
     block[..., 2, 2] = free[..., 2] & ~at_end
-    basis = np.zeros((members, bones, 3, bones, 3))
-    joint = np.arange(bones)
-    basis[:, joint, :, joint, :] = block.transpose(1, 0, 2, 3)
     bent = np.zeros((members, bones, 3, 3))
     bent[..., :2, :2] = (bend * across[:, None] * across).transpose(2, 3, 0, 1)
-    return basis, bent
+    return block, bent
 
 
 def _square(missing: Floats) -> Floats:

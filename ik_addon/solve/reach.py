@@ -11,6 +11,9 @@ import numpy as np
 
 from .problem import Floats, OutOfReach
 
+ROUNDING = 1e-15
+"""No more than this is missing, as a part of the distance, where nothing is."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -80,4 +83,5 @@ def reachable(
         missing = np.where(distance > goal, np.maximum(distance / np.maximum(goal, 1e-12) - 1.0, 0.0), 0.0)
         stretch = 1.0 + shares * (missing / total)
         goal = np.where(distance > goal, distance, goal)
-    return Reach(goal, push, stretch, distance - push - goal)
+    missing = distance - push - goal
+    return Reach(goal, push, stretch, np.where(np.abs(missing) <= ROUNDING * np.maximum(distance, goal), 0.0, missing))

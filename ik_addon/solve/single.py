@@ -19,6 +19,7 @@ import numpy as np
 
 from . import arc, fabrik, rotations, twist
 from .problem import OutOfReach, Problem, Solution, Solver, Status
+from .reach import ROUNDING
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
@@ -176,7 +177,8 @@ class _Chain:
             lack = max(distance / max(goal, 1e-12) - 1.0, 0.0)
             stretch = [1.0 + share * (lack / total) for share in shares]
             goal = distance
-        return goal, push, stretch, distance - push - goal
+        missing = distance - push - goal
+        return goal, push, stretch, 0.0 if abs(missing) <= ROUNDING * max(distance, goal) else missing
 
     def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
         """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""

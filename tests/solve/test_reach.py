@@ -75,6 +75,17 @@ def test_push_root_arrives_up_to_its_limit(bones: int, softness: float) -> None:
 
 
 @bone_counts
+@pytest.mark.parametrize("members", [200, 1])
+def test_a_pushed_root_is_never_too_far_or_too_near_whatever_the_tolerance(bones: int, members: int) -> None:
+    problem = replace(far(bones), out_of_reach=OutOfReach.PUSH_ROOT, softness=0.3, tolerance=0.0)
+    for first in range(0, 200, members):
+        some = slice(first, first + members)
+        part = replace(problem, joints=problem.joints[some], frames=problem.frames[some])
+        solution = solve(replace(part, goal=Goal(problem.goal.target[some])))
+        assert np.isin(solution.status, [Status.REACHED, Status.NOT_CONVERGED]).all()
+
+
+@bone_counts
 def test_push_root_moves_nothing_while_the_target_is_in_reach(bones: int) -> None:
     rng = np.random.default_rng(bones)
     high = 0.99 if bones > 1 else 0.0
