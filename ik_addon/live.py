@@ -97,10 +97,14 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         versions.bring_up_all()
     known = _state.live.get(scene.session_uid)
     if known is not None:
-        found: list[bpy.types.Object | None] = [scene.objects.get(name) for _uid, name in known]
-        objects = [ob for ob, (uid, _) in zip(found, known, strict=True) if ob is not None and ob.session_uid == uid]
-        if len(objects) == len(known):  # otherwise one was renamed or deleted
-            return objects
+        found: list[bpy.types.Object] = []
+        for uid, name in known:
+            ob: bpy.types.Object | None = scene.objects.get(name)
+            if ob is None or ob.session_uid != uid:
+                break  # it was renamed or deleted
+            found.append(ob)
+        else:
+            return found
     objects = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
     _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in objects]
     return objects

@@ -15,12 +15,14 @@ from .goals import FreeGoals
 from .pose import Posed
 from .read import Sample
 
-FRAMES = 128
+FRAMES = 256
 """How many frames are solved ahead at the most."""
 FIRST = 32
 """How many at first; each time that they are played to the end it may be twice as many."""
 BUDGET = 0.02
 """Seconds that solving ahead may take at once, so that playback does not falter."""
+AMONG_OTHERS = 0.5
+"""What a frame takes among others at the most, as a part of what it takes alone."""
 SURPRISES = 3
 """After so many frames on which goals were elsewhere than foreseen nothing is foreseen any more."""
 
@@ -63,10 +65,12 @@ class Ahead:
         self.block = None
 
     def timed(self, solve: Solve, places: Floats) -> tuple[Sample, Posed]:
-        """Solve frames, and see how long that takes for each."""
+        """Solve frames, and see how long that takes for each of many."""
         start = time.perf_counter()
         found = solve(places)
         self._took = (time.perf_counter() - start) / len(places)
+        if len(places) == 1:
+            self._took *= AMONG_OTHERS
         return found
 
     def look(self, now: float, solve: Solve) -> bool:

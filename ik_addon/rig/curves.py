@@ -299,6 +299,9 @@ def evaluated(held: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[fl
 
 def _level_of(curve: bpy.types.FCurve) -> float | None:
     """The value of an F-curve that has the same one on all frames; None where it may have others."""
+    points = curve.keyframe_points
+    if len(points) > 1 and points[0].co[1] != points[1].co[1]:
+        return None  # as most curves: found without reading all
     values = keys.read_keys(curve, ("co",))["co"][:, 1]
     if not len(values) or (values != values[0]).any() or len(curve.modifiers):
         return None

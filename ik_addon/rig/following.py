@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 import numpy as np
 from mathutils import Matrix
+from numpy.typing import NDArray
 
 from ..settings import chain_of
 from ..solve.problem import Floats
@@ -135,15 +136,15 @@ class Following:
         world, frames, chains = matrix_array(self._world), len(places), len(self._plan.chains)
         places = in_object_space(world, places)
         still = self._frame
-        goals = Goals(**{name: _repeated(value, frames) for name, value in vars(still.goals).items()})
-        goals.target[:] = places[:, :chains]
-        goals.pole[:, self._with_pole] = places[:, chains:]
+        goals = {name: _repeated(value, frames) for name, value in vars(still.goals).items()}
+        pole = goals["pole"].copy()
+        pole[:, self._with_pole] = places[:, chains:]
         sample = Sample(
             world=_repeated(world[None], frames),
             channels=_repeated(still.channels, frames),
             basis=_repeated(still.basis, frames),
             poses=_repeated(still.poses, frames),
-            goals=goals,
+            goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
         )
         return sample, pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
 
@@ -185,6 +186,6 @@ class Following:
         ob.update_tag(refresh={"OBJECT"})
 
 
-def _repeated(values: Any, frames: int) -> Any:
-    """Values (1, ...) for F frames."""
-    return np.repeat(values, frames, axis=0)
+def _repeated(values: NDArray[Any], frames: int) -> NDArray[Any]:
+    """Values (1, ...) for F frames, not to be written to."""
+    return np.broadcast_to(values, (frames, *values.shape[1:]))
