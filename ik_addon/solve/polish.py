@@ -87,8 +87,9 @@ def _step(body: Body, angles: Floats, aims: Aims, damping: Floats) -> Floats:
     hessian.reshape(members, bones, 3, bones, 3)[:, joint, :, joint, :] += bent.transpose(1, 0, 2, 3)
     # The other joint angles are locked; nothing but zeros belongs to them.
     kept = np.flatnonzero(body.ease > 0.0)
-    slope = _at_joints(basis, slope[..., None])[:, kept]
-    values, vectors = np.linalg.eigh(hessian[:, kept[:, None], kept])
+    # In one piece: a product takes another way through what lies apart, and rounds otherwise.
+    slope = np.ascontiguousarray(_at_joints(basis, slope[..., None])[:, kept])
+    values, vectors = np.linalg.eigh(np.ascontiguousarray(hessian[:, kept[:, None], kept]))
     along = (vectors.swapaxes(-1, -2) @ slope)[..., 0] / (np.abs(values) + damping[:, None])
     move = np.zeros((members, 3 * bones, 1))
     move[:, kept] = vectors @ -along[..., None]
