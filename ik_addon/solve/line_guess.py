@@ -20,12 +20,8 @@ from .line_single import nearest_swing_of_one
 from .lines import Lines
 from .problem import Floats
 from .rotations import NEARLY_OPPOSITE, OPPOSITE, quaternions, stacked
+from .tuples import Number, Quaternion, Vector, added, cross, dot, inverse, minus, multiply, plus, reject, rotate, times
 from .twist import STRAIGHT
-
-Number = Any
-"""A float, or an array (B,)."""
-Vector = tuple[Number, Number, Number]
-Quaternion = tuple[Number, Number, Number, Number]
 
 
 class _Joint(NamedTuple):
@@ -121,9 +117,9 @@ class _Guess:
         self.frames: list[Quaternion] = []
         self._pose()
         self.lengths = [self._norm(joint.arm) for joint in joints]
-        self.reach = calculus.most(_total(self.lengths), 1e-200)
+        self.reach = calculus.most(added(self.lengths), 1e-200)
         self.directions = [
-            self._unit(_rotate(frame, joint.arm)) for frame, joint in zip(self.frames, joints, strict=True)
+            self._unit(rotate(frame, joint.arm)) for frame, joint in zip(self.frames, joints, strict=True)
         ]
 
     def bent(self, target: Vector) -> tuple[list[Vector], list[Vector]]:
@@ -137,9 +133,9 @@ class _Guess:
         full = self._between(line, towards, normal)
         size = self._norm(full[1:])
         angle = 2.0 * do.each(np.arctan2, [size], [full[0]])[0] * guess.AIM * do.least(1.0, share / guess.NEAR)
-        (aim,) = self._about([_times(self._unit(full[1:]), angle)])
+        (aim,) = self._about([times(self._unit(full[1:]), angle)])
         bends = self._bends(normal, line, towards, guess.BEND * turn)
-        world = [_multiply(_multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
+        world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
         return self.fk, self._allowed(world)
 
     def _pose(self) -> None:
@@ -150,8 +146,8 @@ class _Guess:
         frame = None
         for joint, (x, z, _), c, s in zip(self.joints, self.fk, cosines, sines, strict=True):
             w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
-            zero = joint.rest if frame is None else _multiply(frame, joint.rest)
-            frame = _multiply(zero, (w * c, x * c - z * s, w * s, x * s + z * c))
+            zero = joint.rest if frame is None else multiply(frame, joint.rest)
+            frame = multiply(zero, (w * c, x * c - z * s, w * s, x * s + z * c))
             self.zeros.append(zero)
             self.frames.append(frame)
 
@@ -166,21 +162,21 @@ class _Guess:
         joints = [joint]
         for direction, length in zip(self.directions, self.lengths, strict=True):
             size = length / self.reach
-            before, joint = joint, _plus(joint, _times(direction, size))
-            middle = _plus(middle, _times(_plus(joint, before), size / 2.0))
+            before, joint = joint, plus(joint, times(direction, size))
+            middle = plus(middle, times(plus(joint, before), size / 2.0))
             joints.append(joint)
         chord = self._norm(joint)
         closed = chord < STRAIGHT
         line = self._either(closed, (zero, zero, zero), self._unit(joint))
-        bend = _reject(middle, line)
+        bend = reject(middle, line)
         if do.any(closed):
             around, side = self._closed(joints, middle)
             line, bend = self._either(closed, around, line), self._either(closed, side, bend)
         straight = self._norm(bend) < STRAIGHT
         if do.any(straight):
-            bend = self._either(straight, _cross(line, self._hinge(line)), bend)
-        normal = _cross(self._unit(bend), line)
-        straight = self._norm(_reject(middle, line)) < STRAIGHT
+            bend = self._either(straight, cross(line, self._hinge(line)), bend)
+        normal = cross(self._unit(bend), line)
+        straight = self._norm(reject(middle, line)) < STRAIGHT
         if do.any(straight):
             normal = self._either(straight, self._roomiest(line, normal), normal)
         return line, normal, chord
@@ -193,23 +189,23 @@ class _Guess:
         side = self._unit(self._either(self._norm(middle) > STRAIGHT, middle, away))
         area = (0.0, 0.0, 0.0)
         for one, other in itertools.pairwise(joints):
-            area = _plus(area, _cross(one, other))
-        area = _reject(area, side)
+            area = plus(area, cross(one, other))
+        area = reject(area, side)
         normal = self._unit(self._either(self._norm(area) > STRAIGHT, area, self._hinge(side)))
-        return _cross(normal, side), side
+        return cross(normal, side), side
 
     def _hinge(self, direction: Vector) -> Vector:
         """See `rotations.hinge`."""
-        x, z = _rotate(self.frames[0], (1.0, 0.0, 0.0)), _rotate(self.frames[0], (0.0, 0.0, 1.0))
-        across = _reject(x, direction)
-        return self._unit(self._either(self._norm(across) > 1e-4, across, _cross(direction, z)))
+        x, z = rotate(self.frames[0], (1.0, 0.0, 0.0)), rotate(self.frames[0], (0.0, 0.0, 1.0))
+        across = reject(x, direction)
+        return self._unit(self._either(self._norm(across) > 1e-4, across, cross(direction, z)))
 
     def _roomiest(self, line: Vector, normal: Vector) -> Vector:
         """See `guess._roomiest`."""
         do = self.do
-        other = _cross(line, normal)
+        other = cross(line, normal)
         best, room = normal, -1.0 + 0.0 * self.reach
-        for axis in (normal, _times(normal, -1.0), other, _times(other, -1.0)):
+        for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
             found = 0.0 * self.reach if len(self.joints) > 1 else room + 1.0
             for zero, joint in zip(self.zeros[1:], self.joints[1:], strict=True):
                 found = found + self._room(zero, axis, joint)
@@ -220,7 +216,7 @@ class _Guess:
     def _room(self, zero: Quaternion, axis: Vector, joint: _Joint) -> Number:
         """Return how far a joint can turn about an axis, as the sine of half the angle."""
         do = self.do
-        x, _, z = _rotate(_inverse(zero), axis)
+        x, _, z = rotate(inverse(zero), axis)
         across = do.where(x < 0.0, min(joint.low[0], 1.0), min(joint.high[0], 1.0))
         along = do.where(z < 0.0, min(joint.low[1], 1.0), min(joint.high[1], 1.0))
         return abs(x) * across + abs(z) * along
@@ -234,31 +230,31 @@ class _Guess:
     def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
         """See `guess._bend`."""
         do = self.do
-        sine = do.least(self._room(self.zeros[0], _times(normal, -1.0), self.joints[0]), 1.0)
+        sine = do.least(self._room(self.zeros[0], times(normal, -1.0), self.joints[0]), 1.0)
         room = 2.0 * do.each(np.arcsin, [sine])[0]
-        side = _cross(line, normal)
-        across = _reject(towards, line)
-        off = do.each(np.arctan2, [self._norm(across)], [_dot(towards, line)])[0]
-        pole = _minus(_times(side, guess.FLIP * room), _times(self._unit(across), off))
-        share = self._either(room < guess.FENCED, _times(pole, 1.0 / do.most(guess.WIDTH * room, 1e-3)), side)
-        share = _times(share, 1.0 / do.most(self._norm(share), 1.0))
-        one = _times(_cross(share, line), turn)
-        two = _times(normal, turn * guess.WAVE * do.sqrt(do.most(1.0 - _dot(share, share), 0.0)))
+        side = cross(line, normal)
+        across = reject(towards, line)
+        off = do.each(np.arctan2, [self._norm(across)], [dot(towards, line)])[0]
+        pole = minus(times(side, guess.FLIP * room), times(self._unit(across), off))
+        share = self._either(room < guess.FENCED, times(pole, 1.0 / do.most(guess.WIDTH * room, 1e-3)), side)
+        share = times(share, 1.0 / do.most(self._norm(share), 1.0))
+        one = times(cross(share, line), turn)
+        two = times(normal, turn * guess.WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
         places, end = [], 0.0 * self.reach
         for length in self.lengths:
             end = end + length
             places.append((end - length / 2.0) / self.reach)
         waves = do.each(np.cos, [2.0 * np.pi * place for place in places])
         return self._about(
-            [_plus(_times(one, place - 0.5), _times(two, wave)) for place, wave in zip(places, waves, strict=True)]
+            [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)]
         )
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
         """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
         turns, above = [], None
         for joint, frame in zip(self.joints, world, strict=True):
-            zero = joint.rest if above is None else _multiply(above, joint.rest)
-            turns.append(_multiply(_inverse(zero), frame))
+            zero = joint.rest if above is None else multiply(above, joint.rest)
+            turns.append(multiply(inverse(zero), frame))
             above = frame
         found = []
         for joint, angle, old in zip(self.joints, self._angles_of(turns), self.fk, strict=True):
@@ -299,7 +295,7 @@ class _Guess:
             return near
         behind = self.do.nearest_swing(-x, -z, joint)
         there, ahead, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
-        nearest: tuple[Number, Number] = self._either(outside & (_dot(there, back) > _dot(there, ahead)), behind, near)
+        nearest: tuple[Number, Number] = self._either(outside & (dot(there, back) > dot(there, ahead)), behind, near)
         return nearest
 
     def _direction(self, x: Number, z: Number) -> Vector:
@@ -336,71 +332,20 @@ class _Guess:
         halves = [size / 2.0 for size in sizes]
         turns = []
         for vector, size, c, s in zip(vectors, sizes, do.each(np.cos, halves), do.each(np.sin, halves), strict=True):
-            turns.append((c, *_times(vector, s / do.most(size, 1e-200))))
+            turns.append((c, *times(vector, s / do.most(size, 1e-200))))
         return turns
 
     def _between(self, a: Vector, b: Vector, axis: Vector) -> Quaternion:
         """See `rotations.between`."""
-        size = self._norm(_plus(a, b))
+        size = self._norm(plus(a, b))
         turn = self._smallest(a, b)
         nearly = size < NEARLY_OPPOSITE
         if self.do.any(nearly):
-            axis = self._either(size < OPPOSITE, axis, self._unit(_cross(a, b)))
-            half = (0.0, *self._unit(_reject(axis, a)))
-            turn = self._either(nearly, _multiply(self._smallest(_times(a, -1.0), b), half), turn)
+            axis = self._either(size < OPPOSITE, axis, self._unit(cross(a, b)))
+            half = (0.0, *self._unit(reject(axis, a)))
+            turn = self._either(nearly, multiply(self._smallest(times(a, -1.0), b), half), turn)
         return turn
 
     def _smallest(self, a: Vector, b: Vector) -> Quaternion:
-        middle = self._unit(_plus(a, b))
-        return _dot(a, middle), *_cross(a, middle)
-
-
-def _plus(a: Vector, b: Vector) -> Vector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def _minus(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def _times(a: Vector, factor: Number) -> Vector:
-    return a[0] * factor, a[1] * factor, a[2] * factor
-
-
-def _dot(a: Vector, b: Vector) -> Number:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Vector, b: Vector) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def _reject(a: Vector, axis: Vector) -> Vector:
-    return _minus(a, _times(axis, _dot(a, axis)))
-
-
-def _multiply(p: Quaternion, q: Quaternion) -> Quaternion:
-    a, b, c, d = p
-    w, x, y, z = q
-    return (
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    )
-
-
-def _inverse(q: Quaternion) -> Quaternion:
-    return q[0], -q[1], -q[2], -q[3]
-
-
-def _rotate(q: Quaternion, v: Vector) -> Vector:
-    across = _cross(q[1:], v)
-    return _plus(v, _times(_plus(_cross(q[1:], across), _times(across, q[0])), 2.0))
-
-
-def _total(values: Sequence[Number]) -> Number:
-    total = 0.0
-    for value in values:
-        total = total + value
-    return total
+        middle = self._unit(plus(a, b))
+        return dot(a, middle), *cross(a, middle)

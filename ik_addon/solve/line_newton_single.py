@@ -12,7 +12,6 @@ from .line_single import (
     Joint,
     Matrix,
     OnePose,
-    Vector,
     axes_of_one,
     inside,
     joints_of_one,
@@ -22,6 +21,7 @@ from .line_single import (
 )
 from .lines import Lines
 from .problem import Floats
+from .tuples import Vector, dot
 
 
 def polish_one(lines: Lines, angles: Floats, member: int, iterations: int, still: float) -> tuple[Floats, float, int]:
@@ -33,7 +33,7 @@ def polish_one(lines: Lines, angles: Floats, member: int, iterations: int, still
     now = [vector_of(angle) for angle in angles[..., member].T.tolist()]
     damping = DAMPING
     pose = pose_of_one(joints, target, now)
-    cost = _square(pose.missing)
+    cost = dot(pose.missing, pose.missing)
     done, ended = 0, False
     while not (ended or done == iterations):
         move = _step(joints, now, pose, damping)
@@ -44,7 +44,7 @@ def polish_one(lines: Lines, angles: Floats, member: int, iterations: int, still
             for joint, (x, z, twist), (old_x, old_z, old) in zip(joints, move, now, strict=True)
         ]
         there = pose_of_one(joints, target, tried)
-        left = _square(there.missing)
+        left = dot(there.missing, there.missing)
         if left < cost:
             now, pose, cost = tried, there, left
             short = still if cost > SAME**2 else STILL
@@ -56,11 +56,6 @@ def polish_one(lines: Lines, angles: Floats, member: int, iterations: int, still
         ended = size < short or damping >= HARDEST
         done += 1
     return np.array(now).T, sqrt(cost), done
-
-
-def _square(vector: Vector) -> float:
-    x, y, z = vector
-    return x * x + y * y + z * z
 
 
 class _Equation:
@@ -86,14 +81,14 @@ class _Equation:
         self.speeds = _along(speeds, first_along, second_along)
         self.bends = _along(bends, first_along, second_along)
         self.wanted = -(slope[0] * first_along + slope[1] * second_along), -slope[1], -slope[2]
-        on_first = _dot(self.bends[0], self.speeds[0])
+        on_first = dot(self.bends[0], self.speeds[0])
         on_first += across + first_along * first_along * first + second_along * second_along * second
         on_first += 2.0 * first_along * second_along * both
-        on_second = _dot(self.bends[1], self.speeds[1]) + second
-        self.diagonal = on_first, on_second, _dot(self.bends[2], self.speeds[2])
+        on_second = dot(self.bends[1], self.speeds[1]) + second
+        self.diagonal = on_first, on_second, dot(self.bends[2], self.speeds[2])
         self.skew = 0.0
         if self.free[0] and self.free[1]:
-            self.skew = 0.5 * (_dot(self.bends[1], self.speeds[0]) - _dot(self.bends[0], self.speeds[1])) + both
+            self.skew = 0.5 * (dot(self.bends[1], self.speeds[0]) - dot(self.bends[0], self.speeds[1])) + both
 
 
 def _step(joints: list[Joint], angles: list[Vector], pose: OnePose, damping: float) -> list[Vector]:
@@ -147,10 +142,6 @@ def _swing_curvature(angle: Vector, zero: Matrix, arm: Vector, missing: Vector) 
 def _along(values: Matrix, first: float, second: float) -> Matrix:
     (ax, ay, az), (bx, by, bz), twist = values
     return (ax * first + bx * second, ay * first + by * second, az * first + bz * second), values[1], twist
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _solved(equations: list[_Equation], damping: float) -> list[Vector]:

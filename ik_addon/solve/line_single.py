@@ -17,9 +17,9 @@ from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, SOFTEST
 from .line_descent import GAIN, PATIENCE, solved_symmetric
 from .lines import Lines
 from .problem import Floats
+from .tuples import Vector, norm
 
 Pair = tuple[float, float]
-Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 """Its rows."""
 _NONE = (0.0, 0.0, 0.0)
@@ -56,7 +56,7 @@ def descend_one(lines: Lines, angles: Floats, member: int, iterations: int, pull
     now = [vector_of(angle) for angle in angles[..., member].T.tolist()]
     damping, idle = DAMPING, 0
     pose = pose_of_one(joints, target, now)
-    missing = _norm(pose.missing)
+    missing = norm(pose.missing)
     done = 0
     while not (missing <= EXACT or idle >= PATIENCE or done == iterations):
         move = _direction(joints, now, pose, missing, pull, damping)
@@ -67,7 +67,7 @@ def descend_one(lines: Lines, angles: Floats, member: int, iterations: int, pull
             for joint, (x, z, twist), (old_x, old_z, old) in zip(joints, move, now, strict=True)
         ]
         there = pose_of_one(joints, target, tried)
-        left, before = _norm(there.missing), missing
+        left, before = norm(there.missing), missing
         if left < missing:
             now, pose, missing = tried, there, left
             damping = min(max(damping * 0.2, SOFTEST), HARDEST)
@@ -104,11 +104,6 @@ def vector_of(values: list[float]) -> Vector:
     """Return three numbers as a vector."""
     x, y, z = values
     return x, y, z
-
-
-def _norm(vector: Vector) -> float:
-    x, y, z = vector
-    return sqrt(x * x + y * y + z * z)
 
 
 def pose_of_one(joints: list[Joint], target: Vector, angles: list[Vector]) -> OnePose:

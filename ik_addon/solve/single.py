@@ -4,12 +4,11 @@ Every step does the arithmetic of its counterpart in `solver`, `reach`, `twist`,
 order, so that a chain comes out the same to the bit, alone or in a batch. What is rare is left to the arrays there:
 members that are not valid, chains whose tip stands on their root, and those that have to be laid out by construction.
 
-Vectors are tuples of 3 floats and quaternions of 4, w first; everything is seen from the root, in chain lengths.
+Vectors and quaternions are `tuples`; everything is seen from the root, in chain lengths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite, sqrt
@@ -20,6 +19,22 @@ import numpy as np
 from . import arc, fabrik, rotations, twist
 from .problem import OutOfReach, Problem, Solution, Solver, Status
 from .reach import ROUNDING
+from .tuples import (
+    Quaternion,
+    Vector,
+    added,
+    cross,
+    dot,
+    minus,
+    multiply,
+    norm,
+    over,
+    plus,
+    reject,
+    rotate,
+    times,
+    unit,
+)
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
@@ -28,8 +43,6 @@ NO_DISTANCE = 1e-12
 SAME = 1e-12
 """A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
 
-Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
 Axes = tuple[Vector, Vector, Vector]
 """Line, bend and normal of a chain, see `twist.Axes`."""
 
@@ -64,17 +77,17 @@ class _Chain:
         joints = _member(problem.joints, index)
         frames = _member(problem.frames, index)
         root = joints[0]
-        segments = [_minus(b, a) for a, b in pairwise(joints)]
-        sizes = [_norm(segment) for segment in segments]
-        scale = _total(sizes)
+        segments = [minus(b, a) for a, b in pairwise(joints)]
+        sizes = [norm(segment) for segment in segments]
+        scale = added(sizes)
         if not (isfinite(scale) and scale > 1e-100):
             return None
         goal = problem.goal
-        target = _over(_minus(_member(goal.target, index), root), scale)
-        pole = None if goal.pole is None else _over(_minus(_member(goal.pole, index), root), scale)
+        target = over(minus(_member(goal.target, index), root), scale)
+        pole = None if goal.pole is None else over(minus(_member(goal.pole, index), root), scale)
         chain = cls(
             scale=scale,
-            directions=[_over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
+            directions=[over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
             lengths=[size / scale for size in sizes],
             frames=frames,
             target=target,
@@ -84,7 +97,7 @@ class _Chain:
             push_limit=_number(problem.push_limit, index),
             tolerance=_number(problem.tolerance, index),
         )
-        finite = isfinite(_norm(target)) and (pole is None or isfinite(_norm(pole)))
+        finite = isfinite(norm(target)) and (pole is None or isfinite(norm(pole)))
         settings = isfinite(chain.pole_angle + chain.softness) and chain.push_limit + chain.tolerance >= 0.0
         return chain if finite and settings and all(map(_is_frame, frames)) else None
 
@@ -103,10 +116,10 @@ class _Chain:
         if self.pole is not None:
             half = np.float64(self.pole_angle) / 2
             turn = _about(line, float(np.cos(half)), float(np.sin(half)))
-            wanted = _rotate(turn, self._pole_bend(line, bend))
-            wanted = _unit(_reject(wanted, line))
-            base = _multiply(_between(bend, wanted, line), base)
-            bend, normal = wanted, _cross(wanted, line)
+            wanted = rotate(turn, self._pole_bend(line, bend))
+            wanted = unit(reject(wanted, line))
+            base = multiply(_between(bend, wanted, line), base)
+            bend, normal = wanted, cross(wanted, line)
         passes = 0
         if two_bone:
             directions = _two_bone(lengths, carried, distance, line, bend)
@@ -118,29 +131,29 @@ class _Chain:
             directions, passes = found
             if self.pole is not None:
                 tip = _tip(directions, lengths)
-                straight = _unit(tip) if _norm(tip) > NO_DISTANCE else line
-                side = _reject(_centroid(_joints(directions, lengths), lengths), straight)
-                if _norm(side) > twist.STRAIGHT:
-                    roll = _between(_unit(side), _unit(_reject(bend, straight)), straight)
-                    directions = [_rotate(roll, direction) for direction in directions]
-                    base = _multiply(roll, base)
-        chord = _norm(_tip(self.directions, self.lengths))
+                straight = unit(tip) if norm(tip) > NO_DISTANCE else line
+                side = reject(_centroid(_joints(directions, lengths), lengths), straight)
+                if norm(side) > twist.STRAIGHT:
+                    roll = _between(unit(side), unit(reject(bend, straight)), straight)
+                    directions = [rotate(roll, direction) for direction in directions]
+                    base = multiply(roll, base)
+        chord = norm(_tip(self.directions, self.lengths))
         if abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
-            directions = [_rotate(base, direction) for direction in self.directions]
+            directions = [rotate(base, direction) for direction in self.directions]
         inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
         turns = self._bone_rotations(base, directions, carried, inherits)
-        root = _times(line, push)
+        root = times(line, push)
         segments = [
-            _times(_rotate(turn, rest), length)
+            times(rotate(turn, rest), length)
             for turn, rest, length in zip(turns, self.directions, lengths, strict=True)
         ]
-        joints = [_plus(_times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
+        joints = [plus(times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
         end = None
         for segment in segments:
-            end = segment if end is None else _plus(end, segment)
-            joints.append(_plus(joints[-1], _times(segment, self.scale)))
+            end = segment if end is None else plus(end, segment)
+            joints.append(plus(joints[-1], times(segment, self.scale)))
         assert end is not None
-        error = _norm(_minus(_minus(self.target, root), end))
+        error = norm(minus(minus(self.target, root), end))
         solution.joints[index] = joints
         solution.rotations[index] = [_matrix(turn) for turn in turns]
         solution.stretch[index] = stretch
@@ -156,7 +169,7 @@ class _Chain:
 
     def _reachable(self, problem: Problem) -> tuple[float, float, list[float], float]:
         """See `reach.reachable`: distance, push, stretch of each bone and what is missing."""
-        distance, lengths = _norm(self.target), self.lengths
+        distance, lengths = norm(self.target), self.lengths
         inner = max(0.0, 2.0 * max(lengths) - 1.0)
         softness = min(self.softness, 1.0 - inner)
         start = 1.0 - softness
@@ -171,7 +184,7 @@ class _Chain:
         elif problem.out_of_reach is OutOfReach.STRETCH and distance > goal:
             weights = problem.stretch_weights
             shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
-            total = _total([share * length for share, length in zip(shares, lengths, strict=True)])
+            total = added([share * length for share, length in zip(shares, lengths, strict=True)])
             if not total > 0:
                 shares, total = stretch, 1.0
             lack = max(distance / max(goal, 1e-12) - 1.0, 0.0)
@@ -182,17 +195,17 @@ class _Chain:
 
     def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
         """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
-        distance = _norm(self.target)
-        line = _over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
+        distance = norm(self.target)
+        line = over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
         aim = _between(axes[0], line, axes[2])
-        bend = _unit(_reject(_rotate(aim, axes[1]), line))
-        return line, bend, _cross(bend, line), aim
+        bend = unit(reject(rotate(aim, axes[1]), line))
+        return line, bend, cross(bend, line), aim
 
     def _pole_bend(self, line: Vector, natural: Vector) -> Vector:
         """See `twist.pole_bend`."""
         assert self.pole is not None
-        across = _reject(self.pole, line)
-        return _unit(across) if _norm(across) > 1e-6 * _norm(self.pole) + 1e-9 else natural
+        across = reject(self.pole, line)
+        return unit(across) if norm(across) > 1e-6 * norm(self.pole) + 1e-9 else natural
 
     def _bone_rotations(
         self, base: Quaternion, solved: list[Vector], carried: list[bool], inherits: list[bool] | None
@@ -206,117 +219,52 @@ class _Chain:
             else:
                 start = parent if begun else base
             if not carried[i]:
-                now = _unit(_rotate(start, rest))
+                now = unit(rotate(start, rest))
                 if _nearly_opposite(now, solved[i]):
-                    turn = _between(now, solved[i], _rotate(start, _hinge(self.frames[i], rest)))
+                    turn = _between(now, solved[i], rotate(start, _hinge(self.frames[i], rest)))
                 else:
                     turn = _smallest(now, solved[i])
-                parent = _multiply(turn, start)
+                parent = multiply(turn, start)
                 begun = True
             found.append(parent)
         sizes = [sqrt(w * w + (x * x + y * y + z * z)) for w, x, y, z in found]
         return [(w / size, x / size, y / size, z / size) for (w, x, y, z), size in zip(found, sizes, strict=True)]
 
 
-# ---- vectors and quaternions, as in `rotations`
-
-
-def _plus(a: Vector, b: Vector) -> Vector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def _minus(a: Sequence[float], b: Sequence[float]) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def _times(a: Vector, factor: float) -> Vector:
-    return a[0] * factor, a[1] * factor, a[2] * factor
-
-
-def _over(a: Vector, divisor: float) -> Vector:
-    return a[0] / divisor, a[1] / divisor, a[2] / divisor
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Vector, b: Vector) -> Vector:
-    ax, ay, az = a
-    bx, by, bz = b
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-
-
-def _norm(a: Vector) -> float:
-    x, y, z = a
-    return sqrt(x * x + y * y + z * z)
-
-
-def _unit(a: Vector) -> Vector:
-    x, y, z = a
-    size = max(sqrt(x * x + y * y + z * z), 1e-200)
-    return x / size, y / size, z / size
-
-
-def _reject(a: Vector, axis: Vector) -> Vector:
-    x, y, z = axis
-    along = a[0] * x + a[1] * y + a[2] * z
-    return a[0] - along * x, a[1] - along * y, a[2] - along * z
+# ---- rotations, as in `rotations`
 
 
 def _about(axis: Vector, cosine: float, sine: float) -> Quaternion:
     return cosine, sine * axis[0], sine * axis[1], sine * axis[2]
 
 
-def _multiply(p: Quaternion, q: Quaternion) -> Quaternion:
-    pw, px, py, pz = p
-    qw, qx, qy, qz = q
-    return (
-        pw * qw - px * qx - py * qy - pz * qz,
-        pw * qx + px * qw + py * qz - pz * qy,
-        pw * qy - px * qz + py * qw + pz * qx,
-        pw * qz + px * qy - py * qx + pz * qw,
-    )
-
-
-def _rotate(q: Quaternion, v: Vector) -> Vector:
-    w, x, y, z = q
-    vx, vy, vz = v
-    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
-    return (
-        vx + 2.0 * (w * hx + (y * hz - z * hy)),
-        vy + 2.0 * (w * hy + (z * hx - x * hz)),
-        vz + 2.0 * (w * hz + (x * hy - y * hx)),
-    )
-
-
 def _nearly_opposite(a: Vector, b: Vector) -> bool:
-    return _norm(_plus(a, b)) < rotations.NEARLY_OPPOSITE
+    return norm(plus(a, b)) < rotations.NEARLY_OPPOSITE
 
 
 def _smallest(a: Vector, b: Vector) -> Quaternion:
-    middle = _unit(_plus(a, b))
-    return _dot(a, middle), *_cross(a, middle)
+    middle = unit(plus(a, b))
+    return dot(a, middle), *cross(a, middle)
 
 
 def _between(a: Vector, b: Vector, axis: Vector) -> Quaternion:
     if not _nearly_opposite(a, b):
         return _smallest(a, b)
-    if _norm(_plus(a, b)) >= rotations.OPPOSITE:
-        axis = _unit(_cross(a, b))
-    axis = _unit(_reject(axis, a))
-    return _multiply(_smallest((-a[0], -a[1], -a[2]), b), (0.0, *axis))
+    if norm(plus(a, b)) >= rotations.OPPOSITE:
+        axis = unit(cross(a, b))
+    axis = unit(reject(axis, a))
+    return multiply(_smallest((-a[0], -a[1], -a[2]), b), (0.0, *axis))
 
 
 def _hinge(frame: list[list[float]], direction: Vector) -> Vector:
     (xx, _, zx), (xy, _, zy), (xz, _, zz) = frame
-    across = _reject((xx, xy, xz), direction)
-    return _unit(across if _norm(across) > 1e-4 else _cross(direction, (zx, zy, zz)))
+    across = reject((xx, xy, xz), direction)
+    return unit(across if norm(across) > 1e-4 else cross(direction, (zx, zy, zz)))
 
 
 def _is_frame(frame: list[list[float]]) -> bool:
     (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = frame
-    sizes = _norm((xx, xy, xz)), _norm((zx, zy, zz))
+    sizes = norm((xx, xy, xz)), norm((zx, zy, zz))
     return isfinite(yx + yy + yz) and min(sizes) > 0.5 and isfinite(sizes[0] + sizes[1])
 
 
@@ -327,14 +275,6 @@ def _matrix(q: Quaternion) -> tuple[Vector, Vector, Vector]:
         (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
         (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
     )
-
-
-def _total(values: Sequence[float]) -> float:
-    """The sum from first to last: `sum` rounds otherwise since Python 3.12."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
 
 
 def _member(array: Any, index: int) -> Any:
@@ -379,14 +319,14 @@ def _centroid(joints: list[Vector], lengths: list[float]) -> Vector:
 def _chain_axes(directions: list[Vector], lengths: list[float], root_frame: list[list[float]]) -> Axes | None:
     """See `twist.chain_axes`: line, bend and normal; None for a closed chain."""
     joints = _joints(directions, lengths)
-    if _norm(joints[-1]) < twist.STRAIGHT:
+    if norm(joints[-1]) < twist.STRAIGHT:
         return None
-    line = _unit(joints[-1])
-    bend = _reject(_centroid(joints, lengths), line)
-    if _norm(bend) < twist.STRAIGHT:
-        bend = _cross(line, _hinge(root_frame, line))
-    bend = _unit(bend)
-    return line, bend, _cross(bend, line)
+    line = unit(joints[-1])
+    bend = reject(_centroid(joints, lengths), line)
+    if norm(bend) < twist.STRAIGHT:
+        bend = cross(line, _hinge(root_frame, line))
+    bend = unit(bend)
+    return line, bend, cross(bend, line)
 
 
 def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: Vector, bend: Vector) -> list[Vector]:
@@ -402,10 +342,10 @@ def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: 
         before = max(distance - difference, 0.0) * (max(first + second - distance, 0.0) / twice)
         after = max(distance + difference, 0.0) * ((first + second + distance) / twice)
         across = sqrt(before * after)
-    middle = _times(_unit(_plus(_times(line, along), _times(bend, across))), first)
+    middle = times(unit(plus(times(line, along), times(bend, across))), first)
     directions = [_ORIGIN] * len(lengths)
-    directions[upper] = _unit(middle)
-    directions[lower] = _unit(_minus(_times(line, distance), middle))
+    directions[upper] = unit(middle)
+    directions[lower] = unit(minus(times(line, distance), middle))
     return directions
 
 
@@ -461,8 +401,8 @@ def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float) -> f
 
 
 def _towards(offset: Vector, otherwise: Vector) -> Vector:
-    size = _norm(offset)
-    return _over(offset, size) if size > 1e-12 else otherwise
+    size = norm(offset)
+    return over(offset, size) if size > 1e-12 else otherwise
 
 
 def _first_guess(
@@ -476,18 +416,18 @@ def _first_guess(
         total += length
         ends.append(total)
     tip = _tip(directions, lengths)
-    chord, wanted = _norm(tip) / total, distance / total
+    chord, wanted = norm(tip) / total, distance / total
     longest = max(lengths)
     straight = wanted >= 1.0 - arc.SLACK
     if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
         back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
         return [line if straight or length == longest else back for length in lengths]
-    plane = [(_dot(direction, own[0]), _dot(direction, own[1]), _dot(direction, own[2])) for direction in directions]
+    plane = [(dot(direction, own[0]), dot(direction, own[1]), dot(direction, own[2])) for direction in directions]
     pull = 0.0
     if abs(chord - wanted) > arc.SLACK:
         parts = [length / total for length in lengths]
         places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
-        give = _total([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
+        give = added([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
         turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0)
         plane = _bowed(plane, turn, places)
         pull = _pull_of(plane, parts, chord, wanted)
@@ -520,10 +460,10 @@ def _solve_directions(
     """See `fabrik.solve_directions`; None where the chain has to be laid out by construction."""
     directions, tip, step = start, _tip(start, lengths), 1.0
     done = 0
-    while not (abs(distance - _norm(tip)) <= tolerance or done == iterations):
+    while not (abs(distance - norm(tip)) <= tolerance or done == iterations):
         if done == fabrik.REACHING:
             directions = _turned_to_line(directions, lengths, line, normal)
-            directions, tip = _reached(directions, lengths, _times(line, distance))
+            directions, tip = _reached(directions, lengths, times(line, distance))
         elif done < fabrik.PATIENCE:
             directions, tip, step = _newton(directions, lengths, tip, distance, step)
         else:
@@ -533,9 +473,9 @@ def _solve_directions(
 
 
 def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector, normal: Vector) -> list[Vector]:
-    tip = _unit(_tip(directions, lengths))
-    turn = _between(tip, line, _unit(_reject(normal, tip)))
-    return [_rotate(turn, direction) for direction in directions]
+    tip = unit(_tip(directions, lengths))
+    turn = _between(tip, line, unit(reject(normal, tip)))
+    return [rotate(turn, direction) for direction in directions]
 
 
 def _reached(directions: list[Vector], lengths: list[float], target: Vector) -> tuple[list[Vector], Vector]:
@@ -544,14 +484,14 @@ def _reached(directions: list[Vector], lengths: list[float], target: Vector) -> 
     joint = target
     for i in range(len(lengths) - 1, -1, -1):
         dx, dy, dz = directions[i]
-        joint = _plus(joint, _times(_towards(_minus(joints[i], joint), (-dx, -dy, -dz)), lengths[i]))
+        joint = plus(joint, times(_towards(minus(joints[i], joint), (-dx, -dy, -dz)), lengths[i]))
         joints[i] = joint
     joints[-1] = target
     turned = []
     joint = _ORIGIN
     for i, length in enumerate(lengths):
-        turned.append(_towards(_minus(joints[i + 1], joint), directions[i]))
-        joint = _plus(joint, _times(turned[i], length))
+        turned.append(_towards(minus(joints[i + 1], joint), directions[i]))
+        joint = plus(joint, times(turned[i], length))
     return turned, joint
 
 
@@ -559,15 +499,15 @@ def _newton(
     directions: list[Vector], lengths: list[float], tip: Vector, distance: float, step: float
 ) -> tuple[list[Vector], Vector, float]:
     """See `fabrik._Running.newton_pass`."""
-    line = _unit(tip)
-    give = [_reject(line, direction) for direction in directions]
+    line = unit(tip)
+    give = [reject(line, direction) for direction in directions]
     speed = _tip(give, lengths)
-    along, square = _dot(tip, speed), _dot(speed, speed)
-    missing = distance * distance - _dot(tip, tip)
+    along, square = dot(tip, speed), dot(speed, speed)
+    missing = distance * distance - dot(tip, tip)
     pull = missing / max(along + sqrt(max(along * along + square * missing, 0.0)), 1e-30)
     size = step * min(max(pull, -1.0), 1.0)
-    tried = [_unit(_plus(direction, _times(give[i], size))) for i, direction in enumerate(directions)]
+    tried = [unit(plus(direction, times(give[i], size))) for i, direction in enumerate(directions)]
     end = _tip(tried, lengths)
-    if abs(distance - _norm(end)) < abs(distance - _norm(tip)):
+    if abs(distance - norm(end)) < abs(distance - norm(tip)):
         return tried, end, min(2.0 * step, 1.0)
     return directions, tip, step / 2.0
