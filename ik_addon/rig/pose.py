@@ -130,7 +130,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         moves: of other armatures' bones that were solved before.
     """
     current = _Poses(ob, plan, sample)
-    to_object = inverse(sample.world) if plan.carriers or plan.followed else sample.world
+    to_object = inverse(sample.world) if plan.carriers else sample.world
     known = dict(moves)
 
     def displaced(carrier: Carrier | None) -> Floats | None:
@@ -157,8 +157,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
         current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
     for bone in plan.followed:
-        moved = sample.world @ current.displacement(bone) @ to_object
-        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = moved
+        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, sample.world)
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
@@ -211,9 +210,19 @@ class _Poses:
         self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
         self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
 
-    def displacement(self, bone: int) -> Floats:
-        """What became of a bone of `Plan.followed` since it was sampled, in armature space."""
-        return np.asarray(self(bone) @ inverse(self._sampled[bone]))
+    def displacement(self, bone: int, space: Floats | None = None) -> Floats:
+        """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space or another one.
+
+        Of what is flattened, and so shows no rotation, the way of its head.
+        """
+        before, after = self._sampled[bone], self(bone)
+        if space is not None:
+            before, after = space @ before, space @ after
+        moved = np.asarray(after @ inverse(before))
+        flat = ~np.isfinite(moved).all(axis=(1, 2))
+        moved[flat] = np.eye(4)
+        moved[flat, :3, 3] = (after - before)[flat, :3, 3]
+        return moved
 
     def __call__(self, bone: int) -> Floats:
         """Pose (F, 4, 4) of a bone that is solved, or sampled."""
