@@ -89,6 +89,25 @@ def test_a_target_on_a_chain_of_another_armature(by_bone: bool) -> None:
     assert missed(follower, "lower", goal) < 1e-5
 
 
+@pytest.mark.parametrize("flat", ["armature", "bone"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shared: bool) -> None:
+    leader_rig, leader = two_arms()
+    rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0, 2.3)], ["hand"], parent="lower.A")
+    follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
+    leader_rig.location = (-0.5, 0.3, 0.1)
+    if flat == "bone":
+        leader_rig.pose.bones["hand"].scale.x = 0.0
+    elif not shared:
+        rigs.key(leader_rig, "scale", {1: (1, 1, 1), 7: (1, 0, 1), 20: (1, 0, 1)})
+    rigs.chain(follower, tip, leader_rig, 2, target_bone="hand", out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "hand")) < 1e-5
+
+
 def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> None:
     ob, _leader = two_arms()
     before = rigs.channels(ob)
