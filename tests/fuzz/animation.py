@@ -18,6 +18,8 @@ def key_bone(case: Case) -> None:
     ob, bone = case.some_bone()
     if bone is not None and bone.name not in case.solved(ob):
         bone.keyframe_insert("location")
+        # Of a new action above NLA strips Blender's function tells nobody, other than its operator.
+        ob.update_tag()
 
 
 def move_keyed_bone(case: Case) -> None:
@@ -100,7 +102,8 @@ def push_down(case: Case) -> None:
         return
     strip = data.nla_tracks.new().strips.new(action.name, int(start), action)
     if slot is not None:
-        strip.action_slot = slot
+        # Made with another slot, it would be as long as what that one holds.
+        strip.action_slot, strip.action_frame_start, strip.action_frame_end = slot, start, end
     data.action = None
 
 

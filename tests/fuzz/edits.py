@@ -55,6 +55,7 @@ def move_bone(case: Case) -> None:
     case.known.put(ob.name, bone.name, field, channels(bone)[field])
     if case.rng.random() < 0.3 or case.is_keyed(ob, bone, field):
         bone.keyframe_insert(field, frame=bpy.context.scene.frame_current_final)
+        ob.update_tag()
 
 
 def change_setting(case: Case) -> None:
