@@ -15,7 +15,7 @@ import bpy
 
 from . import bake
 from .bake_report import BakeReport
-from .rig.carrier import carrier_of, in_order
+from .rig.carrier import holds_of, in_order
 from .rig.chain import tips
 from .rig.keys import KeysError
 from .rig.plan import Plan, between
@@ -130,10 +130,10 @@ def _known(armatures: list[bpy.types.Object]) -> str:
 
 
 def _followed(ob: bpy.types.Object) -> set[str]:
-    """Names of the other armatures that goals of this one hang on."""
+    """Names of the other armatures that this one or goals of it hang on."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal for s in settings for goal in ((s.target, s.target_bone), (s.pole, s.pole_bone))]
-    carriers = {carrier.armature for goal in goals if (carrier := carrier_of(*goal)) is not None}
+    carriers = {carrier.armature for held in ((ob, ""), *goals) for carrier, _turns in holds_of(*held)}
     return {other.name for other in bpy.context.scene.objects if other != ob and other.session_uid in carriers}
 
 

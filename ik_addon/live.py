@@ -415,6 +415,8 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         _state.objects = count
         _state.stale.update(_state.rigs)
         updated.update(_state.rigs)
+    # What stood in the way of a chain may be gone with a change of its target.
+    _state.stale.update(uid for uid, rig in _state.rigs.items() if rig.plan.faults and updated & rig.plan.inputs)
     for ob in live_armatures(scene):
         if ob.session_uid not in _state.paused_rigs and not updated.isdisjoint(_own(ob)):
             _guarded(_take_edits, ob)

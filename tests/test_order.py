@@ -89,6 +89,56 @@ def test_a_target_on_a_chain_of_another_armature(by_bone: bool) -> None:
     assert missed(follower, "lower", goal) < 1e-5
 
 
+@pytest.mark.parametrize("way", ["child", "child of an empty", "Child Of", "Copy Location"])
+def test_an_armature_that_hangs_on_a_chain_of_another_one(way: str) -> None:
+    leader_rig, leader = two_arms()
+    follower, goal = rigs.arm()
+    follower.name = "A follower comes first by name"
+    leader_rig.location = (-0.5, 0.3, 0.1)
+    holder = follower
+    if way == "child of an empty":
+        holder = rigs.empty("Between", (0.2, 0.0, 0.3))
+        follower.parent = holder
+    if way in {"Child Of", "Copy Location"}:
+        constraint: Any = holder.constraints.new(way.upper().replace(" ", "_"))
+        constraint.target, constraint.subtarget = leader_rig, "lower.A"
+    else:
+        holder.parent, holder.parent_type, holder.parent_bone = leader_rig, "BONE", "lower.A"
+    third, _ = rigs.arm()
+    rigs.add_bones(follower, [(0, 0, 2), (0, 0, 2.2)], ["hand"], parent="lower")
+    rigs.chain(third, "lower", follower, 2, target_bone="hand", out_of_reach="STRETCH")
+    rigs.chain(follower, "lower", goal, 2, out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    for ob in (follower, leader_rig, third):
+        ob.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert missed(leader_rig, "lower.A", leader) < 1e-5
+        assert missed(follower, "lower", goal) < 1e-5
+        assert np.linalg.norm(rigs.tail(third, "lower") - rigs.head(follower, "hand")) < 1e-5
+    leader.location.x += 0.3
+    bpy.context.view_layer.update()
+    assert missed(follower, "lower", goal) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["LIMIT_DISTANCE", "ARMATURE"])
+def test_a_target_that_leans_on_its_own_chain_is_refused(addon: Addon, kind: str) -> None:
+    ob, _leader = two_arms()
+    goal = rigs.empty("Goal", (2.5, 0.2, 1.4))
+    constraint: Any = goal.constraints.new(kind)
+    aim = constraint.targets.new() if kind == "ARMATURE" else constraint
+    aim.target, aim.subtarget = ob, "lower.B"
+    rigs.chain(ob, "lower.B", goal, 2)
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(4)
+    report = addon.module("reports").get(ob, "lower.B")
+    assert report.failed
+    assert "run away" in report.message
+    constraint.mute = True
+    bpy.context.view_layer.update()
+    assert missed(ob, "lower.B", goal) < 1e-5
+
+
 @pytest.mark.parametrize("flat", ["armature", "bone"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shared: bool) -> None:

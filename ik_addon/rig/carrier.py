@@ -1,9 +1,9 @@
-"""Which bone carries a target or pole, and the order of chains that follows from it."""
+"""Which bones carry a target, a pole or an armature, and the order of chains that follows from it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import bpy
 
@@ -15,6 +15,14 @@ FOLLOWING = (
     bpy.types.CopyTransformsConstraint,
 )
 """Constraints that take an object along with a bone."""
+LEANING = (
+    bpy.types.ArmatureConstraint,
+    bpy.types.FloorConstraint,
+    bpy.types.LimitDistanceConstraint,
+    bpy.types.PivotConstraint,
+    bpy.types.TransformConstraint,
+)
+"""Constraints by which a bone has another say in where an object is."""
 
 
 class Carrier(NamedTuple):
@@ -25,22 +33,58 @@ class Carrier(NamedTuple):
     bone: str
 
 
-def carrier_of(goal: bpy.types.Object | None, goal_bone: str) -> Carrier | None:
-    """The bone that a goal is, or hangs on: by itself or through its parents, as a child or by a constraint."""
-    if goal is not None and goal.type == "ARMATURE" and goal_bone:
-        return Carrier(goal.session_uid, goal_bone)
+class Hold(NamedTuple):
+    """What something hangs on."""
+
+    carrier: Carrier
+    turns: bool
+    """It is turned with the carrier, and not only moved."""
+
+
+def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
+    """The bones that take an object along, or one of its bones, nearest first.
+
+    By itself or through its parents, as a child or by a constraint; and what takes along the armatures of these bones.
+    """
+    found = []
     seen: set[int] = set()
-    while goal is not None and goal.session_uid not in seen:
-        seen.add(goal.session_uid)
-        for constraint in goal.constraints:
-            if isinstance(constraint, FOLLOWING) and not constraint.mute and constraint.influence > 0.0:
-                holder = constraint.target
-                if holder is not None and holder.type == "ARMATURE" and constraint.subtarget:
-                    return Carrier(holder.session_uid, constraint.subtarget)
-        if goal.parent is not None and goal.parent_type == "BONE":
-            return Carrier(goal.parent.session_uid, goal.parent_bone)
-        goal = goal.parent
-    return None
+    turns = True
+    while ob is not None and ob.session_uid not in seen:
+        seen.add(ob.session_uid)
+        if bone and ob.type == "ARMATURE":
+            found.append(Hold(Carrier(ob.session_uid, bone), turns))
+        constraint: Any = next(filter(_takes_along, ob.constraints), None)
+        if constraint is None:
+            ob, bone = ob.parent, ob.parent_bone if ob.parent_type == "BONE" else ""
+        else:
+            turns &= not isinstance(constraint, bpy.types.CopyLocationConstraint)
+            ob, bone = constraint.target, constraint.subtarget
+    return tuple(found)
+
+
+def _takes_along(constraint: Any) -> bool:
+    """Whether a constraint makes its object follow a bone."""
+    return isinstance(constraint, FOLLOWING) and _is_on(constraint) and _is_bone(constraint)
+
+
+def _is_on(constraint: bpy.types.Constraint) -> bool:
+    return not constraint.mute and constraint.influence > 0.0
+
+
+def _is_bone(aim: Any) -> bool:
+    """Whether the target of a constraint, or of one of several that it has, is a bone."""
+    return aim.target is not None and aim.target.type == "ARMATURE" and bool(aim.subtarget)
+
+
+def all_carriers_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[Carrier]:
+    """All bones that have a say in where an object, or one of its bones, is."""
+    yield from (hold.carrier for hold in holds_of(ob, bone))
+    while ob is not None:
+        for constraint in ob.constraints:
+            if isinstance(constraint, LEANING) and _is_on(constraint):
+                aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
+                yield from (Carrier(aim.target.session_uid, aim.subtarget) for aim in aims if _is_bone(aim))
+        ob = ob.parent
 
 
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:

@@ -9,7 +9,7 @@ import bpy
 
 from .. import versions
 from ..settings import IKAddonChain, chain_of, has_settings, unusable
-from .carrier import carrier_of
+from .carrier import all_carriers_of
 from .channels import rotation_field
 
 
@@ -134,12 +134,14 @@ def _check_goal(
         )
     if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
         raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
-    carrier = carrier_of(goal, goal_bone)
-    if carrier is None or carrier.armature != ob.session_uid or carrier.bone not in ob.pose.bones:
-        return
     moved = {bone.name for bone in bones}
-    holder = ob.pose.bones[carrier.bone]
-    own = next((bone.name for bone in (holder, *holder.parent_recursive) if bone.name in moved), None)
+    holders = (
+        ob.pose.bones[carrier.bone]
+        for carrier in all_carriers_of(goal, goal_bone)
+        if carrier.armature == ob.session_uid and carrier.bone in ob.pose.bones
+    )
+    path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
+    own = next((name for name in path if name in moved), None)
     if own is not None:
         raise ChainError(
             f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "

@@ -12,7 +12,7 @@ from ..settings import chain_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Ints
 from . import chain as chains
-from .carrier import Carrier, all_needs, carrier_of, in_order
+from .carrier import Carrier, Hold, all_needs, holds_of, in_order
 from .chain import ChainError
 from .grouping import Group, Shape, Wave, groups_of, in_waves
 from .limits import FREE, is_held_back, ranges_of, stiffness_of
@@ -32,12 +32,17 @@ class ChainPlan:
     """Indices in `pose.bones`, root first."""
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
-    target_carrier: Carrier | None
-    """The bone that the target hangs on, of this armature or another."""
-    pole_carrier: Carrier | None
+    target_holds: tuple[Hold, ...]
+    """The bones that the target hangs on, of this armature or others, nearest first."""
+    pole_holds: tuple[Hold, ...]
     has_pole: bool
     turns: bool
     """The tip takes the target's rotation."""
+
+    @property
+    def goal_holds(self) -> tuple[Hold, ...]:
+        """The bones that the target or the pole hang on."""
+        return *self.target_holds, *self.pole_holds
 
 
 @dataclass(frozen=True)
@@ -60,12 +65,14 @@ class Plan:
     """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
     inputs: frozenset[int]
     """`session_uid` of everything whose change asks for a new solve."""
+    root_holds: tuple[Hold, ...]
+    """Bones that the armature object itself hangs on, nearest first."""
     carriers: frozenset[Carrier]
-    """Bones that goals hang on, of this armature and others."""
+    """Bones that goals or the armature object hang on, of this armature and others."""
     followed: tuple[int, ...]
     """Indices of the bones whose solved pose goals need."""
     stands: bool
-    """What the chains hang on is moved by no chain and no constraint, and no goal hangs on a bone."""
+    """What the chains hang on is moved by no chain and no constraint, and neither goals nor the armature on a bone."""
 
     def length(self, chain: ChainPlan) -> float:
         """The length of a chain at rest."""
@@ -107,9 +114,9 @@ class Plan:
         rows = {int(bone): row for row, bone in enumerate(live)}
         modes = tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live)
         shapes = [_shape(ob, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
-        carriers = frozenset(
-            c for chain in planned for c in (chain.target_carrier, chain.pole_carrier) if c is not None
-        )
+        root_holds = holds_of(ob)
+        of_goals = (hold for chain in planned for hold in chain.goal_holds)
+        carriers = frozenset(hold.carrier for hold in (*root_holds, *of_goals))
         own = {carrier.bone for carrier in carriers if carrier.armature == ob.session_uid}
         wanted = sorted({index[name] for name in own.union(followed) if name in index})
         return cls(
@@ -122,6 +129,7 @@ class Plan:
             modes=modes,
             sampled=_sampled(skeleton, groups, rows.keys(), wanted),
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
+            root_holds=root_holds,
             carriers=carriers,
             followed=tuple(wanted),
             stands=not carriers and not wanted and _stands(ob, skeleton, groups, rows.keys()),
@@ -176,12 +184,11 @@ def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
         for w, wave in enumerate(plan.waves):
             for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
                 found = moving(uid, bones[0]) - {(uid, w, g)}
-                for chain in (plan.chains[c] for c in chosen):
-                    for carrier in (chain.target_carrier, chain.pole_carrier):
-                        if carrier is not None and carrier.armature in plans:
-                            names = plans[carrier.armature].skeleton.names
-                            if carrier.bone in names:
-                                found |= moving(carrier.armature, names.index(carrier.bone))
+                of_goals = (hold for c in chosen for hold in plan.chains[c].goal_holds)
+                for carrier, _turns in (*plan.root_holds, *of_goals):
+                    names = plans[carrier.armature].skeleton.names if carrier.armature in plans else ()
+                    if carrier.bone in names:
+                        found |= moving(carrier.armature, names.index(carrier.bone))
                 needs[uid, w, g] = found
     return needs
 
@@ -212,8 +219,8 @@ def _checked(
         tip=tip.name,
         bones=tuple(index[bone.name] for bone in bones),
         remarks=tuple(remarks),
-        target_carrier=carrier_of(settings.target, settings.target_bone),
-        pole_carrier=carrier_of(settings.pole, settings.pole_bone),
+        target_holds=holds_of(settings.target, settings.target_bone),
+        pole_holds=holds_of(settings.pole, settings.pole_bone),
         has_pole=settings.pole is not None,
         turns=settings.use_rotation,
     )
@@ -249,8 +256,8 @@ def _without_circles(
 def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
     """The bones of this armature that take the goals of a chain along."""
     found = []
-    for carrier in (chain.target_carrier, chain.pole_carrier):
-        if carrier is not None and carrier.armature == ob.session_uid and carrier.bone in index:
+    for carrier, _turns in chain.goal_holds:
+        if carrier.armature == ob.session_uid and carrier.bone in index:
             bone = index[carrier.bone]
             found += [bone, *skeleton.ancestors(bone)]
     return found

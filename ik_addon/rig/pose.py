@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..solve import Goal, Problem, Solution, Status, solve
 from ..solve.problem import Bools, Floats, Ints
 from ..solve.rotations import matrices
-from .carrier import Carrier
+from .carrier import Carrier, Hold
 from .channels import FIELDS, Row
 from .grouping import Wave, paths
 from .limb import Limbs
@@ -127,19 +127,27 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         ob: the armature object.
         plan: what is solved, in which order.
         sample: the frames.
-        moves: of other armatures' bones that were solved before.
+        moves: of other armatures' bones that were solved before, in world space.
     """
     current = _Poses(ob, plan, sample)
-    to_object = inverse(sample.world) if plan.carriers else sample.world
     known = dict(moves)
+    world = sample.world
+    for hold in plan.root_holds:
+        if hold.carrier in known:
+            world = _taken(hold, known[hold.carrier], sample.world[:, :3, 3]) @ sample.world
+            break
+    to_object = inverse(world) if plan.carriers else world
 
-    def displaced(carrier: Carrier | None) -> Floats | None:
-        """What became (F, 4, 4), in object space, of the bone that a goal hangs on; None: nothing."""
-        if carrier is None:
-            return None
-        if carrier.armature == ob.session_uid and carrier.bone in plan.skeleton.names:
-            return current.displacement(plan.skeleton.names.index(carrier.bone))
-        return to_object @ known[carrier] @ sample.world if carrier in known else None
+    def displaced(holds: tuple[Hold, ...], points: Floats) -> Floats | None:
+        """What became (F, 4, 4) of a goal at points (F, 3), all in object space; None: nothing."""
+        for hold in holds:
+            carrier = hold.carrier
+            if carrier.armature == ob.session_uid and carrier.bone in plan.skeleton.names:
+                return _taken(hold, current.displacement(plan.skeleton.names.index(carrier.bone)), points)
+            if carrier in known:
+                moved = _taken(hold, known[carrier], _moved(sample.world, points))
+                return to_object @ moved @ sample.world
+        return None if world is sample.world else to_object @ sample.world
 
     outcomes = Outcomes(plan, len(sample.world))
     for wave in plan.waves:
@@ -147,17 +155,17 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         if plan.carriers:
             for g, e in np.ndindex(wave.chains.shape):
                 chain = plan.chains[wave.chains[g, e]]
-                moved = displaced(chain.target_carrier)
+                moved = displaced(chain.target_holds, goals.target[:, g, e])
                 if moved is not None:
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
                     if chain.turns:
                         goals.rotation[:, g, e] = orthonormal(moved[:, :3, :3] @ goals.rotation[:, g, e])
-                moved = displaced(chain.pole_carrier)
+                moved = displaced(chain.pole_holds, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
         current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
     for bone in plan.followed:
-        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, sample.world)
+        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
@@ -175,6 +183,15 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
     for wave in plan.waves:
         current.put(current.limbs(wave))
     return current.poses
+
+
+def _taken(hold: Hold, moves: Floats, points: Floats) -> Floats:
+    """What becomes (F, 4, 4) of something at points (F, 3) when that moves which it hangs on."""
+    if hold.turns:
+        return moves
+    shifts = np.repeat(np.eye(4)[None], len(points), axis=0)
+    shifts[:, :3, 3] = _moved(moves, points) - points
+    return shifts
 
 
 def _moved(moves: Floats, points: Floats) -> Floats:
@@ -210,14 +227,15 @@ class _Poses:
         self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
         self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
 
-    def displacement(self, bone: int, space: Floats | None = None) -> Floats:
-        """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space or another one.
+    def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
+        """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Of what is flattened, and so shows no rotation, the way of its head.
+        Or in world space, with the world matrices of the armature then and now. Of what is flattened, and so shows no
+        rotation, the way of its head.
         """
         before, after = self._sampled[bone], self(bone)
-        if space is not None:
-            before, after = space @ before, space @ after
+        if worlds is not None:
+            before, after = worlds[0] @ before, worlds[1] @ after
         moved = np.asarray(after @ inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
         moved[flat] = np.eye(4)

@@ -21,6 +21,8 @@ from . import rigs
 from .known import FIELDS, Known, animated, channels, driven_fields
 from .rigs import armatures, choose
 
+SAME_POSE = 1e-3
+"""By how much a pose may differ that is solved again, solved from itself, or is the FK pose now."""
 STEPS = 14
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tests import rigs as measure
 
 from . import animation, operators, rigs
-from .case import Case, check
+from .case import SAME_POSE, Case, check
 from .known import FIELDS, channels, driven_fields
 from .rigs import armatures, choose, numbers
 
@@ -36,6 +36,19 @@ def frames_in_another_order(case: Case) -> None:
                 where = f"frame {places[place]} of {after[0]}"
                 assert np.array_equal(before[1], after[1]), f"{where} has other channels"
                 assert np.array_equal(before[2], after[2], equal_nan=True), f"{where} has another pose"
+
+
+def solve_again(case: Case) -> None:
+    """Go to a frame and have it solved again as it stands, which makes the same of it."""
+    frame(case)
+    shown = [ob for ob in armatures() if ob.name in bpy.context.view_layer.objects]
+    before = [np.nan_to_num(measure.pose(ob)) for ob in shown]
+    for ob in shown:
+        ob.update_tag()
+    bpy.context.view_layer.update()
+    for ob, old in zip(shown, before, strict=True):
+        gap = np.abs(np.nan_to_num(measure.pose(ob)) - old).max(initial=0.0)
+        assert gap < SAME_POSE * max(1.0, np.abs(old).max(initial=0.0)), f"'{ob.name}' solved again differs by {gap}"
 
 
 def move_target(case: Case) -> None:
@@ -249,6 +262,7 @@ for anywhere in (frame, toggle_live, move_target, change_setting):
 EDITS: list[Callable[[Case], None]] = [
     *[frame] * 3,
     *[frames_in_another_order] * 2,
+    solve_again,
     *[move_target] * 2,
     *[move_bone] * 3,
     *[change_setting] * 3,

@@ -10,12 +10,9 @@ import numpy as np
 
 from tests import rigs as measure
 
-from .case import Case
+from .case import SAME_POSE, Case
 from .known import channels
 from .rigs import armatures, choose, rank, scene_objects
-
-SAME_POSE = 1e-3
-"""By how much a pose may differ that is solved from itself, or is the FK pose now."""
 
 
 def pressed(case: Case, ob: bpy.types.Object, name: str, **options: object) -> bool:
@@ -69,6 +66,8 @@ def apply_pose(case: Case) -> None:
     if not ob.ik_addon.live:
         return
     posed = {bone.name for tip in case.chain.tips(ob) for bone in case.chain.chain_bones(tip)}
+    ob.update_tag()  # nothing else tells of F-curves that were muted
+    bpy.context.view_layer.update()
     before = measure.pose(ob)
     if not pressed(case, ob, "apply_pose", chains="ALL"):
         return
