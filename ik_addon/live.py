@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import bpy
 import numpy as np
@@ -387,8 +388,10 @@ def _own(ob: bpy.types.Object) -> Iterator[int]:
     """`session_uid` of what an armature's pose is made of; where F-curves are removed Blender tags the action alone."""
     yield ob.session_uid
     yield ob.data.session_uid
-    if ob.animation_data is not None and ob.animation_data.action is not None:
-        yield ob.animation_data.action.session_uid
+    data: Any = ob.animation_data
+    if data is not None:
+        strips = (strip for track in data.nla_tracks for strip in track.strips)
+        yield from (user.action.session_uid for user in (data, *strips) if user.action is not None)
 
 
 @persistent

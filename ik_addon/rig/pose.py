@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..solve import Goal, Problem, Solution, Status, solve
 from ..solve.problem import Bools, Floats, Ints
-from ..solve.rotations import matrices
+from ..solve.rotations import matrices, norm
 from .carrier import Carrier, Hold
 from .channels import FIELDS, Row
 from .grouping import Wave, paths
@@ -292,10 +292,23 @@ def _pose_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
         posed.put(missed, again.members(usable))
         for name in ("joints", "error", "status", "at_limit"):
             getattr(solution, name)[missed] = getattr(better, name)[usable]
+    else:
+        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+    if missed.any():
+        _tell_the_truth(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
     if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
     return posed
+
+
+def _tell_the_truth(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:
+    """Set how a solve ended where the pose that came of it is another one, for the members that `missed` (B,)."""
+    joints = posed.joints()[:, posed.wave.bones.shape[1] :]
+    distances = norm((joints - goals.target).T).T
+    solution.error[missed] = (distances if solution.error.ndim == 2 else distances[:, 0])[missed]
+    away = (distances > goals.tolerance * posed.lengths(posed.joints())).any(axis=1)
+    solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
 def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:

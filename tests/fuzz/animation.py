@@ -113,6 +113,8 @@ def mute_track(case: Case) -> None:
     if data is not None and len(data.nla_tracks):
         track = choose(case.rng, data.nla_tracks)
         track.mute = not track.mute
+        # Blender forgets to look what the track animates, and evaluates that sometimes before the animation.
+        data.id_data.parent = data.id_data.parent
 
 
 EDITS: list[Callable[[Case], None]] = [
