@@ -138,7 +138,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         Status.REACHED: "Reached",
         Status.TOO_FAR: f"Too far by {_percent(error)} of its length",
         Status.TOO_NEAR: f"Too near by {_percent(error)} of its length",
-        Status.NOT_CONVERGED: f"Missed by {_percent(error)} of its length; allow more iterations",
+        Status.NOT_CONVERGED: f"Missed by {_percent(error)} of its length; allow more iterations or scale bones evenly",
         Status.LIMITED: f"Held back by {_percent(error)} of its length, by limits or other targets",
     }
     return Report(

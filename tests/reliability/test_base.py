@@ -159,6 +159,16 @@ def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
         curves(addon, ob).remove(curve)
 
 
+def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object) -> None:
+    action: Any = ob.animation_data.action
+    strip = ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
+    ob.animation_data.action = None
+    bpy.context.scene.frame_set(12)
+    found = addon.module("compat").curve_owner_of(strip).fcurves
+    for curve in list(found):
+        found.remove(curve)
+
+
 def mute_curves(addon: Addon, ob: bpy.types.Object) -> None:
     for curve in curves(addon, ob):
         curve.mute = True
@@ -193,7 +203,16 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [remove_curves, mute_curves, mute_one_number, mute_two_numbers, unlink_action, clear_animation, rename_in_a_copy],
+    [
+        remove_curves,
+        remove_curves_of_a_strip,
+        mute_curves,
+        mute_one_number,
+        mute_two_numbers,
+        unlink_action,
+        clear_animation,
+        rename_in_a_copy,
+    ],
 )
 @pytest.mark.parametrize("steps_on", [True, False])
 def test_what_is_no_longer_animated_stays_as_it_was_last(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
 
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
 SCALE_MODES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE")
@@ -176,6 +180,21 @@ def test_non_uniform_bone_scale_is_refined_until_the_tip_arrives() -> None:
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     assert missed(ob, "b3", target) < 1e-4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_reported_is_where_the_tip_is_however_bones_are_scaled(addon: Addon, seed: int) -> None:
+    rng = random.Random(seed)
+    ob, target = random_rig(rng, 4, flags=False)
+    for name in ("b0", "b1", "b2"):
+        ob.pose.bones[name].scale = [rng.choice([0.0, 0.3, 1.0, 2.5]) for _ in range(3)]
+    bpy.context.view_layer.update()
+    rigs.chain(ob, "b3", target, 4)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    report = addon.module("reports").get(ob, "b3")
+    if not report.failed:
+        assert report.reached == (missed(ob, "b3", target) <= 1e-4)
 
 
 def test_bones_without_length_follow_and_do_not_hinder() -> None:
