@@ -89,7 +89,9 @@ def test_a_target_on_a_chain_of_another_armature(by_bone: bool) -> None:
     assert missed(follower, "lower", goal) < 1e-5
 
 
-@pytest.mark.parametrize("way", ["child", "child of an empty", "Child Of", "Copy Location"])
+@pytest.mark.parametrize(
+    "way", ["child", "child of an empty", "Child Of", "Copy Location", "Copy Location of an empty"]
+)
 def test_an_armature_that_hangs_on_a_chain_of_another_one(way: str) -> None:
     leader_rig, leader = two_arms()
     follower, goal = rigs.arm()
@@ -99,8 +101,11 @@ def test_an_armature_that_hangs_on_a_chain_of_another_one(way: str) -> None:
     if way == "child of an empty":
         holder = rigs.empty("Between", (0.2, 0.0, 0.3))
         follower.parent = holder
-    if way in {"Child Of", "Copy Location"}:
-        constraint: Any = holder.constraints.new(way.upper().replace(" ", "_"))
+    if way == "Copy Location of an empty":
+        constraint: Any = holder.constraints.new("COPY_LOCATION")
+        constraint.target = at_bone("Between", leader_rig, "lower.A", (0.4, 0.5, 1.1))
+    elif way in {"Child Of", "Copy Location"}:
+        constraint = holder.constraints.new(way.upper().replace(" ", "_"))
         constraint.target, constraint.subtarget = leader_rig, "lower.A"
     else:
         holder.parent, holder.parent_type, holder.parent_bone = leader_rig, "BONE", "lower.A"

@@ -14,7 +14,7 @@ FOLLOWING = (
     bpy.types.CopyLocationConstraint,
     bpy.types.CopyTransformsConstraint,
 )
-"""Constraints that take an object along with a bone."""
+"""Constraints that take an object along with another one, or with a bone."""
 LEANING = (
     bpy.types.ArmatureConstraint,
     bpy.types.FloorConstraint,
@@ -63,8 +63,8 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
 
 
 def _takes_along(constraint: Any) -> bool:
-    """Whether a constraint makes its object follow a bone."""
-    return isinstance(constraint, FOLLOWING) and _is_on(constraint) and _is_bone(constraint)
+    """Whether a constraint makes its object follow another one, or a bone."""
+    return isinstance(constraint, FOLLOWING) and _is_on(constraint) and constraint.target is not None
 
 
 def _is_on(constraint: bpy.types.Constraint) -> bool:
