@@ -68,8 +68,8 @@ class Rig:
         """Whether the present frame was evaluated from the base; otherwise `fk` still is the FK pose."""
         self.fk: tuple[Row, Floats] | None = None
         """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
-        self._solved: tuple[Sample, Posed] | None = None
-        """The last frame that was solved, where all that it depends on is in the sample."""
+        self._solved: tuple[Sample, Posed, bool] | None = None
+        """The last frame that was solved, where all that it depends on is in the sample; and whether by tables."""
         self._steady: Steady | None = None
         self._restless = 0
         self._following: Following | None = None
@@ -288,12 +288,13 @@ class Rig:
     def solve(self, ob: bpy.types.Object, frame: Sample, moves: Moves = MappingProxyType({})) -> Posed:
         """Solve all chains; `moves` as in `pose`. Where nothing moved since the last solve, its result is taken."""
         alone = len(frame.world) == 1 and not self.plan.carriers and not self.plan.followed
-        if alone and self._solved is not None and self._solved[0].equals(frame):
-            return replace(self._solved[1], moves=moves)
         # Tables are worth while for many frames only: whoever plays or bakes makes them.
         steady = self.steady(ob, frame, make=len(frame.world) > 1)
+        by_tables = steady is not None
+        if alone and self._solved is not None and self._solved[2] == by_tables and self._solved[0].equals(frame):
+            return replace(self._solved[1], moves=moves)
         posed = pose(ob, self.plan, frame, moves) if steady is None else replace(steady.solve(ob, frame), moves=moves)
-        self._solved = (frame, posed) if alone else None
+        self._solved = (frame, posed, by_tables) if alone else None
         return posed
 
     def steady(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Steady | None:
