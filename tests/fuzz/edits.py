@@ -41,9 +41,10 @@ def frames_in_another_order(case: Case) -> None:
 def solve_again(case: Case) -> None:
     """Go to a frame and have it solved again as it stands: what reaches its target did so before."""
     frame(case)
-    constraints = [constraint for ob in bpy.data.objects for constraint in ob.constraints]
-    if any(0.0 < constraint.influence < 1.0 for constraint in constraints):
-        return  # who hangs on a chain by half is a step behind on a frame change
+    for ob in bpy.data.objects:
+        driven = ob.animation_data is not None and len(ob.animation_data.drivers)
+        if driven or any(0.0 < constraint.influence < 1.0 for constraint in ob.constraints):
+            return  # who hangs on a chain by half, or by a driver, is a step behind on a frame change
     before = ends(case)
     for ob in armatures():
         ob.update_tag()
