@@ -274,8 +274,11 @@ class _Bake:
         with live.paused(self.ob):
             for chain_plan in self.baked:
                 chain_of(self.ob.pose.bones[chain_plan.tip]).enabled = False
-        stored = set(base.stored_bones(self.ob))
-        base.release(self.ob, stored.intersection(bone for chain_plan in self.baked for bone in chain_plan.bones))
+        own = {bone for chain_plan in self.baked for bone in chain_plan.bones}
+        bones = sorted(own.intersection(base.stored_bones(self.ob)))
+        # Not the base as it is stored: bones may have been moved since Solve IK.
+        channels.write(self.ob, np.array(bones, dtype=np.int64), self.held[[self.plan.rows[bone] for bone in bones]])
+        base.forget(self.ob, bones)
         live.settings_changed(self.ob)
 
     def _differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:

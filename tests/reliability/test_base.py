@@ -387,3 +387,14 @@ def test_a_bone_that_is_moved_after_it_was_solved_stays_there_when_the_chain_is_
     assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
     assert rotation(ob, "upper") == pytest.approx(POSE)
     assert rotation(ob, "lower") == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solved(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    lower = ob.pose.bones["lower"]
+    lower.location = (-0.1, 0.3, 0.2)
+    bpy.context.view_layer.update()
+    addon.module("bake").bake(bpy.context, ob, ["lower"], range(1, 4))
+    bpy.context.scene.frame_set(2)
+    assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
