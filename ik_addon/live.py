@@ -191,8 +191,10 @@ def solve_now(
     rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
     rig.absorb_edits(ob)
     _solve_again(ob, rig, depsgraph, {})
-    if not live:
-        base.note_written(ob, rig.plan.live, rig.written)
+    if not live and rig.fk is not None:
+        solved = (rig.written != rig.fk[0]).any(axis=1)
+        base.note_written(ob, rig.plan.live[solved], rig.written[solved])
+        base.forget(ob, rig.plan.live[~solved].tolist())  # there is nothing to go back to
     tips = [plan.tip for plan in rig.plan.chains] + list(rig.plan.faults)
     return [report for tip in tips if (report := reports.get(ob, tip)) is not None]
 

@@ -398,3 +398,16 @@ def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solve
     addon.module("bake").bake(bpy.context, ob, ["lower"], range(1, 4))
     bpy.context.scene.frame_set(2)
     assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
+
+
+def test_a_chain_that_could_not_be_solved_has_nothing_to_go_back_to(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    with pytest.raises(RuntimeError, match="no length"):
+        OPERATORS.ik_addon.solve()
+    assert addon.module("rig.base").stored_bones(ob) == []
+    ob.pose.bones["upper"].scale = (1.0, 1.0, 1.0)
+    bpy.context.view_layer.update()
+    assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    assert len(addon.module("rig.base").stored_bones(ob)) == 2
