@@ -16,6 +16,10 @@ from .known import FIELDS, channels, driven_fields
 from .rigs import armatures, choose, numbers
 
 
+TAKING_ALONG = {"CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"}
+"""Constraints by which an object hangs on another one, or on a bone."""
+
+
 def frame(case: Case) -> None:
     """Go to some frame, forward or back, whole or not."""
     frame = choose(case.rng, [1, 2, 5, 8, 13, 20, 25])
@@ -43,8 +47,9 @@ def solve_again(case: Case) -> None:
     frame(case)
     for ob in bpy.data.objects:
         driven = ob.animation_data is not None and len(ob.animation_data.drivers)
-        if driven or any(0.0 < constraint.influence < 1.0 for constraint in ob.constraints):
-            return  # who hangs on a chain by half, or by a driver, is a step behind on a frame change
+        led = (c.influence < 1.0 or c.type not in TAKING_ALONG for c in ob.constraints if c.influence > 0.0)
+        if driven or any(led):
+            return  # who is led by a chain, and does not simply hang on it, is a step behind on a frame change
     before = ends(case)
     for ob in armatures():
         ob.update_tag()
