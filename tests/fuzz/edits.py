@@ -15,7 +15,6 @@ from .case import SAME_POSE, Case, check
 from .known import FIELDS, channels, driven_fields
 from .rigs import armatures, choose, numbers
 
-
 TAKING_ALONG = {"CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"}
 """Constraints by which an object hangs on another one, or on a bone."""
 
