@@ -47,13 +47,16 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
     By itself or through its parents, as a child or by a constraint; and what takes along the armatures of these bones.
     """
     found = []
-    seen: set[int] = set()
+    seen: set[tuple[int, str]] = set()
     turns = True
-    while ob is not None and ob.session_uid not in seen:
-        seen.add(ob.session_uid)
+    while ob is not None and (ob.session_uid, bone) not in seen:
+        seen.add((ob.session_uid, bone))
+        path: tuple[Any, ...] = (ob,)
         if bone and ob.type == "ARMATURE":
             found.append(Hold(Carrier(ob.session_uid, bone), turns))
-        constraint: Any = next(filter(_takes_along, ob.constraints), None)
+            own: Any = ob.pose.bones.get(bone)
+            path = (ob,) if own is None else (own, *own.parent_recursive, ob)
+        constraint: Any = next((c for part in path for c in part.constraints if _takes_along(c)), None)
         if constraint is None:
             ob, bone = ob.parent, ob.parent_bone if ob.parent_type == "BONE" else ""
         else:
@@ -63,7 +66,7 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
 
 
 def _takes_along(constraint: Any) -> bool:
-    """Whether a constraint makes its object follow another one, or a bone."""
+    """Whether a constraint makes its object or bone follow another one."""
     return isinstance(constraint, FOLLOWING) and _is_on(constraint) and constraint.target is not None
 
 

@@ -74,6 +74,10 @@ class Plan:
     stands: bool
     """What the chains hang on is moved by no chain and no constraint, and neither goals nor the armature on a bone."""
 
+    def moves(self, bone: int) -> bool:
+        """Whether a bone is posed by a chain, or hangs on one that is."""
+        return not self.rows.keys().isdisjoint((bone, *self.skeleton.ancestors(bone)))
+
     def length(self, chain: ChainPlan) -> float:
         """The length of a chain at rest."""
         return float(self.skeleton.lengths[list(chain.bones)].sum())

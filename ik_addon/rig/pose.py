@@ -140,14 +140,18 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
 
     def displaced(holds: tuple[Hold, ...], points: Floats) -> Floats | None:
         """What became (F, 4, 4) of a goal at points (F, 3), all in object space; None: nothing."""
+        rides = world is sample.world
         for hold in holds:
             carrier = hold.carrier
             if carrier.armature == ob.session_uid and carrier.bone in plan.skeleton.names:
-                return _taken(hold, current.displacement(plan.skeleton.names.index(carrier.bone)), points)
-            if carrier in known:
+                bone = plan.skeleton.names.index(carrier.bone)
+                if plan.moves(bone):
+                    return _taken(hold, current.displacement(bone), points)
+                rides = True
+            elif carrier in known:
                 moved = _taken(hold, known[carrier], _moved(sample.world, points))
                 return to_object @ moved @ sample.world
-        return None if world is sample.world else to_object @ sample.world
+        return None if rides else to_object @ sample.world
 
     outcomes = Outcomes(plan, len(sample.world))
     for wave in plan.waves:
@@ -164,7 +168,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
         current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
-    for bone in plan.followed:
+    for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
