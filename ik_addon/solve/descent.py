@@ -27,6 +27,8 @@ LONGEST = 0.7
 """Radians that a joint may turn in one step."""
 DAMPING = 1e-3
 SOFTEST, HARDEST = 1e-9, 1e4
+ROUNDS = 3
+"""How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
 _PATIENCE = 6
 """Steps that bring less than `_GAIN` after which a descent is over."""
 _GAIN = 1e-2
@@ -124,7 +126,7 @@ class _Descent:
         swing_units = units.T[:2, None]
         fixed = np.zeros_like(self.angles)
         held, stopped = np.zeros(twist.shape, dtype=bool), np.zeros(twist.shape, dtype=bool)
-        while True:
+        for rounds in range(ROUNDS + 1):
             rest = wanted - (matrix @ fixed.reshape(len(fixed), -1, 1))[..., 0]
             free = _damped(left.reshape(matrix.shape), rest, self.damping).reshape(fixed.shape)
             move = (fixed + free) * units
@@ -135,8 +137,8 @@ class _Descent:
             off = ahead - inside
             leaving = np.abs(off).max(axis=0) > OUTSIDE
             over = (turned != end) & ~stopped
-            if not (leaving.any() or over.any()):
-                return np.asarray(move)
+            if rounds == ROUNDS or not (leaving.any() or over.any()):
+                break
             held, stopped = held | leaving, stopped | over
             # Out of the cone is the way back into it, seen in the units of the step.
             normal = np.where(leaving, off * swing_units, 0.0)
@@ -148,6 +150,7 @@ class _Descent:
             left[..., 2] = np.where(over[:, None], 0.0, left[..., 2])
             fixed[..., :2] += np.moveaxis(depth * normal, 0, -1)
             fixed[..., 2] = np.where(over, (end - twist) / np.maximum(units[:, 2], 1e-12), fixed[..., 2])
+        return np.asarray(move)
 
 
 def _damped(matrix: Floats, wanted: Floats, damping: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cones import nearest_swing
-from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, SOFTEST
+from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, ROUNDS, SOFTEST
 from .lines import CROWD, Lines, allowed_angles, axes_of, pose_of, speeds_of
 from .problem import Bools, Floats, Ints
 from .rotations import dot
@@ -102,7 +102,7 @@ class _Descent:
         # What leaves its limits is put to their boundary, and the step found again for the others.
         some, found, left = np.arange(len(damping)), move, matrix
         fixed, held, stopped = np.zeros_like(move), np.zeros(move.shape[1:], bool), np.zeros(move.shape[1:], bool)
-        while True:
+        for _ in range(ROUNDS):
             ahead = angles + found
             # Those that are held stay where they were put.
             swing = np.where(held, 0.0, ahead[:2])
@@ -113,7 +113,7 @@ class _Descent:
             over = (ahead[2] != end) & ~stopped
             again = np.flatnonzero((leaving | over).any(axis=0))
             if not len(again):
-                return np.asarray(move)
+                break
             some, leaving, over = some[again], leaving[:, again], over[:, again]
             held, stopped = held[:, again] | leaving, stopped[:, again] | over
             angles, damping, wanted = angles[..., again], damping[again], wanted[:, again]
@@ -132,6 +132,7 @@ class _Descent:
             rest = wanted - total(brought[:, 0] + brought[:, 1] + brought[:, 2])
             found = units * (fixed + _damped(left, rest, damping))
             move[..., some] = found
+        return np.asarray(move)
 
 
 def _damped(matrix: Floats, wanted: Floats, damping: Floats) -> Floats:

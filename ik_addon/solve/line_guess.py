@@ -1,13 +1,11 @@
 """The first guess of `guess.bent_towards` for chains that only have to bring their end to a place.
 
-It is written once for both kernels: a number is a float of one chain, or an array (B,) with one for each of many.
+It is written once for both kernels, see `calculus`.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +13,15 @@ import numpy as np
 from . import guess
 from .arc import SLACK
 from .articulated import RIM
-from .cones import Cone, nearest_swing
-from .line_single import nearest_swing_of_one
+from .calculus import MANY, ONE, Calculus, Pair
 from .lines import Lines
 from .problem import Floats
-from .rotations import NEARLY_OPPOSITE, OPPOSITE, quaternions, stacked
-from .tuples import Number, Quaternion, Vector, added, cross, dot, inverse, minus, multiply, plus, reject, rotate, times
+from .rotations import NEARLY_OPPOSITE, OPPOSITE, quaternions
+from .tuples import Number, Quaternion, Vector, cross, dot, inverse, minus, multiply, plus, reject, rotate, times
 from .twist import STRAIGHT
+
+_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+_ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 class _Joint(NamedTuple):
@@ -29,50 +29,11 @@ class _Joint(NamedTuple):
 
     rest: Quaternion
     arm: Vector
-    low: tuple[float, float]
-    high: tuple[float, float]
-    twist_low: float
-    twist_high: float
+    low: Pair
+    high: Pair
+    twist_low: Number
+    twist_high: Number
     ease: Vector
-
-
-class _Calculus(NamedTuple):
-    """What floats and arrays do not have in common."""
-
-    sqrt: Callable[[Number], Number]
-    where: Callable[[Number, Number, Number], Number]
-    any: Callable[[Number], bool]
-    least: Callable[[Number, Number], Number]
-    most: Callable[[Number, Number], Number]
-    each: Callable[..., list[Number]]
-    """A function of numpy of each of some numbers: sines of the standard library are not to the bit the same."""
-    nearest_swing: Callable[[Number, Number, _Joint], tuple[Number, Number]]
-
-
-def _nearest_of_many(x: Floats, z: Floats, joint: _Joint) -> tuple[Floats, Floats]:
-    low, high = np.array(joint.low)[:, None], np.array(joint.high)[:, None]
-    nearest = nearest_swing(stacked(x, z), Cone(low, high, low, high))
-    return nearest[0], nearest[1]
-
-
-_ONE = _Calculus(
-    math.sqrt,
-    lambda chosen, one, other: one if chosen else other,
-    bool,
-    min,
-    max,
-    lambda function, *values: function(*map(np.array, values)).tolist(),
-    lambda x, z, joint: nearest_swing_of_one(x, z, joint.low, joint.high),
-)
-_MANY = _Calculus(
-    np.sqrt,
-    np.where,
-    np.any,
-    np.minimum,
-    np.maximum,
-    lambda function, *values: [function(*each) for each in zip(*values, strict=True)],
-    _nearest_of_many,
-)
 
 
 def bent_towards(lines: Lines, turns: Floats, few: int) -> tuple[Floats, Floats]:
@@ -88,36 +49,35 @@ def bent_towards(lines: Lines, turns: Floats, few: int) -> tuple[Floats, Floats]
         start: (3, n, B) joint angles.
     """
     rest = quaternions(lines.rest)
+    cone = lines.cone
     if turns.shape[2] > few:
-        joints = _joints_of(lines, rest.transpose(1, 0, 2), lines.arms.transpose(1, 0, 2))
-        fk, start = _Guess(_MANY, joints, list(turns.transpose(1, 0, 2))).bent(tuple(lines.target))
-        return np.stack([np.stack(angle) for angle in fk], axis=1), np.stack(
-            [np.stack(angle) for angle in start], axis=1
-        )
+        low, high = (cone.low[0], cone.low[1]), (cone.high[0], cone.high[1])
+        joints = [_Joint(tuple(rest), tuple(lines.arms), low, high, cone.twist_low, cone.twist_high, tuple(lines.ease))]
+        fk, start = _Guess(MANY, joints, [tuple(turns)]).bent(tuple(lines.target))
+        return np.stack(fk[0]), np.stack(start[0])
+    limits = [part[..., 0].T.tolist() for part in (*cone, lines.ease)]
     both = np.empty((2, *lines.arms.shape))
     for i in range(turns.shape[2]):
-        joints = _joints_of(lines, rest[..., i].T.tolist(), lines.arms[..., i].T.tolist())
-        found = _Guess(_ONE, joints, turns[..., i].T.tolist()).bent(tuple(lines.target[:, i].tolist()))
+        parts = zip(rest[..., i].T.tolist(), lines.arms[..., i].T.tolist(), *limits, strict=True)
+        joints = [_Joint(tuple(turn), tuple(arm), *others) for turn, arm, *others in parts]
+        found = _Guess(ONE, joints, turns[..., i].T.tolist()).bent(tuple(lines.target[:, i].tolist()))
         both[..., i] = np.array(found).transpose(0, 2, 1)
     return both[0], both[1]
-
-
-def _joints_of(lines: Lines, rest: Any, arms: Any) -> list[_Joint]:
-    shared = [part[..., 0].T.tolist() for part in (*lines.cone, lines.ease)]
-    return [_Joint(tuple(rest[i]), tuple(arms[i]), *(part[i] for part in shared)) for i in range(len(shared[0]))]
 
 
 class _Guess:
     """See `guess.bent_towards` and what it calls."""
 
-    def __init__(self, calculus: _Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
+    def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
         self.do, self.joints = calculus, joints
         self.fk = self._angles_of(turns)
-        self.zeros: list[Quaternion] = []
-        self.frames: list[Quaternion] = []
-        self._pose()
-        self.lengths = [self._norm(joint.arm) for joint in joints]
-        self.reach = calculus.most(added(self.lengths), 1e-200)
+        self.zeros, self.frames = self._pose()
+        sizes = [(self._norm(joint.arm),) for joint in joints]
+        self.ends = calculus.sums(sizes)
+        """How far along the chain bones end."""
+        ((last,),) = calculus.apart(self.ends)[-1:]
+        self.reach = calculus.most(last, 1e-200)
+        self.lengths = [size for (size,) in sizes]
         self.directions = [
             self._unit(rotate(frame, joint.arm)) for frame, joint in zip(self.frames, joints, strict=True)
         ]
@@ -138,18 +98,22 @@ class _Guess:
         world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
         return self.fk, self._allowed(world)
 
-    def _pose(self) -> None:
-        """Find the orientations of the bones, and those that they have when their joints are at rest."""
+    def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
+        """Return the orientations that bones have when their joints are at rest, and those that they have."""
         do = self.do
         halves = [twist / 2.0 for _, _, twist in self.fk]
         cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
-        frame = None
+        turns = []
         for joint, (x, z, _), c, s in zip(self.joints, self.fk, cosines, sines, strict=True):
             w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
-            zero = joint.rest if frame is None else multiply(frame, joint.rest)
-            frame = multiply(zero, (w * c, x * c - z * s, w * s, x * s + z * c))
-            self.zeros.append(zero)
-            self.frames.append(frame)
+            turns.append(multiply(joint.rest, (w * c, x * c - z * s, w * s, x * s + z * c)))
+        frames = do.products(turns)
+        return self._zeros(frames), frames
+
+    def _zeros(self, frames: list[Quaternion]) -> list[Quaternion]:
+        """Return the orientations of bones whose joints are at rest, below such that have those of `frames`."""
+        above = self.do.above(frames, _IDENTITY)
+        return [multiply(frame, joint.rest) for frame, joint in zip(above, self.joints, strict=True)]
 
     def _axes(self) -> tuple[Vector, Vector, Number]:
         """Return the line from root to tip, the axis about which joints bend, and the distance between both ends.
@@ -157,20 +121,18 @@ class _Guess:
         See `twist.chain_axes` and `guess.bent_towards`; the distance is a part of the chain's length.
         """
         do = self.do
-        zero = 0.0 * self.reach
-        joint = middle = (zero, zero, zero)
-        joints = [joint]
-        for direction, length in zip(self.directions, self.lengths, strict=True):
-            size = length / self.reach
-            before, joint = joint, plus(joint, times(direction, size))
-            middle = plus(middle, times(plus(joint, before), size / 2.0))
-            joints.append(joint)
-        chord = self._norm(joint)
+        sizes = [length / self.reach for length in self.lengths]
+        joints = do.sums([times(*pair) for pair in zip(self.directions, sizes, strict=True)])
+        before = do.above(joints, _ORIGIN)
+        parts = zip(joints, before, sizes, strict=True)
+        middle = do.apart(do.sums([times(plus(joint, last), size / 2.0) for joint, last, size in parts]))[-1]
+        tip = do.apart(joints)[-1]
+        chord = self._norm(tip)
         closed = chord < STRAIGHT
-        line = self._either(closed, (zero, zero, zero), self._unit(joint))
+        line = self._either(closed, _ORIGIN, self._unit(tip))
         bend = reject(middle, line)
         if do.any(closed):
-            around, side = self._closed(joints, middle)
+            around, side = self._closed(joints, before, middle)
             line, bend = self._either(closed, around, line), self._either(closed, side, bend)
         straight = self._norm(bend) < STRAIGHT
         if do.any(straight):
@@ -181,22 +143,23 @@ class _Guess:
             normal = self._either(straight, self._roomiest(line, normal), normal)
         return line, normal, chord
 
-    def _closed(self, joints: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
+    def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
         """Return the line and the bend of chains whose tip stands on their root, see `twist._closed_axes`."""
-        away = joints[-1]
-        for joint in reversed(joints):
-            away = self._either(self._norm(joint) > STRAIGHT, joint, away)
+        do = self.do
+        places = do.apart(joints)
+        away = places[-1]
+        for place in reversed(places):
+            away = self._either(self._norm(place) > STRAIGHT, place, away)
         side = self._unit(self._either(self._norm(middle) > STRAIGHT, middle, away))
-        area = (0.0, 0.0, 0.0)
-        for one, other in itertools.pairwise(joints):
-            area = plus(area, cross(one, other))
+        area = do.apart(do.sums([cross(*pair) for pair in zip(before, joints, strict=True)]))[-1]
         area = reject(area, side)
         normal = self._unit(self._either(self._norm(area) > STRAIGHT, area, self._hinge(side)))
         return cross(normal, side), side
 
     def _hinge(self, direction: Vector) -> Vector:
         """See `rotations.hinge`."""
-        x, z = rotate(self.frames[0], (1.0, 0.0, 0.0)), rotate(self.frames[0], (0.0, 0.0, 1.0))
+        root = self.do.apart(self.frames)[0]
+        x, z = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
         across = reject(x, direction)
         return self._unit(self._either(self._norm(across) > 1e-4, across, cross(direction, z)))
 
@@ -205,21 +168,23 @@ class _Guess:
         do = self.do
         other = cross(line, normal)
         best, room = normal, -1.0 + 0.0 * self.reach
+        several = len(do.apart(self.ends)) > 1
         for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
-            found = 0.0 * self.reach if len(self.joints) > 1 else room + 1.0
-            for zero, joint in zip(self.zeros[1:], self.joints[1:], strict=True):
-                found = found + self._room(zero, axis, joint)
+            found = do.after_first(self._rooms(axis)) if several else room + 1.0
             more = found > room + 1e-6
             best, room = self._either(more, axis, best), do.where(more, found, room)
         return best
 
-    def _room(self, zero: Quaternion, axis: Vector, joint: _Joint) -> Number:
-        """Return how far a joint can turn about an axis, as the sine of half the angle."""
+    def _rooms(self, axis: Vector) -> list[Number]:
+        """Return how far joints can turn about an axis, as the sine of half the angle."""
         do = self.do
-        x, _, z = rotate(inverse(zero), axis)
-        across = do.where(x < 0.0, min(joint.low[0], 1.0), min(joint.high[0], 1.0))
-        along = do.where(z < 0.0, min(joint.low[1], 1.0), min(joint.high[1], 1.0))
-        return abs(x) * across + abs(z) * along
+        rooms = []
+        for zero, joint in zip(self.zeros, self.joints, strict=True):
+            x, _, z = rotate(inverse(zero), axis)
+            across = do.least(do.where(x < 0.0, joint.low[0], joint.high[0]), 1.0)
+            along = do.least(do.where(z < 0.0, joint.low[1], joint.high[1]), 1.0)
+            rooms.append(abs(x) * across + abs(z) * along)
+        return rooms
 
     def _arc(self, chord: Number) -> Number:
         """See `arc.arc_of`."""
@@ -230,8 +195,8 @@ class _Guess:
     def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
         """See `guess._bend`."""
         do = self.do
-        sine = do.least(self._room(self.zeros[0], times(normal, -1.0), self.joints[0]), 1.0)
-        room = 2.0 * do.each(np.arcsin, [sine])[0]
+        rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
+        room = 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
         side = cross(line, normal)
         across = reject(towards, line)
         off = do.each(np.arctan2, [self._norm(across)], [dot(towards, line)])[0]
@@ -240,10 +205,7 @@ class _Guess:
         share = times(share, 1.0 / do.most(self._norm(share), 1.0))
         one = times(cross(share, line), turn)
         two = times(normal, turn * guess.WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
-        places, end = [], 0.0 * self.reach
-        for length in self.lengths:
-            end = end + length
-            places.append((end - length / 2.0) / self.reach)
+        places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
         waves = do.each(np.cos, [2.0 * np.pi * place for place in places])
         return self._about(
             [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)]
@@ -251,11 +213,7 @@ class _Guess:
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
         """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
-        turns, above = [], None
-        for joint, frame in zip(self.joints, world, strict=True):
-            zero = joint.rest if above is None else multiply(above, joint.rest)
-            turns.append(multiply(inverse(zero), frame))
-            above = frame
+        turns = [multiply(inverse(zero), frame) for zero, frame in zip(self._zeros(world), world, strict=True)]
         found = []
         for joint, angle, old in zip(self.joints, self._angles_of(turns), self.fk, strict=True):
             x, z, twist = (b + (a - b) * ease for a, b, ease in zip(angle, old, joint.ease, strict=True))
@@ -283,17 +241,17 @@ class _Guess:
     def _inside(self, x: Number, z: Number, twist: Number, joint: _Joint) -> Vector:
         """See `lines.allowed_angles`."""
         do = self.do
-        x, z = do.nearest_swing(x, z, joint)
+        x, z = do.nearest_swing(x, z, joint.low, joint.high)
         share = do.least(1.0, RIM / do.most(do.sqrt(x * x + z * z), 1e-30))
         return x * share, z * share, do.least(do.most(twist, joint.twist_low), joint.twist_high)
 
     def _nearest_direction(self, x: Number, z: Number, joint: _Joint) -> tuple[Number, Number]:
         """See `cones.nearest_direction`."""
-        near = self.do.nearest_swing(x, z, joint)
+        near = self.do.nearest_swing(x, z, joint.low, joint.high)
         outside = (near[0] != x) | (near[1] != z)
         if not self.do.any(outside):
             return near
-        behind = self.do.nearest_swing(-x, -z, joint)
+        behind = self.do.nearest_swing(-x, -z, joint.low, joint.high)
         there, ahead, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
         nearest: tuple[Number, Number] = self._either(outside & (dot(there, back) > dot(there, ahead)), behind, near)
         return nearest

@@ -13,7 +13,7 @@ import numpy as np
 
 from .articulated import RIM, STEEPEST
 from .cones import STEPS
-from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, SOFTEST
+from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, ROUNDS, SOFTEST
 from .line_descent import GAIN, PATIENCE, solved_symmetric
 from .lines import Lines
 from .problem import Floats
@@ -108,26 +108,28 @@ def vector_of(values: list[float]) -> Vector:
 
 def pose_of_one(joints: list[Joint], target: Vector, angles: list[Vector]) -> OnePose:
     """See `lines.pose_of`."""
-    twists = np.array([angle[2] for angle in angles])
-    cosines, sines = np.cos(twists).tolist(), np.sin(twists).tolist()
+    halves = np.tan(np.array([0.5 * angle[2] for angle in angles])).tolist()
     zeros, along, segments = [], [], []
     frame = None
-    for joint, (x, z, _), c, s in zip(joints, angles, cosines, sines, strict=True):
-        zero = joint.rest if frame is None else _product(frame, joint.rest)
+    for joint, (x, z, _), half in zip(joints, angles, halves, strict=True):
+        square = half * half
+        share = 1.0 / (1.0 + square)
+        c, s = (1.0 - square) * share, 2.0 * half * share
         xx, zz = x * x, z * z
         w = 2.0 * sqrt(max(1.0 - xx - zz, 0.0))
         xx *= 2.0
         zz *= 2.0
         xz, wx, wz = 2.0 * x * z, w * x, w * z
         left, right = 1.0 - zz, 1.0 - xx
-        frame = _product(
-            zero,
+        local = _product(
+            joint.rest,
             (
                 (left * c - xz * s, -wz, left * s + xz * c),
                 (wz * c + wx * s, right - zz, wz * s - wx * c),
                 (xz * c - right * s, wx, xz * s + right * c),
             ),
         )
+        zero, frame = (joint.rest, local) if frame is None else (_product(frame, joint.rest), _product(frame, local))
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = frame
         a, b, c = joint.arm
         zeros.append(zero)
@@ -175,7 +177,7 @@ def _direction(
     left = rows.copy()
     fixed = [_NONE] * len(rows)
     held, stopped = [False] * len(rows), [False] * len(rows)
-    while True:
+    for _ in range(ROUNDS):
         again = False
         for i, joint in enumerate(joints):
             angle, (x, z, twist) = angles[i], move[i]
@@ -208,7 +210,7 @@ def _direction(
                 r = (end - angle[2]) / max(w, 1e-12)
             left[i], fixed[i] = ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (p, q, r)
         if not again:
-            return move
+            break
         x = y = z = 0.0
         for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (p, q, r) in zip(rows, fixed, strict=True):
             x += ax * p + bx * q + cx * r
@@ -219,6 +221,7 @@ def _direction(
             (u * (p + a), v * (q + b), w * (r + c))
             for (a, b, c), (p, q, r), (_, _, _, _, _, _, _, (u, v, w)) in zip(found, fixed, joints, strict=True)
         ]
+    return move
 
 
 def axes_of_one(angle: Vector, zero: Matrix, along: Vector) -> Matrix:
