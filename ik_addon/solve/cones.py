@@ -22,7 +22,7 @@ from .rotations import dot, multiply, norm
 _UNLIMITED = 1e8
 """The half-axis of an ellipse that stands for a strip."""
 STEPS = 6
-"""Newton steps to the nearest point of an ellipse; always as many, so that a member gets what it would get alone."""
+"""Newton steps to the nearest point of an ellipse, at most."""
 _AT = 1e-6
 """A joint stands at a limit when it is within about this fraction of it."""
 
@@ -79,11 +79,12 @@ def joint_rotation(swing: Floats, twist: Floats) -> Floats:
 def nearest_swing(swing: Floats, cone: Cone) -> Floats:
     """Return the points (2, ...) of the cones that are nearest to swings (2, ...), in the plane of the swings."""
     axes = np.where(swing < 0.0, cone.low, cone.high)
-    outside = _level(swing, axes) > 1.0
-    if not outside.any():
+    outside = np.flatnonzero(_level(swing, axes) > 1.0)
+    if not len(outside):
         return swing
     nearest = swing.copy()
-    nearest[:, outside] = _nearest_of_ellipse(swing[:, outside], axes[:, outside])
+    flat = nearest.reshape(2, -1)
+    flat[:, outside] = _nearest_of_ellipse(flat[:, outside], axes.reshape(2, -1)[:, outside])
     return nearest
 
 
@@ -148,10 +149,15 @@ def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
     size, square = axes * np.abs(point), axes**2
     t = np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), 1e-100)
     for _ in range(STEPS):
-        share = size / (t + square)
-        slope = share**2 / (t + square)
-        level = share[0] ** 2 + share[1] ** 2
-        t = t + level * np.maximum(np.sqrt(level) - 1.0, 0.0) / np.maximum(slope[0] + slope[1], 1e-200)
+        below = t + square
+        share = size / below
+        share *= share
+        level = share[0] + share[1]
+        over = np.maximum(np.sqrt(level) - 1.0, 0.0)
+        if not over.any():
+            break
+        slope = share / below
+        t = t + level * over / np.maximum(slope[0] + slope[1], 1e-200)
     near = point * (square / (t + square))
     return np.asarray(near / np.sqrt(np.maximum(_level(near, axes), 1.0)))
 
