@@ -18,11 +18,11 @@ from .read import Sample
 FRAMES = 256
 """How many frames are solved ahead at the most."""
 FIRST = 32
-"""How many at first; each time that they are played to the end it may be twice as many."""
+"""How many at first; each time that they are played to the end it may be four times as many."""
 BUDGET = 0.02
 """Seconds that solving ahead may take at once, so that playback does not falter."""
-AMONG_OTHERS = 0.5
-"""What a frame takes among others at the most, as a part of what it takes alone."""
+AMONG_OTHERS, CROWD = (0.25, 0.5), 8
+"""What a frame takes among others at the most, as a part of what it takes alone: with few chains, and with more."""
 SURPRISES = 3
 """After so many frames on which goals were elsewhere than foreseen nothing is foreseen any more."""
 
@@ -45,10 +45,16 @@ class Block:
 class Ahead:
     """Foresees what comes on the next frames."""
 
-    def __init__(self, goals: FreeGoals) -> None:
-        """Begin with nothing."""
+    def __init__(self, goals: FreeGoals, chains: int) -> None:
+        """Begin with nothing.
+
+        Args:
+            goals: what is to be foreseen.
+            chains: how many are solved on each frame.
+        """
         self.block: Block | None = None
         self._goals = goals
+        self._share = AMONG_OTHERS[chains > CROWD]
         self._last: float | None = None
         self._pace = 0.0
         self._count = FIRST
@@ -70,7 +76,7 @@ class Ahead:
         found = solve(places)
         self._took = (time.perf_counter() - start) / len(places)
         if len(places) == 1:
-            self._took *= AMONG_OTHERS
+            self._took *= self._share
         return found
 
     def look(self, now: float, solve: Solve) -> bool:
@@ -95,7 +101,7 @@ class Ahead:
             self._count = FIRST
             return False
         if played:
-            self._count = min(2 * self._count, FRAMES)
+            self._count = min(4 * self._count, FRAMES)
         count = min(self._count, int(BUDGET / max(self._took, 1e-9)))
         if count < 2:
             return False

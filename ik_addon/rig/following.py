@@ -53,7 +53,7 @@ class Following:
         poles = [tip.pole for tip, chain in zip(tips, plan.chains, strict=True) if chain.has_pole]
         self._with_pole = [c for c, chain in enumerate(plan.chains) if chain.has_pole]
         self._goals = FreeGoals([goal for goal in (*targets, *poles) if goal is not None])
-        self._ahead = Ahead(self._goals)
+        self._ahead = Ahead(self._goals, len(plan.chains))
         self._foreseen: _Foreseen | None = None
         self._values: dict[str, Row] = {}
         """(bones, width) what all bones hold in the channels that are written."""

@@ -22,6 +22,7 @@ from .twist import STRAIGHT
 
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _ORIGIN: Vector = (0.0, 0.0, 0.0)
+_TURN = 2.0 * np.pi
 
 
 class _Joint(NamedTuple):
@@ -206,7 +207,7 @@ class _Guess:
         one = times(cross(share, line), turn)
         two = times(normal, turn * guess.WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
         places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
-        waves = do.each(np.cos, [2.0 * np.pi * place for place in places])
+        waves = do.each(np.cos, [_TURN * place for place in places])
         return self._about(
             [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)]
         )
@@ -268,7 +269,8 @@ class _Guess:
         outside = (twist < low) | (twist > high)
         if not do.any(outside):
             return twist
-        to_low, to_high = do.each(np.cos, [twist - low, twist - high])
+        # What has no limits is never outside; infinite ones would only give rise to warnings.
+        to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
         return do.where(outside, do.where(to_low > to_high, low, high), twist)
 
     # ---- vectors

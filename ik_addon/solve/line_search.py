@@ -24,8 +24,8 @@ from .lines import Lines, pose_of
 from .problem import Floats, Ints
 from .rotations import dot
 
-FEW, _SOME = 5, 12
-"""Up to so many descents, and Newton's methods, are done one by one in plain floats."""
+_FEW, _SOME = 64, 12
+"""Up to so many bones are brought down one chain after the other, in plain floats, and so many chains polished."""
 _STEPS = 30
 """Steps of the first descent. They arrive, or Newton's method goes on from there."""
 _POLISH = 40
@@ -49,7 +49,7 @@ def search(body: Body, turns: Floats, target: Floats, iterations: int) -> tuple[
         iterations: cap on the steps of a descent.
     """
     lines = Lines.of(body, target)
-    fk, start = bent_towards(lines, np.ascontiguousarray(turns.swapaxes(1, 2)), FEW)
+    fk, start = bent_towards(lines, np.ascontiguousarray(turns.swapaxes(1, 2)), _few(lines) // 2)
     angles, missing, steps = _descended(lines, start, min(iterations, _STEPS), PULL)
     stuck = np.flatnonzero(missing > ARRIVED)
     if len(stuck):
@@ -90,9 +90,14 @@ def search(body: Body, turns: Floats, target: Floats, iterations: int) -> tuple[
     return _first(angles), steps
 
 
+def _few(lines: Lines) -> int:
+    """Return up to how many chains it is quicker to bring down one by one."""
+    return max(1, _FEW // int(lines.arms.shape[1]))
+
+
 def _descended(lines: Lines, start: Floats, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
     """Return what descents come to, see `line_descent.descend`."""
-    if start.shape[2] > FEW:
+    if start.shape[2] > _few(lines):
         return descend(lines, start, iterations, pull)
     return _one_by_one(descend_one, lines, start, iterations, pull)
 
