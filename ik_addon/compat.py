@@ -79,13 +79,22 @@ def is_muted(curve: bpy.types.FCurve) -> bool:
     return curve.mute or (MUTES_GROUPS and curve.group is not None and curve.group.mute)
 
 
+def strips_of(data: bpy.types.AnimData, *, muted: bool = True) -> Iterator[Any]:
+    """The NLA strips of animation data, also those within meta strips; those that are `muted` only if wanted."""
+    waiting: list[Any] = [track.strips for track in data.nla_tracks if muted or not track.mute]
+    while waiting:
+        for strip in waiting.pop():
+            if muted or not strip.mute:
+                yield strip
+                waiting.append(strip.strips)
+
+
 def animating(ob: bpy.types.Object) -> Iterator[bpy.types.FCurve]:
     """The F-curves of an object's action and NLA strips, and its drivers, without what is muted."""
     data: Any = ob.animation_data
     if data is None:
         return
-    strips = (strip for track in data.nla_tracks if not track.mute for strip in track.strips if not strip.mute)
-    for user in (data, *strips):
+    for user in (data, *strips_of(data, muted=False)):
         owner = curve_owner_of(user)
         for curve in owner.fcurves if owner is not None else ():
             if not is_muted(curve):

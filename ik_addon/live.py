@@ -16,7 +16,7 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 
-from . import renames, reports, settings, versions
+from . import compat, renames, reports, settings, versions
 from .rig import base, chain, channels, curves
 from .rig.carrier import in_order
 from .rig.plan import in_a_circle
@@ -392,8 +392,8 @@ def _own(ob: bpy.types.Object) -> Iterator[int]:
     yield ob.data.session_uid
     data: Any = ob.animation_data
     if data is not None:
-        strips = (strip for track in data.nla_tracks for strip in track.strips)
-        yield from (user.action.session_uid for user in (data, *strips) if user.action is not None)
+        users = (data, *compat.strips_of(data))
+        yield from (user.action.session_uid for user in users if user.action is not None)
 
 
 @persistent

@@ -156,3 +156,23 @@ def key(ob: bpy.types.Object, path: str, values: dict[int, object]) -> None:
     for frame, value in values.items():
         setattr(ob, path, value)
         ob.keyframe_insert(path, frame=frame)
+
+
+def into_strip(ob: bpy.types.Object, *, meta: bool = False) -> bpy.types.NlaStrip:
+    """Make the action of an object an NLA strip from frame 1 on, within a meta strip if wanted; returns the strip."""
+    action = ob.animation_data.action
+    strip = ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
+    ob.animation_data.action = None
+    if not meta:
+        return strip
+    window = bpy.context.window_manager.windows[0]
+    area = window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    with bpy.context.temp_override(window=window, screen=window.screen, area=area, region=region):
+        assert bpy.ops.nla.meta_add() == {"FINISHED"}
+    outer = ob.animation_data.nla_tracks[0].strips[0]
+    assert outer.type == "META"
+    return outer.strips[0]

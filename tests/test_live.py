@@ -134,8 +134,9 @@ def test_rendered_pose_is_the_live_pose(probe: type[_Probe], tmp_path: Path) -> 
     assert rigs.pose(ob).tobytes() == at_three
 
 
+@pytest.mark.parametrize("by", ["action", "strip", "meta strip"])
 def test_everything_else_on_the_rig_is_rendered_as_of_its_frame(
-    probe: type[_Probe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    probe: type[_Probe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     ob, target = rigs.arm()
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["a.b"])
@@ -150,6 +151,8 @@ def test_everything_else_on_the_rig_is_rendered_as_of_its_frame(
         ob.keyframe_insert('["its [own]"]', frame=frame)
         ob.keyframe_insert('pose.bones["a.b"]["own"]', frame=frame)
         ob.keyframe_insert('pose.bones["a.b"].constraints["Copy Rotation"].influence', frame=frame)
+    if by != "action":
+        rigs.into_strip(ob, meta=by == "meta strip")
     driver = bone.driver_add("scale", 0).driver
     driver.type = "SUM"
     variable = driver.variables.new()

@@ -159,14 +159,16 @@ def remove_curves(addon: Addon, ob: bpy.types.Object) -> None:
         curves(addon, ob).remove(curve)
 
 
-def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object) -> None:
-    action: Any = ob.animation_data.action
-    strip = ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
-    ob.animation_data.action = None
+def remove_curves_of_a_strip(addon: Addon, ob: bpy.types.Object, meta: bool = False) -> None:
+    strip = rigs.into_strip(ob, meta=meta)
     bpy.context.scene.frame_set(12)
     found = addon.module("compat").curve_owner_of(strip).fcurves
     for curve in list(found):
         found.remove(curve)
+
+
+def remove_curves_of_a_meta_strip(addon: Addon, ob: bpy.types.Object) -> None:
+    remove_curves_of_a_strip(addon, ob, meta=True)
 
 
 def mute_curves(addon: Addon, ob: bpy.types.Object) -> None:
@@ -206,6 +208,7 @@ def rename_in_a_copy(_addon: Addon, ob: bpy.types.Object) -> None:
     [
         remove_curves,
         remove_curves_of_a_strip,
+        remove_curves_of_a_meta_strip,
         mute_curves,
         mute_one_number,
         mute_two_numbers,
@@ -344,10 +347,10 @@ def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
     assert [rotation(ob, name) for name in ("upper", "lower")] == before
 
 
-@pytest.mark.parametrize("by_strip", [False, True])
+@pytest.mark.parametrize("by", ["action", "strip", "meta strip"])
 @pytest.mark.parametrize("frame", [4, 9])
 def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_shows_that_frame(
-    by_strip: bool, frame: int
+    by: str, frame: int
 ) -> None:
     ob, _target = rigs.arm()
     upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
@@ -357,10 +360,8 @@ def test_a_chain_that_is_switched_off_on_another_frame_than_it_was_solved_on_sho
         upper.keyframe_insert("rotation_quaternion", frame=at)
         lower.rotation_quaternion = (0.9, -turn, 0.3, 0.1)
         lower.keyframe_insert("rotation_quaternion", index=1, frame=at)
-    if by_strip:
-        action = ob.animation_data.action
-        ob.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
-        ob.animation_data.action = None
+    if by != "action":
+        rigs.into_strip(ob, meta=by == "meta strip")
     expected = {}
     for at in (4, 9):
         bpy.context.scene.frame_set(at)
