@@ -149,7 +149,7 @@ def test_a_target_bone_that_a_constraint_hangs_on_a_chain(kind: str, shared: boo
     assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(ob, "control")) < 1e-5
 
 
-@pytest.mark.parametrize("kind", ["LIMIT_DISTANCE", "ARMATURE"])
+@pytest.mark.parametrize("kind", ["LIMIT_DISTANCE", "ARMATURE", "FLOOR", "PIVOT", "TRANSFORM"])
 def test_a_target_that_leans_on_its_own_chain_is_refused(addon: Addon, kind: str) -> None:
     ob, _leader = two_arms()
     goal = rigs.empty("Goal", (2.5, 0.2, 1.4))
