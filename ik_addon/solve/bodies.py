@@ -25,6 +25,7 @@ from .polish import polish
 from .problem import Bools, Floats, Goal, Ints, Limits, OutOfReach, Problem, Solution, Status
 from .reach import reachable
 from .rotations import norm, quaternions, unit
+from .threads import one_thread
 
 _RESTARTS = (8, 24)
 """How many poses of the table are tried at a time."""
@@ -39,9 +40,10 @@ _FINALISTS = 120, 4, 32
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
-_POLISH = 8000, 20, 40
-"""Steps that may be spent on coming as near as possible to a target that cannot be reached: so many divided by the
-number of joint angles, but at least and at most so many. A step's cost grows with the cube of that number."""
+_POLISH = 40
+"""Newton steps that may be spent on coming as near as possible to a target that cannot be reached."""
+_CLEAR, _STILL = 12, 1e-2
+"""How near a restart can come is clear after so many Newton steps, or when they are as short as this, in radians."""
 _LARGE = 300
 """With more joint angles than this the first restarts are the last."""
 
@@ -158,7 +160,8 @@ def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
     if are_lines(task.body) and not task.aims.turns and not task.aims.bends:
         angles, steps = search(task.body, task.turns, task.aims.target[:, 0], problem.iterations)
     else:
-        angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
+        with one_thread():
+            angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
     pose = pose_of(task.body, angles)
     ends = pose.points[len(task.body.parents) :].transpose(1, 0, 2)
     missed = task.target - ends
@@ -371,7 +374,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     alone = len(body.segments) == 1
     start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)
-    stuck = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
+    stuck = missed = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
     tried, costs = angles[stuck, None], cost[stuck, None]
     done = np.zeros((len(stuck), 0, *angles.shape[1:])), np.zeros((len(stuck), 0))
     for k, count in enumerate(_RESTARTS[: 1 if np.count_nonzero(body.ease) > _LARGE else None]):
@@ -394,11 +397,16 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         left = (cost[stuck] > ARRIVED) & (alike < min(_ENOUGH, _by_size(body, *_FINALISTS) // 2 + 1))
         stuck, done = stuck[left], (tried[left], costs[left])
         tried, costs = done[0][:, :0], done[1][:, :0]
+    missed = missed[cost[missed] > ARRIVED]
+    if len(missed):
+        places = aims.members(missed).places()
+        angles[missed], _, more = polish(body.members(missed), angles[missed], places, _POLISH)
+        steps[missed] += more
     return angles, steps
 
 
 def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints) -> Ints:
-    """Bring the best poses of some members as near as they can come, drop the others, and return the steps (r,).
+    """Bring the best poses of some members nearly as near as they can come, drop the others; return the steps (r,).
 
     Args:
         task: what is solved.
@@ -412,8 +420,7 @@ def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints
     ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _by_size(task.body, *_FINALISTS)], axis=1)
     some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
     aims = task.aims.members(some).places()
-    steps = _by_size(task.body, *_POLISH)
-    tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, steps)
+    tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, _CLEAR, _STILL)
     costs[rows] = np.inf
     costs[chosen] = missing
     return np.asarray(used.reshape(ahead.shape).max(axis=1))

@@ -29,16 +29,15 @@ DAMPING = 1e-3
 SOFTEST, HARDEST = 1e-9, 1e4
 ROUNDS = 3
 """How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
-_PATIENCE = 6
-"""Steps that bring less than `_GAIN` after which a descent is over."""
-_GAIN = 1e-2
+PATIENCE, GAIN = 3, 0.1
+"""Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
+THOROUGH = 6, 0.005
+"""The same where more than places counts: on the way to these, poles and orientations come last."""
 OUTSIDE = 1e-13
 """A swing this far off the allowed ones has left them; less is rounding."""
 
 
-def descend(
-    body: Body, angles: Floats, aims: Aims, iterations: int, pull: float = PULL, gain: float = _GAIN
-) -> tuple[Floats, Floats, Ints]:
+def descend(body: Body, angles: Floats, aims: Aims, iterations: int, pull: float = PULL) -> tuple[Floats, Floats, Ints]:
     """Return joint angles from which no small change brings the effectors nearer to their aims.
 
     Args:
@@ -47,31 +46,31 @@ def descend(
         aims: what the effectors are to do.
         iterations: cap on the steps.
         pull: how much of what is missing a step goes after.
-        gain: fraction of the squared error that a step must bring to count as one.
 
     Returns:
         angles: (B, n, 3) inside the limits.
         cost: (B,) what is missing, the root of the weighted sum of squares.
         steps: (B,) how many were taken.
     """
+    patience, gain = THOROUGH if aims.turns or aims.bends else (PATIENCE, GAIN)
     descent = _Descent(body, angles, aims, pull)
     solved = angles.copy()
     cost, steps = np.zeros(len(angles)), np.zeros(len(angles), dtype=np.int64)
     idle = np.zeros(len(angles), dtype=np.int64)
     for done in range(iterations + 1):
-        ended = (np.sqrt(descent.cost) <= EXACT) | (idle >= _PATIENCE)
+        missing = np.sqrt(descent.cost)
+        ended = (missing <= EXACT) | (idle >= patience)
         if done == iterations:
             ended[:] = True
         if ended.any():
             index = descent.members[ended]
-            solved[index], cost[index], steps[index] = descent.angles[ended], np.sqrt(descent.cost[ended]), done
+            solved[index], cost[index], steps[index] = descent.angles[ended], missing[ended], done
             descent.keep(~ended)
-            idle = idle[~ended]
+            idle, missing = idle[~ended], missing[~ended]
         if not len(idle):
             break
-        before = descent.cost
         descent.step()
-        idle = np.where(descent.cost < (1.0 - gain) * before, 0, idle + 1)
+        idle = np.where(missing - np.sqrt(descent.cost) > gain * np.minimum(missing, pull), 0, idle + 1)
     return solved, cost, steps
 
 

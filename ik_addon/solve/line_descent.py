@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 
 from .cones import nearest_swing
-from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, ROUNDS, SOFTEST
+from .descent import DAMPING, EXACT, GAIN, HARDEST, LONGEST, OUTSIDE, PATIENCE, ROUNDS, SOFTEST
 from .lines import CROWD, Lines, allowed_angles, axes_of, pose_of, speeds_of
 from .problem import Bools, Floats, Ints
 from .rotations import dot
 from .twist import total
 
 _UNITS = np.array([0.5, 0.5, 1.0])[:, None, None]
-PATIENCE = 3
-"""Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
-GAIN = 0.1
 
 
 def descend(lines: Lines, angles: Floats, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from .articulated import RIM, STEEPEST
 from .cones import STEPS
-from .descent import DAMPING, EXACT, HARDEST, LONGEST, OUTSIDE, ROUNDS, SOFTEST
-from .line_descent import GAIN, PATIENCE, solved_symmetric
+from .descent import DAMPING, EXACT, GAIN, HARDEST, LONGEST, OUTSIDE, PATIENCE, ROUNDS, SOFTEST
+from .line_descent import solved_symmetric
 from .lines import Lines
 from .problem import Floats
 from .tuples import Vector, norm

@@ -12,19 +12,29 @@ import numpy as np
 
 from .aims import Aims
 from .articulated import Body, allowed_angles, axes_of, pose_of, split
+from .descent import OUTSIDE, ROUNDS
 from .problem import Floats, Ints
 
-_STILL = 1e-9
-"""Radians; a shorter step is none."""
+STILL = 1e-8
+"""Radians: a step that is shorter shows that there is nothing left to bring."""
 _ROUNDING = 1e-6
 """Radians; a shorter step that brings nothing shows that there is nothing left to bring."""
-_LONGEST = 0.5
-_SOFTEST, _HARDEST = 1e-9, 1e3
+_LONGEST = 1.0
+"""Radians, the root of the sum of squares over all joints."""
+_SHORTER = np.array([1.0, 0.25, 0.0625])
+"""Parts of the longest step that are tried at once."""
+_SOFTEST = 1e-9
+_DAMPED = 8
+"""Steps at most to the damping that makes a step as short as wanted."""
+_BLUNT = 1e-6
+"""Square of the cosine of half a swing's angle from which on its curvature is taken as that of this angle."""
 _RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 
 
-def polish(body: Body, angles: Floats, aims: Aims, iterations: int) -> tuple[Floats, Floats, Ints]:
+def polish(
+    body: Body, angles: Floats, aims: Aims, iterations: int, still: float = STILL
+) -> tuple[Floats, Floats, Ints]:
     """Return joint angles (B, n, 3) in whose neighbourhood none inside the limits are better.
 
     Args:
@@ -32,6 +42,7 @@ def polish(body: Body, angles: Floats, aims: Aims, iterations: int) -> tuple[Flo
         angles: (B, n, 3) to start from, inside the limits.
         aims: the places for the effectors.
         iterations: cap on the steps.
+        still: radians, the root of the sum of squares over all joints; a shorter step is none.
 
     Returns:
         angles: (B, n, 3) inside the limits.
@@ -43,29 +54,32 @@ def polish(body: Body, angles: Floats, aims: Aims, iterations: int) -> tuple[Flo
     cost = _square(missing)
     steps = np.full(len(angles), iterations)
     running = np.arange(len(angles))
-    damping = np.full(len(angles), 1e-6)
+    radius = np.full(len(angles), _LONGEST)
     for done in range(iterations):
-        now = solved[running]
-        some, its = body.members(running), aims.members(running)
-        move = _step(some, now, its, damping)
-        size = np.abs(move).reshape(len(move), -1).max(axis=1)
-        move *= np.minimum(1.0, _LONGEST / np.maximum(size, 1e-30))[:, None, None]
-        tried = allowed_angles(some, now + move * [0.5, 0.5, 1.0])
-        costs = _square(its.missing(some, pose_of(some, tried)))
-        better = costs < cost[running]
-        solved[running] = np.where(better[:, None, None], tried, now)
-        cost[running] = np.where(better, costs, cost[running])
-        damping = np.clip(damping * np.where(better, 0.1, 10.0), _SOFTEST, _HARDEST)
-        ended = (size < _STILL) | ~better & (size < _ROUNDING) | (damping >= _HARDEST)
+        move = _step(body.members(running), solved[running], aims.members(running), radius)
+        moves = _SHORTER[:, None, None, None] * move
+        each = np.tile(running, len(moves))
+        some = body.members(each)
+        tried = allowed_angles(some, solved[each] + moves.reshape(-1, *angles.shape[1:]) * [0.5, 0.5, 1.0])
+        costs = _square(aims.members(each).missing(some, pose_of(some, tried))).reshape(len(moves), -1)
+        best, rows = costs.argmin(axis=0), np.arange(len(running))
+        better = costs[best, rows] < cost[running]
+        solved[running[better]] = tried.reshape(*moves.shape)[best, rows][better]
+        cost[running[better]] = costs[best, rows][better]
+        sizes = np.sqrt(_square(moves.reshape(-1, moves[0, 0].size))).reshape(costs.shape)
+        size = sizes[best, rows]
+        radius = np.where(better, np.where(best == 0, np.maximum(radius, 2.0 * size), 2.0 * size), sizes[-1])
+        radius = np.minimum(radius, _LONGEST)
+        ended = (sizes[0] < still) | ~better & (sizes[0] < _ROUNDING)
         steps[running[ended]] = done + 1
-        running, damping = running[~ended], damping[~ended]
+        running, radius = running[~ended], radius[~ended]
         if not len(running):
             break
     return solved, np.sqrt(cost), steps
 
 
-def _step(body: Body, angles: Floats, aims: Aims, damping: Floats) -> Floats:
-    """Return Newton steps (B, n, 3), a radian being the unit of all joint angles."""
+def _step(body: Body, angles: Floats, aims: Aims, radius: Floats) -> Floats:
+    """Return Newton steps (B, n, 3) of at most a length (B,), a radian being the unit of all joint angles."""
     members, bones = angles.shape[:2]
     pose = pose_of(body, angles)
     matrix = aims.jacobian(body, pose, angles)
@@ -74,26 +88,97 @@ def _step(body: Body, angles: Floats, aims: Aims, damping: Floats) -> Floats:
     hessian = matrix.swapaxes(-1, -2) @ matrix
     axes = axes_of(pose, angles).transpose(1, 0, 2, 3).reshape(members, -1, 3)
     later = np.tri(3 * bones, dtype=bool).T
+    # Two coordinates of one swing do not come one after the other.
+    first = 3 * np.arange(bones)
     for e in range(len(body.segments)):
         # A joint turns what the joints after it do to the effector.
         rows = slice(3 * e, 3 * e + 3)
         on_path = np.repeat(np.isin(np.arange(bones), body.path(e)), 3)
         lever = np.cross(missing[:, None, rows], axes) * on_path[:, None]
         curve = lever @ matrix[:, rows]
+        curve[:, first, first + 1] = (curve[:, first, first + 1] + curve[:, first + 1, first]) / 2.0
         hessian -= np.where(later, curve, curve.swapaxes(-1, -2))
+    joint = np.arange(bones)
+    own = hessian.reshape(members, bones, 3, bones, 3)
+    own[:, joint, :, joint, :] += _swing_curvature(angles, slope.reshape(angles.shape)).transpose(1, 0, 2, 3)
     basis, bent = _room(body, angles, slope.reshape(angles.shape))
     hessian = _at_joints(basis, _at_joints(basis, hessian).swapaxes(-1, -2))
-    joint = np.arange(bones)
     hessian.reshape(members, bones, 3, bones, 3)[:, joint, :, joint, :] += bent.transpose(1, 0, 2, 3)
     # The other joint angles are locked; nothing but zeros belongs to them.
     kept = np.flatnonzero(body.ease > 0.0)
     # In one piece: a product takes another way through what lies apart, and rounds otherwise.
     slope = np.ascontiguousarray(_at_joints(basis, slope[..., None])[:, kept])
     values, vectors = np.linalg.eigh(np.ascontiguousarray(hessian[:, kept[:, None], kept]))
-    along = (vectors.swapaxes(-1, -2) @ slope)[..., 0] / (np.abs(values) + damping[:, None])
-    move = np.zeros((members, 3 * bones, 1))
-    move[:, kept] = vectors @ -along[..., None]
-    return np.asarray(_at_joints(basis, move).reshape(angles.shape))
+    slopes = (vectors.swapaxes(-1, -2) @ slope)[..., 0]
+    curvature = np.abs(values)
+    curvature += _damping(slopes, curvature, radius)[:, None]
+    move = np.zeros((members, 3 * bones))
+    move[:, kept] = (vectors @ -(slopes / curvature)[..., None])[..., 0]
+    _find_again(body, angles, basis, kept, (vectors, curvature), slope[..., 0], move)
+    return np.asarray(_at_joints(basis, move[..., None]).reshape(angles.shape))
+
+
+def _find_again(
+    body: Body, angles: Floats, basis: Floats, kept: Ints, model: tuple[Floats, Floats], slope: Floats, move: Floats
+) -> None:
+    """Find steps (B, 3 n) again for the other joints where some leave their limits, which are put to these.
+
+    The model of the cost has eigenvectors (B, m, m) and curvatures (B, m) along them.
+    """
+    matrix: Floats | None = None
+    held = np.zeros(move.shape, dtype=bool)
+    diagonal = np.arange(len(kept))
+    for _ in range(ROUNDS):
+        wanted = angles + _at_joints(basis, move[..., None]).reshape(angles.shape) * [0.5, 0.5, 1.0]
+        inside = allowed_angles(body, wanted)
+        off = np.abs(inside - wanted) > OUTSIDE
+        off[..., :2] = off[..., :2].any(axis=-1, keepdims=True)
+        leaving = off.reshape(move.shape) & ~held
+        again = np.flatnonzero(leaving.any(axis=1))
+        if not len(again):
+            break
+        if matrix is None:
+            vectors, curvature = model
+            matrix = (vectors * curvature[:, None]) @ vectors.swapaxes(-1, -2)
+        place = ((inside - angles) * [2.0, 2.0, 1.0]).reshape(move.shape)
+        move[leaving] = place[leaving]
+        held |= leaving
+        out = held[again][:, kept]
+        fixed = np.where(out, move[again][:, kept], 0.0)
+        own = np.where(out[:, :, None] | out[:, None], 0.0, matrix[again])
+        own[:, diagonal, diagonal] = np.where(out, 1.0, own[:, diagonal, diagonal])
+        right = np.where(out, fixed, -slope[again] - (matrix[again] @ fixed[..., None])[..., 0])
+        move[again[:, None], kept] = np.linalg.solve(own, right[..., None])[..., 0]
+
+
+def _swing_curvature(angles: Floats, slope: Floats) -> Floats:
+    """Return what the change of a swing's axes with it adds (B, n, 3, 3) to the curvature of the cost."""
+    x, z = angles[..., 0], angles[..., 1]
+    rest = np.maximum(1.0 - x * x - z * z, _BLUNT)
+    share = 0.5 * (x * slope[..., 0] + z * slope[..., 1])
+    added = np.zeros((*angles.shape, 3))
+    added[..., 0, 0], added[..., 1, 1] = share * (1.0 + x * x / rest), share * (1.0 + z * z / rest)
+    added[..., 0, 1] = added[..., 1, 0] = share * (x * z / rest)
+    return added
+
+
+def _damping(slopes: Floats, curvature: Floats, radius: Floats) -> Floats:
+    """Return what to add (B,) to curvatures (B, m) so that a step is no longer than a radius (B,).
+
+    A step is slopes (B, m) divided by them. Found by Newton's method on the inverse of its length, which is nearly
+    straight (J. Moré and D. Sorensen, "Computing a trust region step", doi 10.1137/0904038).
+    """
+    damping = np.full(len(radius), _SOFTEST)
+    for _ in range(_DAMPED):
+        below = curvature + damping[:, None]
+        along = slopes / below
+        square = along * along
+        size = np.cumsum(square, axis=1)[:, -1]
+        over = np.maximum(np.sqrt(size) / radius - 1.0, 0.0)
+        if not over.any():
+            break
+        damping = damping + over * size / np.maximum(np.cumsum(square / below, axis=1)[:, -1], 1e-300)
+    return damping
 
 
 def _at_joints(basis: Floats, rows: Floats) -> Floats:

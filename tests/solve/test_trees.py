@@ -9,7 +9,9 @@ import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
 from ik_addon.solve import Goal, Status, solve
+from ik_addon.solve.cones import Cone, clamp, cone_of
 from ik_addon.solve.problem import Floats
+from ik_addon.solve.rotations import multiply, quaternions
 
 from .test_limits import assert_consistent, violations
 
@@ -148,3 +150,34 @@ def test_what_does_not_fit_together_is_refused() -> None:
     refused("earlier bone", parents=np.arange(10))
     refused("joints", others=())
     refused("stiffness", stiffness=np.ones((10, 3)))
+
+
+def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bring_it() -> None:
+    trunk, branch, count = 5, 34, 3
+    bones = trunk + count * branch
+    parents = np.arange(bones) - 1
+    parents[trunk::branch] = trunk - 1
+    heads = np.zeros((bones, 3))
+    heads[:, 1] = [0.02 * (i if i < trunk else trunk + (i - trunk) % branch) for i in range(bones)]
+    tips = tuple(range(trunk + branch - 1, bones, branch))
+    ranges = np.broadcast_to(degrees((-20, 20), (-20, 20), (-20, 20)), (bones, 3, 2))
+    rig = Rig(parents, heads, np.tile(np.eye(3), (bones, 1, 1)), np.full(bones, 0.02), ranges, tips)
+    rng = np.random.default_rng(3)
+    targets = np.array([[[1.2, 0.3, 0.2], [-0.9, 0.8, 0.3], [0.1, 1.3, -0.5]]])
+    problem = rig.problem(rig.turns_inside(rng, 1), targets)
+    solution = solve(problem)
+    assert solution.status[0] == Status.LIMITED
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    # Each joint alone turned a little about each axis and back, as far as its limits let it.
+    frames, rest = solution.rotations[0] @ problem.frames[0], rig.rest()
+    below = [rest[i] if p < 0 else frames[p] @ rest[i] for i, p in enumerate(parents)]
+    turns = quaternions((np.swapaxes(below, 1, 2) @ frames).transpose(1, 2, 0))
+    small = np.concatenate([np.ones((1, 6)), 0.005 * np.concatenate([np.eye(3), -np.eye(3)], axis=1)])
+    tried = np.tile(turns[:, None, None], (1, 6, bones, 1))
+    for bone in range(bones):
+        tried[:, :, bone, bone] = multiply(tried[:, :, bone, bone], small / np.linalg.norm(small, axis=0))
+    cone = cone_of(ranges[:, [0, 2]].reshape(-1, 4), ranges[:, 1])
+    inside = clamp(tried, Cone(*(part[..., None, None, :] for part in cone)))
+    joints, _ = rig.pose(np.moveaxis(inside.reshape(4, -1, bones), 0, -1))
+    found = np.linalg.norm(joints[:, bones:] - targets, axis=(1, 2))
+    assert np.linalg.norm(solution.error) - found.min() < 1e-3
