@@ -95,7 +95,7 @@ def step(lines: Lines, angles: Floats, pose: LinePose, damping: Floats) -> Float
     # The product of this at one joint with the speed at a later one is the curvature of the cost between them.
     bends = speeds - cross(missing, axes)
     along, across, rim, room = _room(lines, angles, slope)
-    first, second, both = _swing_curvature(angles, pose)
+    first, second, both = _swing_curvature(angles, slope)
     rim_first, rim_second = along
     # On a rim the first of the two coordinates of a swing is the one along it, and the second has none.
     free = np.stack([room[0] | (rim & room[1]), room[1] & ~rim, room[2]])
@@ -120,7 +120,7 @@ def _along(values: Floats, along: Floats, free: Bools) -> Floats:
     return found
 
 
-def _swing_curvature(angles: Floats, pose: LinePose) -> tuple[Floats, Floats, Floats]:
+def _swing_curvature(angles: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
     """Return what the change of a swing's axes with it adds to the curvature of the cost, each (n, B).
 
     In its first coordinate, in its second, and between both.
@@ -128,9 +128,7 @@ def _swing_curvature(angles: Floats, pose: LinePose) -> tuple[Floats, Floats, Fl
     x, z, _ = angles
     xx, zz = x * x, z * z
     rest = np.maximum(1.0 - xx - zz, BLUNT)
-    torque = cross(pose.arms, pose.missing[:, None])
-    share = x * dot(pose.zeros[:, 0], torque) + z * dot(pose.zeros[:, 2], torque)
-    share *= -0.5 / np.sqrt(rest)
+    share = 0.5 * (x * slope[0] + z * slope[1])
     return share * (1.0 + xx / rest), share * (1.0 + zz / rest), share * (x * z / rest)
 
 

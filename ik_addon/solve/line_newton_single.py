@@ -76,7 +76,7 @@ class _Equation:
             (rx - (y * cz - z * cy), ry - (z * cx - x * cz), rz - (x * cy - y * cx)),
         )
         (first_along, second_along), across, self.free = _room(joint, angle, slope)
-        first, second, both = _swing_curvature(angle, zero, arm, missing)
+        first, second, both = _swing_curvature(angle, slope)
         self.along = first_along, second_along
         self.speeds = _along(speeds, first_along, second_along)
         self.bends = _along(bends, first_along, second_along)
@@ -125,17 +125,12 @@ def _room(joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[float, floa
     return (1.0 * room_x, 0.0), 0.0, (room_x, room_z, room_twist)
 
 
-def _swing_curvature(angle: Vector, zero: Matrix, arm: Vector, missing: Vector) -> Vector:
+def _swing_curvature(angle: Vector, slope: Vector) -> Vector:
     """See `line_newton._swing_curvature`."""
     x, z, _ = angle
     xx, zz = x * x, z * z
     rest = max(1.0 - xx - zz, BLUNT)
-    a, b, c = arm
-    p, q, r = missing
-    p, q, r = b * r - c * q, c * p - a * r, a * q - b * p
-    (ax, _, az), (bx, _, bz), (cx, _, cz) = zero
-    share = x * (ax * p + bx * q + cx * r) + z * (az * p + bz * q + cz * r)
-    share *= -0.5 / sqrt(rest)
+    share = 0.5 * (x * slope[0] + z * slope[1])
     return share * (1.0 + xx / rest), share * (1.0 + zz / rest), share * (x * z / rest)
 
 
