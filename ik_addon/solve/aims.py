@@ -50,6 +50,8 @@ class Aims:
     """(E,) what their distances count."""
     turns: tuple[Turn, ...] = ()
     bends: tuple[Bend, ...] = ()
+    share: Floats | None = None
+    """(B,) what orientations and poles count beside places; None: as much as they do."""
 
     def members(self, chosen: Bools | Ints) -> Aims:
         """Return the aims of the chosen members alone, or each as often as it is named."""
@@ -61,6 +63,7 @@ class Aims:
                 replace(bend, pole=bend.pole[chosen], angle=bend.angle[chosen], masses=bend.masses[chosen])
                 for bend in self.bends
             ),
+            share=None if self.share is None else self.share[chosen],
         )
 
     def places(self) -> Aims:
@@ -78,6 +81,8 @@ class Aims:
         for bend in self.bends:
             _, off = self._side(body, pose, bend)
             parts.append(-_SIDE * off[:, None])
+        if self.share is not None:
+            parts[1:] = [np.sqrt(self.share)[:, None] * part for part in parts[1:]]
         return np.concatenate(parts, axis=1)
 
     def jacobian(self, body: Body, pose: Pose, angles: Floats) -> Floats:
@@ -107,6 +112,8 @@ class Aims:
             moved = sum(_crossed(axes[path], arms[:, :, None], k) * round_[k][:, None] for k in range(3))
             rows[row][:, path] = _SIDE * np.asarray(moved).swapaxes(0, 1)
             row += 1
+        if self.share is not None:
+            rows[3 * len(self.target[0]) :] *= np.sqrt(self.share)[:, None, None]
         return np.ascontiguousarray(rows.transpose(1, 0, 2, 3)).reshape(members, -1, 3 * bones)
 
     def _side(self, body: Body, pose: Pose, bend: Bend) -> tuple[Floats, Floats]:

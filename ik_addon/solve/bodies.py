@@ -21,11 +21,10 @@ from .descent import PULL, descend
 from .guess import bent_towards, table
 from .line_search import search
 from .lines import are_lines
-from .polish import polish
+from .polish import Anchor, polish
 from .problem import Bools, Floats, Goal, Ints, Limits, OutOfReach, Problem, Solution, Status
 from .reach import reachable
 from .rotations import norm, quaternions, unit
-from .threads import one_thread
 
 _RESTARTS = (8, 24)
 """How many poses of the table are tried at a time."""
@@ -33,17 +32,20 @@ _PULL = 1.0
 """What a restart goes after in a step: it is not to be near anything."""
 _BRIEF = 10
 """Steps of a restart; what comes near in these is brought to its end by Newton's method."""
-_ENOUGH = 5
-"""When so many poses, or more than half of those that were followed, are among the best, none will be better."""
-_FINALISTS = 120, 4, 32
+_ENOUGH = 3
+"""When so many poses are among the best, none will be better."""
+_FINALISTS = 120, 6, 32
 """How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
 number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
-_POLISH = 40
+_POLISH = 60
 """Newton steps that may be spent on coming as near as possible to a target that cannot be reached."""
 _CLEAR, _STILL = 12, 1e-2
 """How near a restart can come is clear after so many Newton steps, or when they are as short as this, in radians."""
+_HOLD = 1e-3
+"""What poles, orientations and being a radian away from the FK pose count, as a part of the square of what is missing:
+they decide where a target out of reach leaves joints a choice, as it does the twist of a straight branch."""
 _LARGE = 300
 """With more joint angles than this the first restarts are the last."""
 
@@ -160,8 +162,7 @@ def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
     if are_lines(task.body) and not task.aims.turns and not task.aims.bends:
         angles, steps = search(task.body, task.turns, task.aims.target[:, 0], problem.iterations)
     else:
-        with one_thread():
-            angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
+        angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
     pose = pose_of(task.body, angles)
     ends = pose.points[len(task.body.parents) :].transpose(1, 0, 2)
     missed = task.target - ends
@@ -375,6 +376,7 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
     start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = missed = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
+    first = angles.copy()
     tried, costs = angles[stuck, None], cost[stuck, None]
     done = np.zeros((len(stuck), 0, *angles.shape[1:])), np.zeros((len(stuck), 0))
     for k, count in enumerate(_RESTARTS[: 1 if np.count_nonzero(body.ease) > _LARGE else None]):
@@ -388,24 +390,34 @@ def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
         costs = np.concatenate([costs, missing.reshape(len(stuck), count)], axis=1)
         steps[stuck] += used.reshape(len(stuck), count).max(axis=1)
         left = costs.min(axis=1) > ARRIVED
-        steps[stuck[left]] += _finished(task, stuck, tried, costs, np.flatnonzero(left))
+        steps[stuck[left]] += _finished(task, stuck, tried, costs, np.flatnonzero(left), with_first=k == 0)
+        if k == 0:
+            first[stuck] = tried[:, 0]
         tried, costs = np.concatenate([done[0], tried], axis=1), np.concatenate([done[1], costs], axis=1)
         best = nearest_to_fk(tried, costs, fk[stuck])
         rows = np.arange(len(stuck))
         angles[stuck], cost[stuck] = tried[rows, best], costs[rows, best]
         alike = np.count_nonzero(costs < costs.min(axis=1, keepdims=True) + SAME, axis=1)
-        left = (cost[stuck] > ARRIVED) & (alike < min(_ENOUGH, _by_size(body, *_FINALISTS) // 2 + 1))
+        left = (cost[stuck] > ARRIVED) & (alike < _ENOUGH)
         stuck, done = stuck[left], (tried[left], costs[left])
         tried, costs = done[0][:, :0], done[1][:, :0]
     missed = missed[cost[missed] > ARRIVED]
     if len(missed):
-        places = aims.members(missed).places()
-        angles[missed], _, more = polish(body.members(missed), angles[missed], places, _POLISH)
-        steps[missed] += more
+        both = np.repeat(missed, 2)
+        tried = np.stack([first[missed], angles[missed]], axis=1).reshape(-1, *angles.shape[1:])
+        hold = _HOLD * cost[both] ** 2
+        # What poles and orientations leave of the choice is decided by the FK pose.
+        light = replace(aims.members(both), share=hold)
+        anchor = Anchor(fk[both], hold * (_HOLD if aims.turns or aims.bends else 1.0))
+        tried, costs, more = polish(body.members(both), tried, light, _POLISH, anchor=anchor)
+        tried = tried.reshape(len(missed), 2, *angles.shape[1:])
+        best = nearest_to_fk(tried, costs.reshape(-1, 2), fk[missed])
+        angles[missed] = tried[np.arange(len(missed)), best]
+        steps[missed] += more.reshape(-1, 2).max(axis=1)
     return angles, steps
 
 
-def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints) -> Ints:
+def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints, *, with_first: bool) -> Ints:
     """Bring the best poses of some members nearly as near as they can come, drop the others; return the steps (r,).
 
     Args:
@@ -414,10 +426,14 @@ def _finished(task: _Task, stuck: Ints, tried: Floats, costs: Floats, rows: Ints
         tried: (s, k, n, 3) poses of theirs; the best ones are replaced.
         costs: (s, k) what is missing in them; infinite where a pose is dropped.
         rows: (r,) which of them are wanted.
+        with_first: the first pose is not dropped.
     """
     if not len(rows):
         return rows
-    ahead = np.sort(np.argsort(costs[rows], axis=1, kind="stable")[:, : _by_size(task.body, *_FINALISTS)], axis=1)
+    order = costs[rows]
+    if with_first:
+        order[:, 0] = 0.0
+    ahead = np.sort(np.argsort(order, axis=1, kind="stable")[:, : _by_size(task.body, *_FINALISTS)], axis=1)
     some, chosen = np.repeat(stuck[rows], ahead.shape[1]), (np.repeat(rows, ahead.shape[1]), ahead.ravel())
     aims = task.aims.members(some).places()
     tried[chosen], missing, used = polish(task.body.members(some), tried[chosen], aims, _CLEAR, _STILL)

@@ -8,6 +8,8 @@ saddle point problem in high-dimensional non-convex optimization", arXiv 1406.25
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .aims import Aims
@@ -19,6 +21,8 @@ STILL = 1e-8
 """Radians: a step that is shorter shows that there is nothing left to bring."""
 _ROUNDING = 1e-6
 """Radians; a shorter step that brings nothing shows that there is nothing left to bring."""
+_PER_RADIAN = np.array([2.0, 2.0, 1.0])
+"""The unit of a swing's coordinates is half a radian."""
 _LONGEST = 1.0
 """Radians, the root of the sum of squares over all joints."""
 _SHORTER = np.array([1.0, 0.25, 0.0625])
@@ -32,36 +36,66 @@ _RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 
 
+@dataclass(frozen=True)
+class Anchor:
+    """A pose that is kept to where nothing else decides: of all that do best one is nearest to it."""
+
+    angles: Floats
+    """(B, n, 3)"""
+    share: Floats
+    """(B,) what the squared distance from it, in radians, counts beside what is missing."""
+
+    def members(self, chosen: Ints) -> Anchor:
+        """Return the anchors of the chosen members alone, or each as often as it is named."""
+        return Anchor(self.angles[chosen], self.share[chosen])
+
+    def away(self, angles: Floats) -> Floats:
+        """Return the way (B, n, 3) from there, a radian being the unit of all joint angles."""
+        return np.asarray((angles - self.angles) * _PER_RADIAN)
+
+    def cost(self, angles: Floats) -> Floats:
+        """Return what (B,) poses cost for being away from it."""
+        return self.share * _square(self.away(angles).reshape(len(angles), -1))
+
+
 def polish(
-    body: Body, angles: Floats, aims: Aims, iterations: int, still: float = STILL
+    body: Body,
+    angles: Floats,
+    aims: Aims,
+    iterations: int,
+    still: float = STILL,
+    anchor: Anchor | None = None,
 ) -> tuple[Floats, Floats, Ints]:
     """Return joint angles (B, n, 3) in whose neighbourhood none inside the limits are better.
 
     Args:
         body: B bodies.
         angles: (B, n, 3) to start from, inside the limits.
-        aims: the places for the effectors.
+        aims: what the effectors are to do, above all where they are to be.
         iterations: cap on the steps.
         still: radians, the root of the sum of squares over all joints; a shorter step is none.
+        anchor: where to stay where nothing else decides.
 
     Returns:
         angles: (B, n, 3) inside the limits.
         cost: (B,) what is missing, the root of the weighted sum of squares.
         steps: (B,) how many were taken.
     """
+    if anchor is None:
+        anchor = Anchor(angles, np.zeros(len(angles)))
     solved = angles.copy()
-    missing = aims.missing(body, pose_of(body, angles))
-    cost = _square(missing)
+    cost = _square(aims.missing(body, pose_of(body, angles))) + anchor.cost(angles)
     steps = np.full(len(angles), iterations)
     running = np.arange(len(angles))
     radius = np.full(len(angles), _LONGEST)
     for done in range(iterations):
-        move = _step(body.members(running), solved[running], aims.members(running), radius)
+        move = _step(body.members(running), solved[running], aims.members(running), anchor.members(running), radius)
         moves = _SHORTER[:, None, None, None] * move
         each = np.tile(running, len(moves))
         some = body.members(each)
-        tried = allowed_angles(some, solved[each] + moves.reshape(-1, *angles.shape[1:]) * [0.5, 0.5, 1.0])
-        costs = _square(aims.members(each).missing(some, pose_of(some, tried))).reshape(len(moves), -1)
+        tried = allowed_angles(some, solved[each] + moves.reshape(-1, *angles.shape[1:]) / _PER_RADIAN)
+        costs = _square(aims.members(each).missing(some, pose_of(some, tried)))
+        costs = (costs + anchor.members(each).cost(tried)).reshape(len(moves), -1)
         best, rows = costs.argmin(axis=0), np.arange(len(running))
         better = costs[best, rows] < cost[running]
         solved[running[better]] = tried.reshape(*moves.shape)[best, rows][better]
@@ -75,10 +109,10 @@ def polish(
         running, radius = running[~ended], radius[~ended]
         if not len(running):
             break
-    return solved, np.sqrt(cost), steps
+    return solved, np.sqrt(_square(aims.places().missing(body, pose_of(body, solved)))), steps
 
 
-def _step(body: Body, angles: Floats, aims: Aims, radius: Floats) -> Floats:
+def _step(body: Body, angles: Floats, aims: Aims, anchor: Anchor, radius: Floats) -> Floats:
     """Return Newton steps (B, n, 3) of at most a length (B,), a radian being the unit of all joint angles."""
     members, bones = angles.shape[:2]
     pose = pose_of(body, angles)
@@ -101,6 +135,9 @@ def _step(body: Body, angles: Floats, aims: Aims, radius: Floats) -> Floats:
     joint = np.arange(bones)
     own = hessian.reshape(members, bones, 3, bones, 3)
     own[:, joint, :, joint, :] += _swing_curvature(angles, slope.reshape(angles.shape)).transpose(1, 0, 2, 3)
+    slope += anchor.share[:, None] * anchor.away(angles).reshape(slope.shape)
+    diagonal = np.arange(3 * bones)
+    hessian[:, diagonal, diagonal] += anchor.share[:, None]
     basis, bent = _room(body, angles, slope.reshape(angles.shape))
     hessian = _at_joints(basis, _at_joints(basis, hessian).swapaxes(-1, -2))
     hessian.reshape(members, bones, 3, bones, 3)[:, joint, :, joint, :] += bent.transpose(1, 0, 2, 3)
@@ -129,7 +166,7 @@ def _find_again(
     held = np.zeros(move.shape, dtype=bool)
     diagonal = np.arange(len(kept))
     for _ in range(ROUNDS):
-        wanted = angles + _at_joints(basis, move[..., None]).reshape(angles.shape) * [0.5, 0.5, 1.0]
+        wanted = angles + _at_joints(basis, move[..., None]).reshape(angles.shape) / _PER_RADIAN
         inside = allowed_angles(body, wanted)
         off = np.abs(inside - wanted) > OUTSIDE
         off[..., :2] = off[..., :2].any(axis=-1, keepdims=True)
@@ -140,7 +177,7 @@ def _find_again(
         if matrix is None:
             vectors, curvature = model
             matrix = (vectors * curvature[:, None]) @ vectors.swapaxes(-1, -2)
-        place = ((inside - angles) * [2.0, 2.0, 1.0]).reshape(move.shape)
+        place = ((inside - angles) * _PER_RADIAN).reshape(move.shape)
         move[leaving] = place[leaving]
         held |= leaving
         out = held[again][:, kept]

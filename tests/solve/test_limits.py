@@ -323,6 +323,17 @@ def test_a_limited_chain_bends_towards_its_pole() -> None:
         assert middle @ across > 0.999 * np.linalg.norm(middle) * np.linalg.norm(across)
 
 
+@pytest.mark.parametrize("pole", [[1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.9, 0.4, -0.4], [0.2, 0.4, 1.0]])
+def test_a_limited_chain_keeps_to_its_pole_where_it_cannot_reach_its_target(pole: list[float]) -> None:
+    rig = chain(5, degrees((-40, 40), (-40, 40), (-40, 40)))
+    bent = rig.turns(np.stack([np.full((1, 5), -0.5), np.zeros((1, 5))]), np.zeros((1, 5)))
+    problem = rig.problem(bent, np.array([[[0.0, 0.5, 0.0]]]))
+    solution = solve(replace(problem, goal=replace(problem.goal, pole=np.array([pole]))))
+    assert solution.status[0] == Status.LIMITED
+    middle, across = solution.joints[0, 3] * [1, 0, 1], np.array(pole) * [1, 0, 1]
+    assert middle @ across > 0.95 * np.linalg.norm(middle) * np.linalg.norm(across)
+
+
 @pytest.mark.parametrize(
     ("cones", "words"),
     [

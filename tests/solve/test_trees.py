@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import Goal, Status, solve
+from ik_addon.solve import Goal, Solution, Status, solve
 from ik_addon.solve.cones import Cone, clamp, cone_of
 from ik_addon.solve.problem import Floats
 from ik_addon.solve.rotations import multiply, quaternions
@@ -181,3 +181,21 @@ def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bri
     joints, _ = rig.pose(np.moveaxis(inside.reshape(4, -1, bones), 0, -1))
     found = np.linalg.norm(joints[:, bones:] - targets, axis=(1, 2))
     assert np.linalg.norm(solution.error) - found.min() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["y", "narrow y", "hand"])
+def test_out_of_reach_a_target_that_moves_by_a_hair_hardly_moves_a_tree(name: str) -> None:
+    rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
+    count = 20 if name == "hand" else 100
+    rng = np.random.default_rng(5)
+    _, targets = reachable(rig, count, 5)
+    targets = targets + rng.uniform(0.05, 0.6, (count, 1, 1)) * rng.normal(size=targets.shape)
+    one = solve(rig.problem(rig.at_rest(count), targets))
+    other = solve(rig.problem(rig.at_rest(count), targets + 1e-6 * rng.normal(size=targets.shape)))
+    turned = np.degrees(np.arccos(np.clip((np.trace(turns_between(one, other), axis1=2, axis2=3) - 1.0) / 2.0, -1, 1)))
+    assert np.quantile(turned.max(axis=1), 0.85) < 0.1
+
+
+def turns_between(one: Solution, other: Solution) -> Floats:
+    """Return the rotations (B, n, 3, 3) from the bones of one solution to those of another."""
+    return np.asarray(other.rotations @ one.rotations.swapaxes(-1, -2))
