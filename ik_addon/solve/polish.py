@@ -28,6 +28,8 @@ _LONGEST = 1.0
 _SHORTER = np.array([1.0, 0.25, 0.0625])
 """Parts of the longest step that are tried at once."""
 _SOFTEST = 1e-9
+_EVEN = 1e-12
+"""Curvatures that are smaller than this, in parts of the greatest, are rounding."""
 _DAMPED = 8
 """Steps at most to the damping that makes a step as short as wanted."""
 _BLUNT = 1e-6
@@ -87,6 +89,8 @@ def polish(
     cost = _square(aims.missing(body, pose_of(body, angles))) + anchor.cost(angles)
     steps = np.full(len(angles), iterations)
     running = np.arange(len(angles))
+    if not (body.ease > 0.0).any():
+        iterations, steps = 0, np.zeros_like(steps)
     radius = np.full(len(angles), _LONGEST)
     for done in range(iterations):
         move = _step(body.members(running), solved[running], aims.members(running), anchor.members(running), radius)
@@ -205,7 +209,7 @@ def _damping(slopes: Floats, curvature: Floats, radius: Floats) -> Floats:
     A step is slopes (B, m) divided by them. Found by Newton's method on the inverse of its length, which is nearly
     straight (J. Moré and D. Sorensen, "Computing a trust region step", doi 10.1137/0904038).
     """
-    damping = np.full(len(radius), _SOFTEST)
+    damping = np.maximum(_SOFTEST, _EVEN * curvature.max(axis=1))
     for _ in range(_DAMPED):
         below = curvature + damping[:, None]
         along = slopes / below

@@ -136,6 +136,13 @@ def test_a_bone_that_does_not_inherit_rotation_starts_from_its_own_rest() -> Non
     assert np.degrees(np.arccos(turn[:, 1, 1])).max() < 60.0 + 1e-6
 
 
+def test_a_tree_whose_joints_are_all_locked_stays_as_it_is() -> None:
+    rig = tree_y(degrees(LOCKED, LOCKED, LOCKED))
+    solution = solve(rig.problem(rig.at_rest(2), np.ones((2, 2, 3))))
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-12)
+    assert (solution.status == Status.LIMITED).all()
+
+
 def test_what_does_not_fit_together_is_refused() -> None:
     rig = tree_y(degrees((-60, 60), LOCKED, (-60, 60)))
     problem = rig.problem(rig.at_rest(2), np.zeros((2, 2, 3)))
