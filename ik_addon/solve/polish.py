@@ -209,7 +209,7 @@ def _damping(slopes: Floats, curvature: Floats, radius: Floats) -> Floats:
     A step is slopes (B, m) divided by them. Found by Newton's method on the inverse of its length, which is nearly
     straight (J. Moré and D. Sorensen, "Computing a trust region step", doi 10.1137/0904038).
     """
-    damping = np.maximum(_SOFTEST, _EVEN * curvature.max(axis=1))
+    damping: Floats = np.maximum(_SOFTEST, _EVEN * curvature.max(axis=1))
     for _ in range(_DAMPED):
         below = curvature + damping[:, None]
         along = slopes / below
