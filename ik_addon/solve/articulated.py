@@ -7,7 +7,7 @@ come bone by bone, (n, B, ...), because each bone follows from the one before it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,6 +127,21 @@ def allowed_angles(body: Body, angles: Floats) -> Floats:
     swing = nearest_swing(swing, body.cone)
     swing = swing * np.minimum(1.0, RIM / np.maximum(np.hypot(swing[0], swing[1]), 1e-30))
     return joined(swing, np.clip(twist, body.cone.twist_low, body.cone.twist_high))
+
+
+def swing_curvature(x: Any, z: Any, rest: Any, slope: Any) -> tuple[Any, Any, Any]:
+    """Return what the change of a swing's axes with it adds to the curvature of a cost, in the units of `axes_of`.
+
+    In its first coordinate, in its second, and between both; of floats or of arrays alike.
+
+    Args:
+        x: first coordinate of the swing.
+        z: the second.
+        rest: the square of the cosine of half its angle, at least `STEEPEST` squared.
+        slope: of the cost, along the first coordinate and along the second.
+    """
+    share = 0.5 * (x * slope[0] + z * slope[1])
+    return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
 
 def axes_of(pose: Pose, angles: Floats) -> Floats:

@@ -35,8 +35,8 @@ _BRIEF = 10
 _ENOUGH = 3
 """When so many poses are among the best, none will be better."""
 _FINALISTS = 120, 6, 32
-"""How many of the best poses for an unreachable target are brought as near as they can come: so many divided by the
-number of joint angles, but at least and at most so many. Bodies with few joints have fewer ways round a bad pose."""
+"""How many of the best poses for an unreachable target are brought nearly as near as they can come: so many divided by
+the number of joint angles, but at least and at most so many. With few joints there are fewer ways round a bad pose."""
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
 _POLISH = 60

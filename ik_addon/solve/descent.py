@@ -31,7 +31,7 @@ ROUNDS = 3
 """How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
 PATIENCE, GAIN = 3, 0.1
 """Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
-THOROUGH = 6, 0.005
+_THOROUGH = 6, 0.005
 """The same where more than places counts: on the way to these, poles and orientations come last."""
 OUTSIDE = 1e-13
 """A swing this far off the allowed ones has left them; less is rounding."""
@@ -52,7 +52,7 @@ def descend(body: Body, angles: Floats, aims: Aims, iterations: int, pull: float
         cost: (B,) what is missing, the root of the weighted sum of squares.
         steps: (B,) how many were taken.
     """
-    patience, gain = THOROUGH if aims.turns or aims.bends else (PATIENCE, GAIN)
+    patience, gain = _THOROUGH if aims.turns or aims.bends else (PATIENCE, GAIN)
     descent = _Descent(body, angles, aims, pull)
     solved = angles.copy()
     cost, steps = np.zeros(len(angles)), np.zeros(len(angles), dtype=np.int64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .articulated import STEEPEST, swing_curvature
 from .choice import SAME
 from .lines import CROWD, LinePose, Lines, allowed_angles, axes_of, pose_of, speeds_of
 from .problem import Bools, Floats, Ints
@@ -22,8 +23,6 @@ ROUNDING = 1e-5
 """Radians: so does a step that brings nothing and is shorter than this."""
 LONGEST = 0.5
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
-BLUNT = 1e-6
-"""Square of the cosine of half a swing's angle from which on its curvature is taken as that of this angle."""
 ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 
@@ -95,7 +94,8 @@ def step(lines: Lines, angles: Floats, pose: LinePose, damping: Floats) -> Float
     # The product of this at one joint with the speed at a later one is the curvature of the cost between them.
     bends = speeds - cross(missing, axes)
     along, across, rim, room = _room(lines, angles, slope)
-    first, second, both = _swing_curvature(angles, slope)
+    x, z, _ = angles
+    first, second, both = swing_curvature(x, z, np.maximum(1.0 - x * x - z * z, STEEPEST**2), slope)
     rim_first, rim_second = along
     # On a rim the first of the two coordinates of a swing is the one along it, and the second has none.
     free = np.stack([room[0] | (rim & room[1]), room[1] & ~rim, room[2]])
@@ -118,18 +118,6 @@ def _along(values: Floats, along: Floats, free: Bools) -> Floats:
     found = np.where(free, values, 0.0)
     found[:, 0] = values[:, 0] * along[0] + values[:, 1] * along[1]
     return found
-
-
-def _swing_curvature(angles: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return what the change of a swing's axes with it adds to the curvature of the cost, each (n, B).
-
-    In its first coordinate, in its second, and between both.
-    """
-    x, z, _ = angles
-    xx, zz = x * x, z * z
-    rest = np.maximum(1.0 - xx - zz, BLUNT)
-    share = 0.5 * (x * slope[0] + z * slope[1])
-    return share * (1.0 + xx / rest), share * (1.0 + zz / rest), share * (x * z / rest)
 
 
 def _room(lines: Lines, angles: Floats, slope: Floats) -> tuple[Floats, Floats, Bools, Bools]:

@@ -6,8 +6,9 @@ from math import sqrt
 
 import numpy as np
 
+from .articulated import STEEPEST, swing_curvature
 from .choice import SAME
-from .line_newton import BLUNT, DAMPING, HARDEST, LONGEST, ON_RIM, ROUNDING, SOFTEST, STILL
+from .line_newton import DAMPING, HARDEST, LONGEST, ON_RIM, ROUNDING, SOFTEST, STILL
 from .line_single import (
     Joint,
     Matrix,
@@ -76,7 +77,9 @@ class _Equation:
             (rx - (y * cz - z * cy), ry - (z * cx - x * cz), rz - (x * cy - y * cx)),
         )
         (first_along, second_along), across, self.free = _room(joint, angle, slope)
-        first, second, both = _swing_curvature(angle, slope)
+        swing_x, swing_z, _ = angle
+        rest = max(1.0 - swing_x * swing_x - swing_z * swing_z, STEEPEST**2)
+        first, second, both = swing_curvature(swing_x, swing_z, rest, slope)
         self.along = first_along, second_along
         self.speeds = _along(speeds, first_along, second_along)
         self.bends = _along(bends, first_along, second_along)
@@ -123,15 +126,6 @@ def _room(joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[float, floa
             bend = push * (over * over + under * under) / size / 2.0
             return (-b * room_x, a * room_z), bend, (room_x or room_z, False, room_twist)
     return (1.0 * room_x, 0.0), 0.0, (room_x, room_z, room_twist)
-
-
-def _swing_curvature(angle: Vector, slope: Vector) -> Vector:
-    """See `line_newton._swing_curvature`."""
-    x, z, _ = angle
-    xx, zz = x * x, z * z
-    rest = max(1.0 - xx - zz, BLUNT)
-    share = 0.5 * (x * slope[0] + z * slope[1])
-    return share * (1.0 + xx / rest), share * (1.0 + zz / rest), share * (x * z / rest)
 
 
 def _along(values: Matrix, first: float, second: float) -> Matrix:

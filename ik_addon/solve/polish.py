@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .aims import Aims
-from .articulated import Body, allowed_angles, axes_of, pose_of, split
+from .articulated import STEEPEST, Body, allowed_angles, axes_of, pose_of, split, swing_curvature
 from .descent import OUTSIDE, ROUNDS
 from .problem import Floats, Ints
 
-STILL = 1e-8
+_STILL = 1e-8
 """Radians: a step that is shorter shows that there is nothing left to bring."""
 _ROUNDING = 1e-6
 """Radians; a shorter step that brings nothing shows that there is nothing left to bring."""
@@ -32,8 +32,6 @@ _EVEN = 1e-12
 """Curvatures that are smaller than this, in parts of the greatest, are rounding."""
 _DAMPED = 8
 """Steps at most to the damping that makes a step as short as wanted."""
-_BLUNT = 1e-6
-"""Square of the cosine of half a swing's angle from which on its curvature is taken as that of this angle."""
 _RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 
@@ -65,7 +63,7 @@ def polish(
     angles: Floats,
     aims: Aims,
     iterations: int,
-    still: float = STILL,
+    still: float = _STILL,
     anchor: Anchor | None = None,
 ) -> tuple[Floats, Floats, Ints]:
     """Return joint angles (B, n, 3) in whose neighbourhood none inside the limits are better.
@@ -195,11 +193,11 @@ def _find_again(
 def _swing_curvature(angles: Floats, slope: Floats) -> Floats:
     """Return what the change of a swing's axes with it adds (B, n, 3, 3) to the curvature of the cost."""
     x, z = angles[..., 0], angles[..., 1]
-    rest = np.maximum(1.0 - x * x - z * z, _BLUNT)
-    share = 0.5 * (x * slope[..., 0] + z * slope[..., 1])
+    rest = np.maximum(1.0 - x * x - z * z, STEEPEST**2)
+    first, second, both = swing_curvature(x, z, rest, np.moveaxis(slope, -1, 0))
     added = np.zeros((*angles.shape, 3))
-    added[..., 0, 0], added[..., 1, 1] = share * (1.0 + x * x / rest), share * (1.0 + z * z / rest)
-    added[..., 0, 1] = added[..., 1, 0] = share * (x * z / rest)
+    added[..., 0, 0], added[..., 1, 1] = first, second
+    added[..., 0, 1] = added[..., 1, 0] = both
     return added
 
 
