@@ -152,7 +152,7 @@ def steps(
     with ExitStack() as undo:
         before = _Before(scene, view_layer, ob)
         with live.paused(ob):
-            plan = Plan.of(ob, view_layer, None if object_of(ob).live else tips)
+            plan = Plan.of(ob, view_layer.depsgraph, None if object_of(ob).live else tips)
             _check_order(scene, view_layer, ob, plan, tips)
             held = base.held(ob, plan.live)
             work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
@@ -369,7 +369,7 @@ def _check_order(
     if all(carrier.armature == ob.session_uid for carrier in plan.carriers):
         return
     others = {other.session_uid: other for other in live.live_armatures(scene) if other != ob}
-    plans = {uid: Plan.of(other, view_layer) for uid, other in others.items()}
+    plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}
     for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
         first = f"the chain on '{tip}' of '{others[uid].name}'"
         raise BakeError(f"'{ob.name}' follows {first}, which follows another chain of it in turn; bake {first} first")

@@ -114,7 +114,7 @@ def _jobs(options: argparse.Namespace) -> list[tuple[bpy.types.Object, list[str]
     ordered, mutual = in_order(jobs, needs)
     if mutual:
         layer = bpy.context.view_layer
-        plans = {jobs[name][0].session_uid: Plan.of(jobs[name][0], layer) for name in mutual}
+        plans = {jobs[name][0].session_uid: Plan.of(jobs[name][0], layer.depsgraph) for name in mutual}
         mutual.sort(key=lambda name: bool(between(plans, jobs[name][0].session_uid, jobs[name][1])))
     return [jobs[name] for name in (*ordered, *mutual)]
 

@@ -89,9 +89,9 @@ def strips_of(data: bpy.types.AnimData, *, muted: bool = True) -> Iterator[Any]:
                 waiting.append(strip.strips)
 
 
-def animating(ob: bpy.types.Object) -> Iterator[bpy.types.FCurve]:
-    """The F-curves of an object's action and NLA strips, and its drivers, without what is muted."""
-    data: Any = ob.animation_data
+def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
+    """The F-curves of the action and NLA strips of an object, or of its data, and drivers, without what is muted."""
+    data: Any = owner.animation_data
     if data is None:
         return
     for user in (data, *strips_of(data, muted=False)):

@@ -1,14 +1,15 @@
 """The handlers: they decide what to solve and when. How is in `rig/`.
 
-A frame change restores the base before Blender evaluates the frame and solves after it; a moved target or bone is
-solved after the update that it caused. The pose is a pure function of the frame, see docs/architecture.md.
+A frame change puts the base back before Blender evaluates the frame and solves after it; a moved target or bone is
+solved after the update that it caused. The pose is a pure function of the frame. What the channels hold meanwhile, in
+each view layer, is one of the states of `rig.state`; docs/architecture.md has the table.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,33 +20,56 @@ from bpy.app.handlers import persistent
 from . import compat, renames, reports, settings, versions
 from .rig import base, chain, channels, curves
 from .rig.carrier import in_order
-from .rig.plan import in_a_circle
+from .rig.plan import Plan, in_a_circle
 from .rig.pose import Moves
+from .rig.presence import Layer, with_sets
 from .rig.read import Sample, take_animated
-from .rig.rig import Rig
+from .rig.reference import Reference
+from .rig.rig import Moment, Rig, moment_of
+from .rig.state import State
 from .settings import chain_of, object_of
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
+class _Armature:
+    """What is known of one armature object."""
+
+    rig: Rig | None = None
+    """Its states in the view layers, and all that is known with them."""
+    state: State = State.UNKNOWN
+    """What holds in every view layer where there is no rig: it is FAILED or READ_ONLY, or was not planned yet."""
+    is_stale: bool = False
+    """Its settings or bones changed."""
+    owed: set[Layer] = field(default_factory=set)
+    """View layers that Blender will update only because the add-on wrote to the channels for another one."""
+
+
+@dataclass
 class _State:
-    rigs: dict[int, Rig] = field(default_factory=dict)
-    """By `session_uid` of the armature object."""
-    stale: set[int] = field(default_factory=set)
-    """Rigs whose settings or bones changed."""
-    failed: set[int] = field(default_factory=set)
-    """Rigs that raised an error nobody expected: left alone until something on them changes."""
-    live: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """`session_uid` and name of the live armatures, by `session_uid` of the scene."""
+    armatures: dict[int, _Armature] = field(default_factory=dict)
+    """By `session_uid` of the object."""
+    live: dict[int, list[Reference]] = field(default_factory=dict)
+    """The live armatures, by `session_uid` of the scene."""
     all_objects: int = 0
     """How many objects the file had: the sign of a live armature that was appended or copied."""
-    objects: int = 0
-    """How many objects the view layer had: the sign of a deleted target."""
-    is_between: bool = False
-    """A frame change has begun and is not solved yet: the channels hold the base, and what is known is of before."""
+    objects: dict[Layer, int] = field(default_factory=dict)
+    """How many objects a view layer had: the sign of a deleted target."""
+    changing: bool = False
+    """A frame change has begun and is not solved yet."""
+    flushed: Moment | None = None
+    """The last frame whose evaluation Blender wrote back to the original objects."""
     paused: int = 0
     paused_rigs: list[int] = field(default_factory=list)
+
+    def rigs(self) -> Iterator[tuple[int, Rig]]:
+        for uid, own in self.armatures.items():
+            if own.rig is not None:
+                yield uid, own.rig
+
+    def of(self, ob: bpy.types.Object) -> _Armature:
+        return self.armatures.setdefault(ob.session_uid, _Armature())
 
 
 _state = _State()
@@ -56,6 +80,21 @@ def clear() -> None:
     global _state
     _state = _State(paused=_state.paused, paused_rigs=_state.paused_rigs)
     reports.clear()
+
+
+def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
+    """What the channels of a live armature hold, as a view layer knows it."""
+    own = _state.armatures.get(ob.session_uid, _Armature())
+    if own.rig is None:
+        return own.state
+    view = own.rig.views.get(Layer.of(view_layer))
+    return State.UNKNOWN if view is None else view.state
+
+
+def foresees(ob: bpy.types.Object, frame: float) -> bool:
+    """Whether a frame of a live armature is solved before it is played."""
+    rig = _state.of(ob).rig
+    return rig is not None and rig.view.following is not None and rig.view.following.foresees(frame)
 
 
 @contextmanager
@@ -77,20 +116,18 @@ def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
 
 def snapshot(ob: bpy.types.Object) -> Rig | None:
     """What is known of an armature at this moment."""
-    rig = _state.rigs.get(ob.session_uid)
+    rig = _state.of(ob).rig
     return None if rig is None else rig.copy()
 
 
 def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
     """Go back to a `snapshot` of an armature: frame, channels, bases and settings are as they were then."""
-    _state.rigs.pop(ob.session_uid, None)
-    if rig is not None:
-        _state.rigs[ob.session_uid] = rig
-        _state.stale.add(ob.session_uid)
+    own = _state.of(ob)
+    own.rig, own.is_stale = rig, rig is not None
 
 
 def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """The armature objects of a scene that are solved live."""
+    """The armature objects of a scene, and of those shown behind it, that are solved live."""
     count = len(bpy.data.objects)
     if count != _state.all_objects:
         _state.all_objects = count
@@ -98,25 +135,28 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         versions.bring_up_all()
     known = _state.live.get(scene.session_uid)
     if known is not None:
-        found: list[bpy.types.Object] = []
-        for uid, name in known:
-            ob: bpy.types.Object | None = scene.objects.get(name)
-            if ob is None or ob.session_uid != uid:
-                break  # it was renamed or deleted
-            found.append(ob)
-        else:
+        found = [ob for reference in known if (ob := reference.find()) is not None and ob.pose is not None]
+        if len(found) == len(known):
             return found
-    objects = [ob for ob in scene.objects if ob.type == "ARMATURE" and object_of(ob).live]
-    _state.live[scene.session_uid] = [(ob.session_uid, ob.name) for ob in objects]
-    return objects
+    objects = {
+        ob.session_uid: ob
+        for shown in with_sets(scene)
+        for ob in shown.objects
+        if ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).live
+    }
+    _state.live[scene.session_uid] = [Reference.of(ob) for ob in objects.values()]
+    return list(objects.values())
 
 
 def is_solved(scene: bpy.types.Scene) -> bool:
     """Whether the handlers solve any chain when the frame of a scene changes."""
+    return any(chain_of(tip).enabled for ob in _unpaused(scene) for tip in chain.tips(ob))
+
+
+def _unpaused(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """The live armatures that may be solved now."""
     armatures = () if _state.paused else live_armatures(scene)
-    return any(
-        chain_of(tip).enabled for ob in armatures if ob.session_uid not in _state.paused_rigs for tip in chain.tips(ob)
-    )
+    return [ob for ob in armatures if ob.session_uid not in _state.paused_rigs]
 
 
 # ---- what the settings call
@@ -125,19 +165,21 @@ def is_solved(scene: bpy.types.Scene) -> bool:
 def settings_changed(ob: bpy.types.Object) -> None:
     """A chain of this armature was added, removed, switched or given another goal."""
     versions.bring_up(ob)
-    _state.stale.add(ob.session_uid)
-    _state.failed.discard(ob.session_uid)
+    own = _state.of(ob)
+    own.is_stale = True
+    if own.state is State.FAILED:
+        own.state = State.UNKNOWN
     if ob.session_uid in _state.paused_rigs:
         return  # whoever paused it changes more, and calls this afterwards
     if object_of(ob).live:
         ob.update_tag()
-    else:
+    elif not chain.why_closed(ob):
         _release_unused(ob)
 
 
 def number_changed(ob: bpy.types.Object) -> None:
     """A number that is read on each frame was set."""
-    rig = _state.rigs.get(ob.session_uid)
+    rig = _state.of(ob).rig
     if rig is not None:
         rig.stop_following()
 
@@ -145,14 +187,15 @@ def number_changed(ob: bpy.types.Object) -> None:
 def live_switched(ob: bpy.types.Object) -> None:
     """Live was switched on or off for this armature."""
     _state.live.clear()
-    _state.failed.discard(ob.session_uid)
-    rig = _state.rigs.pop(ob.session_uid, None)
+    rig = _state.of(ob).rig
+    _state.armatures.pop(ob.session_uid)
     if object_of(ob).live:
         ob.update_tag()
-    else:
+    elif not chain.why_closed(ob):
         if rig is not None and rig.plan.skeleton.matches(ob):
             rig.release(ob, rig.plan.live.tolist())
         _give_back(ob, base.stored_bones(ob))
+    if not object_of(ob).live:
         reports.clear(ob)
 
 
@@ -179,82 +222,125 @@ def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
 def solve_now(
     ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, only: Collection[str] | None = None
 ) -> list[reports.Report]:
-    """Solve chains of an armature on the present frame, whether it is live or not, and report on each.
+    """Solve chains of an armature on the current frame, whether it is live or not, and report on each.
 
     Args:
         ob: the armature object.
-        depsgraph: evaluated at the present frame.
+        depsgraph: evaluated at the current frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
+    obstacle = chain.why_closed(ob)
+    if obstacle:
+        reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
+        return _reports(ob, [tip.name for tip in chain.tips(ob) if only is None or tip.name in only])
     versions.bring_up(ob)
     live = object_of(ob).live
-    rig = _rig(ob, depsgraph.view_layer) if live else Rig(ob, depsgraph.view_layer, only)
+    if live:
+        rig = _rig(ob, depsgraph)
+    else:
+        layer = Layer.of(depsgraph.view_layer)
+        rig = Rig(ob, Plan.of(ob, depsgraph, only), layer)
     rig.absorb_edits(ob)
     _solve_again(ob, rig, depsgraph, {})
     if not live and rig.fk is not None:
         solved = (rig.written != rig.fk[0]).any(axis=1)
         base.note_written(ob, rig.plan.live[solved], rig.written[solved])
         base.forget(ob, rig.plan.live[~solved].tolist())  # there is nothing to go back to
-    tips = [plan.tip for plan in rig.plan.chains] + list(rig.plan.faults)
+    return _reports(ob, [*(plan.tip for plan in rig.plan.chains), *rig.plan.faults])
+
+
+def _reports(ob: bpy.types.Object, tips: Collection[str]) -> list[reports.Report]:
     return [report for tip in tips if (report := reports.get(ob, tip)) is not None]
 
 
-def _rig(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Rig:
-    """What is known of a live armature, planned anew where its bones or settings changed."""
-    uid = ob.session_uid
-    rig = _state.rigs.get(uid)
-    others = (other for known, other in _state.rigs.items() if known != uid)
-    followed = {carrier.bone for other in others for carrier in other.plan.carriers if carrier.armature == uid}
+def _rig(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
+    """What is known of a live armature, with its plan for the view layer and frame of a depsgraph.
+
+    It is planned anew where its bones or settings changed.
+    """
+    uid, layer = ob.session_uid, Layer.of(depsgraph.view_layer)
+    own = _state.of(ob)
+    rig = own.rig
+    others = (other.plan for known, other in _state.rigs() if known != uid)
+    followed = {carrier.bone for plan in others for carrier in plan.carriers if carrier.armature == uid}
+    view = None if rig is None or own.is_stale else rig.views.get(layer)
+    plan = None if view is None else view.find(depsgraph)
+    if plan is None or not followed.issubset(plan.skeleton.names[bone] for bone in plan.followed):
+        plan = Plan.of(ob, depsgraph, followed=followed)
+        if plan.carriers:
+            renames.remember(ob)
     if rig is None:
-        rig = Rig(ob, view_layer, followed=followed)
-        rig.begin(ob, view_layer.id_data.frame_current_final)
-    elif uid in _state.stale or not followed.issubset(rig.plan.skeleton.names[bone] for bone in rig.plan.followed):
-        rig = rig.planned_anew(ob, view_layer, followed)
-    if rig.plan.carriers and rig is not _state.rigs.get(uid):
-        renames.remember(ob)
-    _state.stale.discard(uid)
-    _state.rigs[uid] = rig
+        rig = Rig(ob, plan, layer)
+        rig.begin(ob, depsgraph.scene.frame_current_final)
+        if own.state is State.AT_BASE:
+            rig.enter(State.AT_BASE)
+        own.state = State.UNKNOWN
+    elif own.is_stale or plan.skeleton.names != rig.plan.skeleton.names or not np.array_equal(plan.live, rig.plan.live):
+        rig = rig.planned_anew(ob, plan, layer)
+    else:
+        rig.turn_to(layer, plan)
+    rig.view.take(plan)
+    own.rig, own.is_stale = rig, False
     return rig
 
 
-def _before_frame(
-    ob: bpy.types.Object, scene: bpy.types.Scene, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]
-) -> None:
-    rig = _state.rigs.get(ob.session_uid)
-    if rig is not None and rig.follows and ob.session_uid not in _state.stale:
-        rig.is_put_back = False
-        rig.lead(ob, scene.frame_current_final)
-    elif rig is None or not rig.plan.skeleton.matches(ob):
+def _put_base_back(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]) -> None:
+    """Take over what a user moved, and have the frame evaluated from the base."""
+    own = _state.of(ob)
+    rig = own.rig
+    if rig is None or not rig.plan.skeleton.matches(ob):
         # It is planned after the frame, when the view layer is up to date.
-        _state.stale.add(ob.session_uid)
+        own.is_stale = True
         base.restore(ob, base.stored_bones(ob))
-        if rig is not None:
-            rig.is_put_back = True
+        if rig is None:
+            own.state = State.AT_BASE
+        else:
+            rig.enter(State.AT_BASE)
     else:
         rig.absorb_edits(ob, evaluated())
-        # Who plans it anew takes for the FK pose what was evaluated.
-        rig.is_put_back = ob.session_uid in _state.stale or not rig.stands_alone(ob)
-        if rig.is_put_back:
-            rig.restore_base(ob, rig.written)
+        rig.restore_base(ob, rig.written)
+
+
+def _before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
+    own = _state.of(ob)
+    if own.rig is not None and own.rig.state is State.FOLLOWING and not own.is_stale:
+        own.rig.lead(ob, scene.frame_current_final)
+    else:
+        _put_base_back(ob, lambda: _evaluated(scene))
 
 
 def _take_edits(ob: bpy.types.Object) -> None:
     """A user changed something on the armature: bones that were moved, or what is to be solved."""
-    rig = _state.rigs.get(ob.session_uid)
-    if rig is not None and rig.plan.skeleton.matches(ob):
-        rig.absorb_edits(ob)
-    _state.stale.add(ob.session_uid)
+    own = _state.of(ob)
+    if own.rig is not None and own.rig.plan.skeleton.matches(ob):
+        own.rig.absorb_edits(ob)
+    own.is_stale = True
 
 
-def _solve(ob: bpy.types.Object, rig: Rig, frame: Sample, moves: Moves) -> Moves:
-    posed = rig.solve(ob, frame, moves)
-    rig.write(ob, posed.channels[0])
+def _solve(
+    ob: bpy.types.Object,
+    rig: Rig,
+    depsgraph: bpy.types.Depsgraph,
+    frame: Sample,
+    moves: Moves,
+    shown: channels.Row | None = None,
+) -> Moves:
+    posed = rig.solve(ob, depsgraph, frame, moves)
+    rig.write(ob, posed.channels[0], shown)
+    _owe(ob, depsgraph)
     reports.update(ob, rig.plan, lambda _: (frame, posed))
     return posed.moves
 
 
+def _owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Note which other view layers will be updated for what was written."""
+    own, layer = _state.of(ob), Layer.of(depsgraph.view_layer)
+    if own.rig is not None and len(own.rig.views) > 1:
+        own.owed = own.rig.views.keys() - {layer}
+
+
 def _solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, moves: Moves) -> Moves:
-    return _solve(ob, rig, _read_again(ob, rig, depsgraph), moves)
+    return _solve(ob, rig, depsgraph, _read_again(ob, rig, depsgraph), moves)
 
 
 def _read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> Sample:
@@ -263,37 +349,47 @@ def _read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) 
 
 
 def _guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
-    if ob.session_uid in _state.failed or ob.mode == "EDIT":
+    own = _state.of(ob)
+    obstacle = chain.why_closed(ob)
+    if obstacle:
+        if own.state is not State.READ_ONLY:
+            _state.armatures[ob.session_uid] = _Armature(state=State.READ_ONLY)
+            reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
+        return
+    if own.state is State.READ_ONLY:
+        own.state = State.UNKNOWN
+    if own.state is State.FAILED or ob.mode == "EDIT":
         return
     try:
         step(ob, *arguments)
     except Exception as error:
         # Once in the console, and in the panel for as long as it stands; never once a frame.
-        _state.failed.add(ob.session_uid)
+        own.state, own.rig = State.FAILED, None
         log.exception("IK of '%s' is off until a setting of it changes", ob.name)
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], f"Internal error ({error}); see the console")
+        with suppress(Exception):
+            base.restore(ob, base.stored_bones(ob))
 
 
 Step = Callable[[bpy.types.Object, Rig, Moves], Moves]
 Read = Callable[[bpy.types.Object, Rig], Sample]
 
 
-def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Step, read: Read) -> None:
-    """Take a step with each live armature, first with those whose bones carry targets of others.
+def _in_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step, read: Read) -> None:
+    """Take a step with each live armature that a depsgraph evaluates, first with those that carry targets of others.
 
-    Those that follow each other in a circle are left in the FK pose that is read.
+    Those that follow each other in a circle are left in the FK pose that is read. Those of which another view layer has
+    all goals are left to that one.
     """
-    if _state.paused:
-        return
-    armatures = {ob.session_uid: ob for ob in live_armatures(scene) if ob.session_uid not in _state.paused_rigs}
+    armatures = {ob.session_uid: ob for ob in _unpaused(scene) if ob.evaluated_get(depsgraph).is_evaluated}
     if not armatures:
         return
-    for _ in range(2):  # the first plan of one tells which bones of another its targets hang on
+    for _ in range(2):  # the first plan of one tells which bones of another its targets are attached to
         for ob in armatures.values():
-            _guarded(_rig, ob, view_layer)
-    plans = {uid: rig.plan for uid, rig in _state.rigs.items() if uid in armatures}
+            _guarded(_rig, ob, depsgraph)
+    plans = {uid: rig.plan for uid, rig in _state.rigs() if uid in armatures and not rig.plan.is_elsewhere}
     needs = {uid: {c.armature for c in plan.carriers} - {uid} for uid, plan in plans.items()}
-    ordered, mutual = in_order(armatures, needs)
+    ordered, mutual = in_order(plans, needs)
     knotted = in_a_circle(plans) if mutual else set()
     circle = [uid for uid in mutual if uid in knotted]
     solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
@@ -301,7 +397,9 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
 
     def solve(ob: bpy.types.Object) -> None:
         nonlocal moves
-        moves = step(ob, _state.rigs[ob.session_uid], moves)
+        rig = _state.of(ob).rig
+        assert rig is not None
+        moves = step(ob, rig, moves)
 
     # Armatures that need each other, by different chains, are solved until the last of these chains has what it needs.
     for _ in range(1 if len(solved) == len(ordered) else 1 + sum(len(plan.chains) for plan in plans.values())):
@@ -313,7 +411,8 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
     names = " and ".join(f"'{armatures[uid].name}'" for uid in circle)
 
     def leave_in_fk(ob: bpy.types.Object) -> None:
-        rig = _state.rigs[ob.session_uid]
+        rig = _state.of(ob).rig
+        assert rig is not None
         rig.write(ob, read(ob, rig).channels[0])
         message = f"The armatures {names} follow each other in a circle; give a chain of one another target"
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
@@ -326,64 +425,97 @@ def _in_order(scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, step: Ste
 
 
 @persistent
-def _frame_change_pre(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> None:
+def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+    # Blender calls this for each view layer, and does not say for which.
     if _state.paused:
         return
-    _state.is_between = True
-    for ob in live_armatures(scene):
-        if ob.session_uid not in _state.paused_rigs:
-            _guarded(_before_frame, ob, scene, lambda: _evaluated(scene, depsgraph))
+    _state.changing = True
+    for ob in _unpaused(scene):
+        _guarded(_before_frame, ob, scene)
 
 
-def _evaluated(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph | None) -> list[bpy.types.Depsgraph]:
+def _evaluated(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.types.Depsgraph]:
     """Wherever a scene may be evaluated."""
-    shown = (layer.depsgraph for layer in scene.view_layers)
-    return [known for known in (depsgraph, *shown) if known is not None]
+    return [*more, *(layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None)]
 
 
-def _follow(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    following = rig.follow(ob, depsgraph)
+def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Look whether an armature that follows its goals was posed right for the frame."""
+    own = _state.of(ob)
+    rig = own.rig
+    assert rig is not None
+    following = rig.follow(ob, depsgraph) if rig.views.get(Layer.of(depsgraph.view_layer)) is rig.view else None
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
         return
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
     edited = depsgraph.id_type_updated("ARMATURE")
-    rig.is_put_back = True
-    _before_frame(ob, scene, lambda: [] if edited else _evaluated(scene, depsgraph))
-    changed = edited or depsgraph.id_type_updated("SCENE")
-    if changed and depsgraph.mode == "VIEWPORT" and ob.session_uid not in _state.stale:
-        # What is planned may be another thing by now; everything in a render is new.
-        _state.stale.add(ob.session_uid)
-        rig.restore_base(ob)
-    if rig.is_put_back:
-        with paused():
-            rig.evaluate_base(ob, depsgraph)
+    _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
+    if depsgraph.mode == "VIEWPORT" and (edited or depsgraph.id_type_updated("SCENE")):
+        own.is_stale = True  # what is planned may be another thing by now; everything in a render is new
+    with paused():
+        rig.evaluate_base(ob, depsgraph)
+
+
+def _is_in_step(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether the original objects stand at the frame of a depsgraph: Blender writes back what a window shows."""
+    now = moment_of(depsgraph)
+    shown = bpy.context.view_layer
+    if depsgraph.mode == "VIEWPORT" and shown is not None and shown.depsgraph is not None:
+        if depsgraph.as_pointer() == shown.depsgraph.as_pointer():
+            _state.flushed = now
+            return True
+        if depsgraph.as_pointer() == depsgraph.view_layer.depsgraph.as_pointer():
+            return _state.flushed == now
+    return False
 
 
 @persistent
 def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    _state.is_between = False
+    _state.changing = False
     if _state.paused:
         return
-    rigs = [(ob, _state.rigs.get(ob.session_uid)) for ob in live_armatures(scene)]
-    for ob, rig in rigs:
-        if rig is not None and rig.follows and ob.session_uid not in _state.paused_rigs:
-            _guarded(_follow, ob, rig, scene, depsgraph)
-    if all(rig is not None and rig.follows for _, rig in rigs):
+    armatures = _unpaused(scene)
+    if not armatures:
+        return
+    in_step = _is_in_step(depsgraph)
+    for ob in armatures:
+        if state_of_channels(ob) is State.FOLLOWING:
+            _guarded(_follow, ob, scene, depsgraph)
+    if all(state_of_channels(ob) is State.FOLLOWING for ob in armatures):
         return
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if rig.follows:
+        if rig.state is State.FOLLOWING:
             return moves
-        frame = rig.read_fk(ob, depsgraph)
-        if depsgraph.mode == "RENDER":
+        frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)
+        if not in_step:
             take_animated(ob, depsgraph)
         rig.steady(ob, frame)
-        moves = _solve(ob, rig, frame, moves)
+        moves = _solve(ob, rig, depsgraph, frame, moves, frame.channels[0])
         rig.begin_to_follow(ob, frame)
         return moves
 
-    _in_order(scene, depsgraph.view_layer, step, lambda ob, rig: rig.read_fk(ob, depsgraph))
+    _in_order(scene, depsgraph, step, lambda ob, rig: rig.read_fk(ob, depsgraph))
+    for ob in armatures:
+        _guarded(_stand_by, ob, depsgraph)
+
+
+def state_of_channels(ob: bpy.types.Object) -> State:
+    """What the channels of an armature hold, as the view layer knows it that solved it last."""
+    own = _state.of(ob)
+    return own.state if own.rig is None else own.rig.state
+
+
+def _stand_by(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Change nothing in a view layer where an armature or a goal is missing, and another layer has them all."""
+    rig = _state.of(ob).rig
+    if rig is None or rig.state is not State.AT_BASE:
+        return
+    rig.stand_by(ob, depsgraph, is_shown=ob.evaluated_get(depsgraph).is_evaluated)
+    _owe(ob, depsgraph)
+    if rig.state is State.AT_BASE:
+        rig.enter(State.UNKNOWN)
 
 
 def _own(ob: bpy.types.Object) -> Iterator[int]:
@@ -398,41 +530,52 @@ def _own(ob: bpy.types.Object) -> Iterator[int]:
 
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if _state.paused or _state.is_between:  # another add-on may update while the frame changes
+    if _state.paused or _state.changing:  # another add-on may update while the frame changes
         return
+    layer = Layer.of(depsgraph.view_layer)
     if depsgraph.id_type_updated("SCENE"):  # relations may have changed, which is told to this handler alone
-        for rig in _state.rigs.values():
+        _state.live.clear()
+        for _, rig in _state.rigs():
             rig.stop_following()
-    updated = set()
+    originals = [update.id.original for update in depsgraph.updates]
+    updated = {original.session_uid for original in originals}
     renamed = []
-    for update in depsgraph.updates:
-        original = update.id.original
-        updated.add(original.session_uid)
+    for original in originals:
         if isinstance(original, bpy.types.Armature):
             renamed.append(original)
         if isinstance(original, bpy.types.Object) and original.type == "ARMATURE":
-            _state.failed.discard(original.session_uid)
-            if original.session_uid not in _state.rigs and object_of(original).live:
+            own = _state.armatures.get(original.session_uid)
+            if own is not None and own.state is State.FAILED:
+                own.state = State.UNKNOWN
+            if own is None and original.pose is not None and object_of(original).live:
                 _state.live.clear()  # appended or duplicated
     renames.follow(renamed)
     count = len(depsgraph.view_layer.objects)
-    if count != _state.objects:
-        _state.objects = count
-        _state.stale.update(_state.rigs)
-        updated.update(_state.rigs)
-    # What stood in the way of a chain may be gone with a change of its target.
-    _state.stale.update(uid for uid, rig in _state.rigs.items() if rig.plan.faults and updated & rig.plan.inputs)
-    for ob in live_armatures(scene):
-        if ob.session_uid not in _state.paused_rigs and not updated.isdisjoint(_own(ob)):
-            _guarded(_take_edits, ob)
+    is_counted = _state.objects.get(layer) not in {None, count}
+    _state.objects[layer] = count
+    for uid, own in _state.armatures.items():
+        if own.rig is None:
+            continue
+        if is_counted or own.rig.plan.is_outdated(originals):
+            updated.add(uid)
+            own.is_stale = True
+        elif own.rig.plan.watch and layer in own.rig.views and not own.rig.plan.fits(depsgraph):
+            updated.add(uid)
+    for ob in _unpaused(scene):
+        own = _state.of(ob)
+        if not updated.isdisjoint(_own(ob)):
+            if layer in own.owed:
+                own.owed.discard(layer)
+            else:
+                _guarded(_take_edits, ob)
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if updated.isdisjoint(rig.plan.inputs):
             return moves
-        updated.add(ob.session_uid)  # for those whose targets hang on it
+        updated.add(ob.session_uid)  # for those whose targets are attached to it
         return _solve_again(ob, rig, depsgraph, moves)
 
-    _in_order(scene, depsgraph.view_layer, step, lambda ob, rig: _read_again(ob, rig, depsgraph))
+    _in_order(scene, depsgraph, step, lambda ob, rig: _read_again(ob, rig, depsgraph))
 
 
 @persistent
@@ -451,7 +594,7 @@ def _after_load(_file: object, _unused: object = None) -> None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         _in_order(
             scene,
-            depsgraph.view_layer,
+            depsgraph,
             lambda ob, rig, moves: _solve_again(ob, rig, depsgraph, moves),
             lambda ob, rig: _read_again(ob, rig, depsgraph),
         )

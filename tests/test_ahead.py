@@ -106,9 +106,7 @@ def poses(ob: bpy.types.Object, frames: Iterable[int]) -> dict[int, bytes]:
 
 def ahead(addon: Addon, ob: bpy.types.Object) -> bool:
     """Whether the next frame is known."""
-    following = addon.module("live")._state.rigs[ob.session_uid]._following
-    block = None if following is None else following._ahead.block
-    return block is not None and bpy.context.scene.frame_current + 1 in block.index
+    return addon.module("live").foresees(ob, bpy.context.scene.frame_current + 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -261,8 +259,7 @@ def test_a_channel_that_is_written_beside_a_block_does_not_stay_in_it(addon: Add
     rigs.key(target, "location", {frame: (0.1 * (frame % 7), 0.3, 1.5 if frame % 2 else 0.6) for frame in range(1, 90)})
     ob.ik_addon.live = True
     poses(ob, (2, 4, 6, 8, 10))
-    following = addon.module("live")._state.rigs[ob.session_uid]._following
-    assert 12 in following._ahead.block.index
+    assert addon.module("live").foresees(ob, 12)
     pushed_at, played = poses(ob, (11,))[11], poses(ob, (12,))[12]
     addon.module("live").clear()
     single = poses(ob, (11, 12))

@@ -47,7 +47,8 @@ def misses(ob: bpy.types.Object) -> float:
 
 
 def follows(addon: Addon, ob: bpy.types.Object) -> bool:
-    return addon.module("live")._state.rigs[ob.session_uid].follows
+    state = addon.module("live").state_of(ob, bpy.context.view_layer)
+    return state is addon.module("rig.state").State.FOLLOWING
 
 
 def poses(ob: bpy.types.Object) -> dict[int, bytes]:

@@ -33,6 +33,11 @@ class Carrier(NamedTuple):
     bone: str
 
 
+def uid_of(ob: bpy.types.ID) -> int:
+    """The `session_uid` of a data-block; evaluated copies have none of their own."""
+    return ob.original.session_uid
+
+
 class Hold(NamedTuple):
     """What something hangs on."""
 
@@ -45,15 +50,16 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
     """The bones that take an object along, or one of its bones, nearest first.
 
     By itself or through its parents, as a child or by a constraint; and what takes along the armatures of these bones.
+    Of an evaluated object, those that take it along in that evaluation.
     """
     found = []
     seen: set[tuple[int, str]] = set()
     turns = True
-    while ob is not None and (ob.session_uid, bone) not in seen:
-        seen.add((ob.session_uid, bone))
+    while ob is not None and (uid_of(ob), bone) not in seen:
+        seen.add((uid_of(ob), bone))
         path: tuple[Any, ...] = (ob,)
         if bone and ob.type == "ARMATURE":
-            found.append(Hold(Carrier(ob.session_uid, bone), turns))
+            found.append(Hold(Carrier(uid_of(ob), bone), turns))
             own: Any = ob.pose.bones.get(bone)
             path = (ob,) if own is None else (own, *own.parent_recursive, ob)
         constraint: Any = next((c for part in path for c in part.constraints if _takes_along(c)), None)
@@ -86,8 +92,31 @@ def all_carriers_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[Car
         for constraint in ob.constraints:
             if isinstance(constraint, LEANING) and _is_on(constraint):
                 aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-                yield from (Carrier(aim.target.session_uid, aim.subtarget) for aim in aims if _is_bone(aim))
+                yield from (Carrier(uid_of(aim.target), aim.subtarget) for aim in aims if _is_bone(aim))
         ob = ob.parent
+
+
+def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
+    """An object, and all those whose settings may decide what takes it along: parents and targets of constraints.
+
+    Also by constraints that are switched off now: what switches them may be animated.
+    """
+    found: dict[int, bpy.types.Object] = {}
+    seen: set[tuple[int, str]] = set()
+    waiting = [(ob, bone)]
+    while waiting:
+        own, name = waiting.pop()
+        if own is None or (uid_of(own), name) in seen:
+            continue
+        seen.add((uid_of(own), name))
+        found[uid_of(own)] = own
+        pose_bone = own.pose.bones.get(name) if name and own.pose is not None else None
+        parts: tuple[Any, ...] = (own,) if pose_bone is None else (own, pose_bone, *pose_bone.parent_recursive)
+        for constraint in (constraint for part in parts for constraint in part.constraints):
+            aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
+            waiting += [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None)]
+        waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
+    return list(found.values())
 
 
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:

@@ -9,8 +9,12 @@ import bpy
 
 from .. import versions
 from ..settings import IKAddonChain, chain_of, has_settings, unusable
-from .carrier import all_carriers_of
+from .carrier import all_carriers_of, uid_of
 from .channels import rotation_field
+from .presence import Presence
+
+CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
+"""Constraints on one bone that move its parents as well."""
 
 
 class ChainError(Exception):
@@ -18,8 +22,8 @@ class ChainError(Exception):
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones of an armature that carry a chain."""
-    return [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
+    """The bones of an armature that carry a chain; none in an object that Blender has not shown yet."""
+    return [] if ob.pose is None else [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
 
 
 def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
@@ -38,39 +42,56 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
 
 
-def check(
-    ob: bpy.types.Object,
-    tip: bpy.types.PoseBone,
-    view_layer: bpy.types.ViewLayer,
-    constrained: Sequence[bpy.types.PoseBone] | None = None,
-) -> list[str]:
+def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
     """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored.
 
-    The bones that have constraints, which must be looked for, may be given where many chains are checked.
+    Args:
+        ob: the armature object.
+        tip: its tip bone.
+        view_layer: where its goals must be.
     """
-    if not ob.is_editable:
-        raise ChainError(f"'{ob.name}' is linked from another file and can't be posed; make a library override of it")
-    if ob.data.pose_position == "REST":
+    constrained = [bone for bone in ob.pose.bones if bone.constraints]
+    return check_seen(ob, tip, chain_bones(tip), constrained, Presence(view_layer))
+
+
+def check_seen(
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone],
+    presence: Presence,
+) -> list[str]:
+    """Do as `check`, for a chain as it is on an evaluated frame.
+
+    Args:
+        ob: the armature object, the original one.
+        tip: its tip bone.
+        bones: the chain's bones as evaluated, root first.
+        constrained: the bones that have constraints, as evaluated.
+        presence: of goals, and what they are as evaluated.
+    """
+    obstacle = why_closed(ob)
+    if obstacle:
+        raise ChainError(obstacle)
+    if presence.seen(ob).data.pose_position == "REST":
         raise ChainError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
     chain = chain_of(tip)
     for _, label in unusable(chain):
         raise ChainError(f"'{label}' has a value that is not allowed; reset this setting")
-    bones = chain_bones(tip)
-    _check_goal(ob, bones, chain.target, chain.target_bone, "target", view_layer)
+    _check_goal(ob, bones, chain.target, chain.target_bone, "target", presence)
     if chain.target is None:
         raise ChainError("No target: choose the object that the tip shall follow")
-    if chain.pole is not None:
-        _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", view_layer)
+    _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", presence)
     check_bones(ob, bones, constrained)
-    segments = sum(length > 0.0 for length in _rest_segments(bones))
-    if not segments:
+    segments, movable = _segments(bones)
+    if not segments + movable:
         raise ChainError("All bones of the chain start at the same point; it has no length to turn")
-    if chain.solver == "TWO_BONE" and segments != 2:
+    if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
         raise ChainError(
             f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
             "set Chain Length or use another solver"
         )
-    remarks = _remarks(chain, bones, view_layer)
+    remarks = _remarks(chain, bones, presence)
     if versions.is_newer(ob):
         remarks.insert(0, f"'{ob.name}' was saved by a newer version of this extension; update it to keep all settings")
     return remarks
@@ -90,10 +111,22 @@ def check_bones(
         raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
 
 
-def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], view_layer: bpy.types.ViewLayer) -> list[str]:
+def why_closed(ob: bpy.types.Object) -> str:
+    """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
+    if not ob.is_editable:
+        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return (
+            f"The library override of '{ob.name}' is not editable, so it can't be posed; "
+            "choose Library Override > Make > Selected in the Object menu"
+        )
+    return ""
+
+
+def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence) -> list[str]:
     remarks = []
     for role, goal in (("target", chain.target), ("pole", chain.pole)):
-        if goal is not None and not _is_enabled(goal, view_layer.layer_collection, "hide_render"):
+        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
             remarks.append(
                 f"The {role} '{goal.name}' or its collection is disabled in renders, so it stands still there; "
                 "enable it, an empty is never seen in a render"
@@ -106,11 +139,15 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], view_layer: b
     return remarks
 
 
-def _rest_segments(bones: list[bpy.types.PoseBone]) -> Iterator[float]:
+def _segments(bones: list[bpy.types.PoseBone]) -> tuple[int, int]:
+    """How many segments of a chain have a length at rest, and how many others may get one by a bone being moved."""
+    segments, movable = int(bones[-1].bone.length > 0.0), 0
     for bone, child in pairwise(bones):
-        # A child that is moved away in Pose Mode makes a segment although the rest heads coincide.
-        yield max((child.bone.head_local - bone.bone.head_local).length, (child.head - bone.head).length)
-    yield bones[-1].bone.length
+        if (child.bone.head_local - bone.bone.head_local).length > 0.0:
+            segments += 1
+        elif not child.bone.use_connect:
+            movable += 1
+    return segments, movable
 
 
 def _check_goal(
@@ -119,15 +156,15 @@ def _check_goal(
     goal: bpy.types.Object | None,
     goal_bone: str,
     role: str,
-    view_layer: bpy.types.ViewLayer,
+    presence: Presence,
 ) -> None:
     if goal is None:
         return
-    if view_layer.objects.get(goal.name) != goal:
+    if uid_of(goal) not in presence.present:
         raise ChainError(
             f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
         )
-    if not _is_enabled(goal, view_layer.layer_collection, "hide_viewport"):
+    if not presence.evaluates(goal):
         raise ChainError(
             f"The {role} '{goal.name}' or its collection is disabled in viewports, so Blender does not move it; "
             "enable it there and hide it with the eye instead"
@@ -137,8 +174,8 @@ def _check_goal(
     moved = {bone.name for bone in bones}
     holders = (
         ob.pose.bones[carrier.bone]
-        for carrier in all_carriers_of(goal, goal_bone)
-        if carrier.armature == ob.session_uid and carrier.bone in ob.pose.bones
+        for carrier in all_carriers_of(presence.seen(goal), goal_bone)
+        if carrier.armature == uid_of(ob) and carrier.bone in ob.pose.bones
     )
     path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
     own = next((name for name in path if name in moved), None)
@@ -147,13 +184,6 @@ def _check_goal(
             f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "
             f"choose a {role} outside of the chain"
         )
-
-
-def _is_enabled(goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str) -> bool:
-    """Whether an object, and a collection from `layer` on that it is in, are evaluated; `switch` turns them off."""
-    if layer.exclude or getattr(layer.collection, switch) or getattr(goal, switch):
-        return False
-    return goal.name in layer.collection.objects or any(_is_enabled(goal, child, switch) for child in layer.children)
 
 
 def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
@@ -183,7 +213,7 @@ def fighting_constraints(
 
 def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
     """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
-    if not isinstance(constraint, bpy.types.KinematicConstraint | bpy.types.SplineIKConstraint):
+    if not isinstance(constraint, CHAIN_CONSTRAINTS):
         return []
     moved = [owner, *owner.parent_recursive]
     if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:

@@ -82,10 +82,14 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = No
             values[bones] = rows[:, columns]
             pose_bones.foreach_set(name, values.ravel())
             last = name
-    # Bulk assignments tell nobody. One of them once more, as a user would, does what is to be done after an edit.
-    bone = pose_bones[int(bones[0])]
-    setattr(bone, last, getattr(bone, last)[:])
+    tag(ob, int(bones[0]), last)
     return True
+
+
+def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
+    """Do what Blender does after an edit of a channel: bulk assignments tell nobody."""
+    pose_bone = ob.pose.bones[bone]
+    setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
 
 def read_basis(ob: bpy.types.Object, bones: Ints) -> Floats:

@@ -6,7 +6,6 @@ have, `Untold` is raised, and Blender must be asked frame by frame.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -21,24 +20,10 @@ from . import channels, keys, transforms
 from .chain import moved_by
 from .channels import FIELDS, WIDTH, Row
 from .plan import Plan
-from .read import NUMBERS, Goals, Sample, orientation, transformed
+from .read import Goals, Sample, orientation, transformed
 from .skeleton import Skeleton, inverse, matrix_array
+from .watch import BONE_PATH, BYSTANDERS, NUMBERS, OBJECT_FIELDS
 
-OBJECT_FIELDS = {
-    "location": 3,
-    "rotation_quaternion": 4,
-    "rotation_euler": 3,
-    "rotation_axis_angle": 4,
-    "scale": 3,
-    "delta_location": 3,
-    "delta_rotation_quaternion": 4,
-    "delta_rotation_euler": 3,
-    "delta_scale": 3,
-}
-"""The properties that place an object, and their widths."""
-BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
-"""Beginnings of data paths of an object that have no say in where it is; those of its bones aside."""
-BONE_PATH = re.compile(r'pose\.bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
 NOISE = 1e-5
 """Matrices in single precision differ by less than this, in parts of their largest number."""
 
@@ -341,6 +326,8 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
     Raises:
         Untold: more than F-curves have a say.
     """
+    if plan.watch:
+        raise Untold(f"Settings that chains of '{ob.name}' depend on are animated or driven")
     motion = Motion(frames, {ob.session_uid: plan.skeleton})
     world, armature = motion.world(ob), motion.armature(ob)
     armature.hold(plan.live, base)

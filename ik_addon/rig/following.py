@@ -124,6 +124,10 @@ class Following:
         self._is_led = False
         return True
 
+    def foresees(self, frame: float) -> bool:
+        """Whether a frame is solved before it is played."""
+        return self._ahead.block is not None and frame in self._ahead.block.index
+
     def posed(self, _ob: bpy.types.Object) -> tuple[Sample, Posed]:
         """The last frame and its solution, for who asks what became of it."""
         assert self._now is not None

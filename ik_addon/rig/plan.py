@@ -1,22 +1,29 @@
-"""What is to be solved on an armature and in which order; built once, kept until the rig or a setting changes."""
+"""What is to be solved on an armature and in which order.
+
+A plan holds structure: built once, kept until the rig or a setting changes, or until an animated setting that it was
+made of has another value on another frame. The bones that chains pose are the same on all of these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
-from ..settings import chain_of
+from ..settings import IKAddonChain, chain_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Ints
 from . import chain as chains
-from .carrier import Carrier, Hold, all_needs, holds_of, in_order
+from .carrier import Carrier, Hold, all_needs, holds_of, in_order, related, uid_of
 from .chain import ChainError
 from .grouping import Group, Shape, Wave, groups_of, in_waves
 from .limits import FREE, is_held_back, ranges_of, stiffness_of
+from .presence import Presence
 from .skeleton import Skeleton
+from .watch import Facts, Value, Watch, facts_of
 
 Node = tuple[int, int, int]
 """Chains that are solved together: their armature, and their place among its waves and in one of them."""
@@ -51,14 +58,17 @@ class Plan:
 
     skeleton: Skeleton
     chains: tuple[ChainPlan, ...]
+    """Those that can be solved."""
     waves: tuple[Wave, ...]
-    """All chains, in the order in which they are solved."""
+    """All of these, in the order in which they are solved."""
     faults: dict[str, str]
     """Tip bone of each chain that cannot be solved: why, and what to do."""
     live: Ints
-    """(k,) indices of all bones that the chains pose, ascending."""
+    """(k,) indices of the bones of all enabled chains, ascending, also of those that cannot be solved now."""
     rows: dict[int, int]
     """Position of each bone in `live`."""
+    solved: frozenset[int]
+    """The live bones that chains pose; the others stay in their FK pose."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     sampled: Ints
@@ -72,11 +82,19 @@ class Plan:
     followed: tuple[int, ...]
     """Indices of the bones whose solved pose goals need."""
     stands: bool
-    """What the chains hang on is moved by no chain and no constraint, and neither goals nor the armature on a bone."""
+    """No parent of a chain moves during a solve, and neither a goal nor the armature rides on a bone."""
+    watch: Watch
+    """What is animated of the settings that the plan was made of."""
+    seen: Value
+    """Its values then: the plan fits where they are the same."""
+    facts: Mapping[int, Facts]
+    """What decided it of objects other than the armature's, by `session_uid`."""
+    is_elsewhere: bool
+    """A goal is missing in this view layer, and another layer of the scene has all of them: it decides the pose."""
 
     def moves(self, bone: int) -> bool:
-        """Whether a bone is posed by a chain, or hangs on one that is."""
-        return not self.rows.keys().isdisjoint((bone, *self.skeleton.ancestors(bone)))
+        """Whether a bone is posed by a chain, or below one that is."""
+        return not self.solved.isdisjoint((bone, *self.skeleton.ancestors(bone)))
 
     def length(self, chain: ChainPlan) -> float:
         """The length of a chain at rest."""
@@ -86,7 +104,7 @@ class Plan:
     def of(
         cls,
         ob: bpy.types.Object,
-        view_layer: bpy.types.ViewLayer,
+        depsgraph: bpy.types.Depsgraph,
         only: Collection[str] | None = None,
         followed: Collection[str] = (),
     ) -> Plan:
@@ -94,35 +112,49 @@ class Plan:
 
         Args:
             ob: the armature object, the original one.
-            view_layer: where targets must be present.
+            depsgraph: its evaluated copies tell settings that may be animated, and goals must be in its view layer.
             only: tip bones to plan, enabled or not; None: all enabled chains.
-            followed: bones of this armature that goals of other armatures hang on.
+            followed: bones of this armature that goals of other armatures are attached to.
         """
-        skeleton = Skeleton.of(ob)
+        seen = ob.evaluated_get(depsgraph)
+        if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys():
+            seen = ob  # it was edited, and is not evaluated since
+        skeleton = Skeleton.of(seen)
         index = {name: i for i, name in enumerate(skeleton.names)}
+        presence = Presence(depsgraph.view_layer, depsgraph)
         faults: dict[str, str] = {}
         inputs = {ob.session_uid, ob.data.session_uid}
         planned: list[ChainPlan] = []
-        constrained = [bone for bone in ob.pose.bones if bone.constraints]
+        bones: set[int] = set()
+        goals: list[tuple[bpy.types.Object, str]] = []
+        constrained = [bone for bone in seen.pose.bones if bone.constraints]
         for tip in chains.tips(ob):
             settings = chain_of(tip)
             if not (settings.enabled if only is None else tip.name in only):
                 continue
             inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
+            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
+            bones.update(path)
             try:
-                planned.append(_checked(ob, tip, view_layer, index, constrained))
+                planned.append(_checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
             except ChainError as error:
                 faults[tip.name] = str(error)
+            goals += [(goal, bone) for goal, bone in _roles(settings) if isinstance(goal, bpy.types.Object)]
         groups, needs = _without_circles(ob, skeleton, index, planned, faults)
-        live = np.array(sorted(bone for group in groups for bone in group.bones), dtype=np.int64)
+        live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
-        modes = tuple(ob.pose.bones[int(bone)].rotation_mode for bone in live)
-        shapes = [_shape(ob, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
-        root_holds = holds_of(ob)
+        solved = frozenset(bone for group in groups for bone in group.bones)
+        modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
+        shapes = [_shape(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
+        root_holds = holds_of(seen)
         of_goals = (hold for chain in planned for hold in chain.goal_holds)
         carriers = frozenset(hold.carrier for hold in (*root_holds, *of_goals))
         own = {carrier.bone for carrier in carriers if carrier.armature == ob.session_uid}
         wanted = sorted({index[name] for name in own.union(followed) if name in index})
+        others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
+        above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
+        watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
+        whole = {goal.session_uid: goal for goal, _bone in goals}.values()
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -130,14 +162,28 @@ class Plan:
             faults=faults,
             live=live,
             rows=rows,
+            solved=solved,
             modes=modes,
-            sampled=_sampled(skeleton, groups, rows.keys(), wanted),
+            sampled=_sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)]),
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             root_holds=root_holds,
             carriers=carriers,
             followed=tuple(wanted),
-            stands=not carriers and not wanted and _stands(ob, skeleton, groups, rows.keys()),
+            stands=not carriers and not wanted and _stands(ob, skeleton, groups, solved),
+            watch=watch,
+            seen=watch.values(depsgraph),
+            facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
+            is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
         )
+
+    def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
+        """Whether something else than where they are was changed on goals, or on what carries them."""
+        objects = (ob for ob in updated if isinstance(ob, bpy.types.Object) and ob.session_uid in self.facts)
+        return any(facts_of(ob) != self.facts[ob.session_uid] for ob in objects)
+
+    def fits(self, depsgraph: bpy.types.Depsgraph) -> bool:
+        """Whether what the plan was made of is the same where a depsgraph is evaluated."""
+        return not self.watch or self.watch.values(depsgraph) == self.seen
 
 
 def in_a_circle(plans: Mapping[int, Plan]) -> set[int]:
@@ -203,17 +249,22 @@ def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
     return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
 
 
+def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
+    """Whether a view layer has an armature object and moves all goals of its chains."""
+    return ob.session_uid in presence.present and all(map(presence.evaluates, goals))
+
+
 def _checked(
     ob: bpy.types.Object,
     tip: bpy.types.PoseBone,
-    view_layer: bpy.types.ViewLayer,
-    index: dict[str, int],
+    bones: list[bpy.types.PoseBone],
+    path: tuple[int, ...],
     constrained: list[bpy.types.PoseBone],
+    presence: Presence,
 ) -> ChainPlan:
-    """Plan one chain; raise `ChainError` where it cannot be solved."""
+    """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
     settings = chain_of(tip)
-    bones = chains.chain_bones(tip)
-    remarks = chains.check(ob, tip, view_layer, constrained)
+    remarks = chains.check_seen(ob, tip, bones, constrained, presence)
     if settings.use_limits:
         for bone in bones:
             ranges_of(bone)
@@ -221,13 +272,20 @@ def _checked(
         remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
     return ChainPlan(
         tip=tip.name,
-        bones=tuple(index[bone.name] for bone in bones),
+        bones=path,
         remarks=tuple(remarks),
-        target_holds=holds_of(settings.target, settings.target_bone),
-        pole_holds=holds_of(settings.pole, settings.pole_bone),
+        target_holds=holds_of(presence.seen(settings.target), settings.target_bone),
+        pole_holds=() if settings.pole is None else holds_of(presence.seen(settings.pole), settings.pole_bone),
         has_pole=settings.pole is not None,
         turns=settings.use_rotation,
     )
+
+
+def _roles(settings: IKAddonChain) -> Iterator[tuple[bpy.types.Object | None, str]]:
+    """The goals of a chain, each with the bone that it is, if it is one."""
+    for name in ("target", "pole"):
+        with suppress(UnicodeDecodeError):  # a bone's name in a file made by hand; `chain.check` says so
+            yield getattr(settings, name), getattr(settings, f"{name}_bone")
 
 
 def _without_circles(
@@ -267,8 +325,10 @@ def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], cha
     return found
 
 
-def _shape(ob: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]) -> Shape:
-    bones = [ob.pose.bones[bone] for bone in group.bones]
+def _shape(
+    ob: bpy.types.Object, seen: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]
+) -> Shape:
+    bones = [seen.pose.bones[bone] for bone in group.bones]
     place = {bone: i for i, bone in enumerate(group.bones)}
     settings = [chain_of(ob.pose.bones[chain.tip]) for chain in own]
     limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.bones}
@@ -303,16 +363,17 @@ def _stands(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live:
     return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
 
 
-def _sampled(skeleton: Skeleton, groups: list[Group], live: Collection[int], followed: list[int]) -> Ints:
-    sampled = set(followed)
+def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:
+    """Parents of groups, and the bones that are wanted."""
+    sampled = set(wanted)
     for path in (
         *(skeleton.ancestors(group.bones[0]) for group in groups),
-        *([bone, *skeleton.ancestors(bone)] for bone in followed),
+        *([bone, *skeleton.ancestors(bone)] for bone in wanted),
     ):
-        first_live = next((i for i, bone in enumerate(path) if bone in live), None)
-        if first_live is None:
+        first = next((i for i, bone in enumerate(path) if bone in solved), None)
+        if first is None:
             sampled.update(path[:1])
-        elif first_live:
-            # The bones in between follow the live one as they stand to it now, so that one is needed as well.
-            sampled.update(path[: first_live + 1])
+        elif first:
+            # The bones in between follow the solved one as they stand to it now, so that one is needed as well.
+            sampled.update(path[: first + 1])
     return np.array(sorted(sampled), dtype=np.int64)

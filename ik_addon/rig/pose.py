@@ -168,6 +168,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
         current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
+    current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
         known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
@@ -186,6 +187,7 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
     current = _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
     for wave in plan.waves:
         current.put(current.limbs(wave))
+    current.put_fk()
     return current.poses
 
 
@@ -231,6 +233,11 @@ class _Poses:
         self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
         self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
 
+    def put_fk(self) -> None:
+        """Set the pose of the live bones that no chain poses now, once all chains are solved."""
+        for bone in self._plan.rows.keys() - self._plan.solved:
+            self.poses[:, self._plan.rows[bone]] = self(bone)
+
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
         """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
@@ -248,9 +255,8 @@ class _Poses:
 
     def __call__(self, bone: int) -> Floats:
         """Pose (F, 4, 4) of a bone that is solved, or sampled."""
-        row = self._plan.rows.get(bone)
-        if row is not None:
-            return self.poses[:, row]
+        if bone in self._plan.solved:
+            return self.poses[:, self._plan.rows[bone]]
         if bone not in self._known:
             self._known[bone] = self._follow(bone)
         return self._known[bone]
@@ -258,7 +264,7 @@ class _Poses:
     def _follow(self, bone: int) -> Floats:
         skeleton = self._plan.skeleton
         seen = self._sampled[bone]
-        if self._plan.rows.keys().isdisjoint(skeleton.ancestors(bone)):
+        if self._plan.solved.isdisjoint(skeleton.ancestors(bone)):
             return seen
         # Between two chains: it stands to its parent as it was sampled, and the parent may have been moved.
         parent = int(skeleton.parents[bone])

@@ -17,11 +17,10 @@ from . import channels
 from .channels import Row
 from .plan import ChainPlan, Plan
 from .skeleton import inverse_of_one, matrix_array, orthonormal
+from .watch import NUMBERS
 
 CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 """The data path of a custom property."""
-NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
-"""The settings of a chain that are read on each frame, in the order of `Goals.settings`."""
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
 
@@ -153,7 +152,7 @@ def _goals(
     for c, chain in enumerate(chains):
         # Pointers from the original, numbers from the evaluated copy: those may be animated.
         pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
-        numbers.append((seen.pole_angle, seen.softness, seen.push_limit, seen.tolerance, seen.influence))
+        numbers.append([getattr(seen, name) for name in NUMBERS])
         goal = _world(pointers.target, pointers.target_bone, depsgraph)
         targets.append(goal[:3, 3])
         if chain.turns:

@@ -22,11 +22,21 @@ from .channels import Row
 from .following import Following
 from .plan import Plan
 from .pose import Moves, Posed, pose
+from .presence import Layer
 from .read import Sample, sample
+from .state import State, View
 from .steady import Steady, others_may_pose
 
 RESTLESS = 20
 """How often an FK pose is tabulated; one that a script sets on each frame is not worth it."""
+
+Moment = tuple[int, float]
+"""A scene, by `session_uid`, and its frame."""
+
+
+def moment_of(depsgraph: bpy.types.Depsgraph) -> Moment:
+    """The scene and the frame at which a depsgraph is evaluated."""
+    return depsgraph.scene.original.session_uid, depsgraph.scene.frame_current_final
 
 
 def _is_free(goal: bpy.types.Object) -> bool:
@@ -42,47 +52,75 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 
 class Rig:
-    """What is known of one armature object between two solves. It holds no reference to Blender's data."""
+    """What is known of one armature object between two solves. It holds no reference to Blender's data.
 
-    def __init__(
-        self,
-        ob: bpy.types.Object,
-        view_layer: bpy.types.ViewLayer,
-        only: Collection[str] | None = None,
-        followed: Collection[str] = (),
-    ) -> None:
-        """Plan the chains and load (or store, where new) the base of their bones.
+    The channels are the same in all view layers, so what they hold is known once; plans and states are of each layer.
+    """
+
+    def __init__(self, ob: bpy.types.Object, plan: Plan, layer: Layer) -> None:
+        """Load (or store, where new) the base of the bones of all chains.
 
         Args:
             ob: the armature object.
-            view_layer: where targets must be present.
-            only: tip bones of the chains to plan; None: all enabled ones.
-            followed: bones that goals of other armatures hang on.
+            plan: of its chains.
+            layer: the view layer that was planned.
         """
-        self.plan = Plan.of(ob, view_layer, only, followed)
-        present = channels.read(ob, self.plan.live)
-        self.written: Row = base.take_written(ob, self.plan.live, present)
+        self.view = View(plan)
+        """The view layer that solves now."""
+        self.views = {layer: self.view}
+        self._before: View | None = None
+        """The view layer that solved the frame before."""
+        self.at: Moment | None = None
+        """Of which frame `fk` and `solution` are; None: of none that is known."""
+        self.solution: Row | None = None
+        """(k, 17) what was solved then."""
+        present = channels.read(ob, plan.live)
+        self.written: Row = base.take_written(ob, plan.live, present)
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
-        self.base, new = base.load(ob, self.plan.live, present)
-        self.is_put_back = True
-        """Whether the present frame was evaluated from the base; otherwise `fk` still is the FK pose."""
+        self.base, new = base.load(ob, plan.live, present)
         self.fk: tuple[Row, Floats] | None = None
-        """Channels (k, 17) and basis (k, 4, 4) of the FK pose at the present frame; None: not known."""
-        self._solved: tuple[Sample, Posed, bool] | None = None
-        """The last frame that was solved, where all that it depends on is in the sample; and whether by tables."""
-        self._steady: Steady | None = None
-        self._restless = 0
-        self._following: Following | None = None
+        """Channels (k, 17) and basis (k, 4, 4) of the FK pose; None: not known."""
+        self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
+        self._keyed_modes = base.keyed_modes(ob)
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
-        self._animated = curves.animated(ob, self.plan.live)
+        self._animated = curves.animated(ob, plan.live)
         self._told: Row | None = None
-        if len(new) == len(self.plan.live):
-            self.fk = present, channels.read_basis(ob, self.plan.live)
+        if len(new) == len(plan.live):
+            self.fk = present, channels.read_basis(ob, plan.live)
+            self.view.state = State.SOLVED  # by nobody yet: the FK pose itself
 
-    def planned_anew(
-        self, ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, followed: Collection[str] = ()
-    ) -> Rig:
+    @property
+    def plan(self) -> Plan:
+        """The plan in the view layer that solves now."""
+        return self.view.plan
+
+    def turn_to(self, layer: Layer, plan: Plan) -> None:
+        """Solve in a view layer by a plan, which has the same live bones."""
+        if layer not in self.views:
+            self.views[layer] = View(plan, self.view.state)
+        self.view = self.views[layer]
+        self.view.take(plan)
+
+    def enter(self, state: State) -> None:
+        """Note what the channels hold now, in the view layer that solves and so in all others.
+
+        Only this one may follow its goals. In other scenes the frame is another one.
+        """
+        for layer, view in self.views.items():
+            view.state = state
+            if view is not self.view and state in {State.SOLVED, State.FOLLOWING}:
+                same = self.at is not None and layer.scene == self.at[0]
+                view.state = State.SOLVED if same else State.UNKNOWN
+            if view.state is not State.FOLLOWING:
+                view.following = None
+
+    @property
+    def state(self) -> State:
+        """What the channels hold."""
+        return self.view.state
+
+    def planned_anew(self, ob: bpy.types.Object, plan: Plan, layer: Layer) -> Rig:
         """The rig after its bones or settings changed; bones that stay keep what is known of them.
 
         The base of bones that no longer belong to a chain is restored.
@@ -90,20 +128,21 @@ class Rig:
         matches = self.plan.skeleton.matches(ob)
         if not matches:
             self._store_what_was_noted(ob)
-        after = Rig(ob, view_layer, followed=followed)
+        after = Rig(ob, plan, layer)
+        after.view.state = self.state if self.state is not State.FOLLOWING else State.SOLVED
         names = {after.plan.skeleton.names[bone] for bone in after.plan.live}
         if matches:
             self.release(ob, [bone for bone in self.plan.rows if self.plan.skeleton.names[bone] not in names])
         base.release(ob, set(base.stored_bones(ob)).difference(after.plan.live.tolist()))
         if not matches:
             return after  # a bone that was renamed may have the name of another by now
-        after._before_edit = self._before_edit
+        after._before_edit, after.at = self._before_edit, self.at
         row_of = {self.plan.skeleton.names[bone]: row for bone, row in self.plan.rows.items()}
         kept = [
             (new, row_of[name])
             for bone, new in after.plan.rows.items()
             if (name := after.plan.skeleton.names[bone]) in row_of
-            and self.plan.modes[row_of[name]] == after.plan.modes[new]
+            and (self._modes[row_of[name]] == after._modes[new] or name in after._keyed_modes)
         ]
         if kept:
             new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
@@ -124,8 +163,6 @@ class Rig:
                 rows, matrices = channels.read(ob, after.plan.live), channels.read_basis(ob, after.plan.live)
                 rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
                 after.fk = rows, matrices
-        if after.fk is not None:
-            after.is_put_back = self.is_put_back
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
@@ -161,7 +198,11 @@ class Rig:
         known = copy(self)
         known.written = self.written.copy()
         known._before_edit = dict(self._before_edit)
-        known._following = None
+        known.views = {layer: copy(view) for layer, view in self.views.items()}
+        known.view = next(known.views[layer] for layer, view in self.views.items() if view is self.view)
+        for view in known.views.values():
+            view.following = None
+            view.state = State.SOLVED if view.state is State.FOLLOWING else view.state
         return known
 
     def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
@@ -182,6 +223,8 @@ class Rig:
         present = channels.read(ob, live)
         if np.array_equal(present, self.written):
             return
+        if self.state is State.UNKNOWN:
+            self.fk = None  # it is of another frame
         for depsgraph in evaluated:
             copy = ob.evaluated_get(depsgraph)
             if copy.pose is not None and len(copy.pose.bones) == len(ob.pose.bones):
@@ -189,9 +232,10 @@ class Rig:
         rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
         animated = curves.animated(ob, live)
         for k, bone in enumerate(live.tolist()):
-            before_mode, mode = self.plan.modes[k], ob.pose.bones[bone].rotation_mode
-            if before_mode != mode:
+            before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
+            if before_mode != mode and self.plan.skeleton.names[bone] not in self._keyed_modes:
                 # Blender has converted the solution: so are the base and the FK pose that it stands for.
+                self._modes[k] = mode
                 self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
                 rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
                 fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
@@ -227,10 +271,10 @@ class Rig:
         """
         channels.write(ob, self.plan.live, self.base, present)
         self.written = self.base.copy()
-        self.is_put_back = True
+        self.enter(State.AT_BASE)
 
     def evaluate_base(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-        """Have Blender evaluate the present frame with the base, which was put back too late for that.
+        """Have Blender evaluate the current frame with the base, which was put back too late for that.
 
         This calls the handlers of `depsgraph_update_post` in turn.
         """
@@ -241,10 +285,10 @@ class Rig:
         depsgraph.view_layer.update()
 
     def read_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
-        """Sample a new frame."""
+        """Sample a frame that was evaluated from the base."""
         self._before_edit.clear()
-        frame = sample(ob, self.plan, depsgraph, None if self.is_put_back else self.fk)
-        self.fk = frame.channels[0], frame.basis[0]
+        frame = sample(ob, self.plan, depsgraph)
+        self.fk, self.at = (frame.channels[0], frame.basis[0]), moment_of(depsgraph)
         return frame
 
     def stands_alone(self, ob: bpy.types.Object) -> bool:
@@ -252,7 +296,9 @@ class Rig:
 
         Then the base need not be put back for Blender to evaluate, which takes as long as a pose with the solution.
         """
-        if self.fk is None or not self.plan.stands or is_animated(ob) or not np.array_equal(self.fk[0], self.base):
+        if self.fk is None or not self.plan.stands or self.plan.watch or is_animated(ob):
+            return False
+        if not np.array_equal(self.fk[0], self.base):
             return False
         bones = ob.pose.bones
         settings = [chain_of(bones[chain.tip]) for chain in self.plan.chains]
@@ -260,13 +306,15 @@ class Rig:
         return all(goal is not None and _is_free(goal) for goal in (*(chain.target for chain in settings), *poles))
 
     def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
-        """Sample the present frame again, on which the channels hold a solution by now."""
-        if self.fk is None:
+        """Sample the current frame again, on which the channels hold a solution by now."""
+        now = moment_of(depsgraph)
+        if self.fk is None or self.at not in {None, now} or self.state in {State.UNKNOWN, State.AT_BASE}:
             self.fk = self._recovered_fk(ob, depsgraph)
+        self.at = now
         return sample(ob, self.plan, depsgraph, self.fk)
 
     def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Row, Floats]:
-        """The FK pose of the present frame after loading a file or undo, when only the base is known.
+        """The FK pose of the current frame after loading a file or undo, when only the base is known.
 
         Where more than F-curves animates it, it is evaluated once more, which calls the handlers of
         `depsgraph_update_post` in turn.
@@ -276,70 +324,101 @@ class Rig:
         try:
             rows = curves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
             channels.write(ob, self.plan.live, rows)
+            source = ob
         except curves.Untold:
             self.restore_base(ob)
             self.evaluate_base(ob, depsgraph)
-        fk = channels.read(ob, self.plan.live), channels.read_basis(ob, self.plan.live)
+            source = ob.evaluated_get(depsgraph)
+        fk = channels.read(source, self.plan.live), channels.read_basis(source, self.plan.live)
         # What the user changed on other bones and did not key yet must survive that.
         channels.write(ob, everything, present)
         self.written = present[self.plan.live]
         return fk
 
-    def solve(self, ob: bpy.types.Object, frame: Sample, moves: Moves = MappingProxyType({})) -> Posed:
+    def solve(
+        self,
+        ob: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        frame: Sample,
+        moves: Moves = MappingProxyType({}),
+    ) -> Posed:
         """Solve all chains; `moves` as in `pose`. Where nothing moved since the last solve, its result is taken."""
+        view = self.view
         alone = len(frame.world) == 1 and not self.plan.carriers and not self.plan.followed
         # Tables are worth while for many frames only: whoever plays or bakes makes them.
         steady = self.steady(ob, frame, make=len(frame.world) > 1)
         by_tables = steady is not None
-        if alone and self._solved is not None and self._solved[2] == by_tables and self._solved[0].equals(frame):
-            return replace(self._solved[1], moves=moves)
-        posed = pose(ob, self.plan, frame, moves) if steady is None else replace(steady.solve(ob, frame), moves=moves)
-        self._solved = (frame, posed, by_tables) if alone else None
+        if alone and view.solved is not None and view.solved[2] == by_tables and view.solved[0].equals(frame):
+            return replace(view.solved[1], moves=moves)
+        if steady is None:
+            # The evaluated copy knows the flags of inheritance of this frame.
+            posed = pose(ob.evaluated_get(depsgraph) if self.plan.watch else ob, self.plan, frame, moves)
+        else:
+            posed = replace(steady.solve(ob, frame), moves=moves)
+        view.solved = (frame, posed, by_tables) if alone else None
         return posed
 
     def steady(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Steady | None:
         """The short way to solve frames with the same FK pose; None: there is none, or it would have to be made."""
-        if not self.plan.stands or is_animated(ob) or self._restless > RESTLESS or others_may_pose():
+        view = self.view
+        if not self.plan.stands or is_animated(ob) or view.restless > RESTLESS or others_may_pose():
             return None
-        if self._steady is None or not self._steady.fits(frame):
+        if view.steady is None or not view.steady.fits(frame):
             if not make:
                 return None
-            self._restless += 1
-            self._steady = Steady(ob, self.plan, frame.frames(slice(0, 1)))
-        return self._steady if self._steady.works and self._steady.fits(frame) else None
-
-    @property
-    def follows(self) -> bool:
-        """Whether the next frame can be posed by `follow`, without the base being put back."""
-        return self._following is not None
+            view.restless += 1
+            view.steady = Steady(ob, self.plan, frame.frames(slice(0, 1)))
+        return view.steady if view.steady.works and view.steady.fits(frame) else None
 
     def begin_to_follow(self, ob: bpy.types.Object, frame: Sample) -> None:
         """Pose the next frames by `follow`, if nothing is needed for it but where the goals are.
 
         Call it when this frame was solved and written.
         """
-        chains = self.plan.chains
+        chains, before = self.plan.chains, self._before
+        self._before = self.view
+        if len(self.views) > 1 and before is not self.view:
+            return  # each frame is evaluated in several view layers
         can = bool(chains) and not any(chain.turns for chain in chains) and not others_may_pose()
-        alone = can and self.stands_alone(ob)
-        self._following = Following(ob, self.plan, self.steady(ob, frame), frame) if alone else None
+        if can and self.stands_alone(ob):
+            self.view.following = Following(ob, self.plan, self.steady(ob, frame), frame)
+            self.enter(State.FOLLOWING)
 
     def lead(self, ob: bpy.types.Object, frame: float) -> None:
-        """Pose a frame before Blender evaluates it, where `follows` and it can be foreseen; `follow` corrects it."""
-        if self._following is not None:
-            self._following.lead(ob, frame, self.written)
+        """Pose a frame before Blender evaluates it, where that can be foreseen; `follow` corrects it."""
+        if self.view.following is not None:
+            self.view.following.lead(ob, frame, self.written)
 
     def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
         """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
-        following = self._following
+        following = self.view.following
         if following is None or is_animated(ob) or others_may_pose() or not following.step(ob, depsgraph, self.written):
-            self._following = None
-        return self._following
+            self.stop_following()
+            return None
+        self.at, self.solution = moment_of(depsgraph), self.written
+        return following
 
     def stop_following(self) -> None:
         """Have the next frame evaluated from the base: a setting or a relation between objects changed."""
-        self._following = None
+        self.view.following = None
+        if self.state is State.FOLLOWING:
+            self.enter(State.SOLVED)
 
-    def write(self, ob: bpy.types.Object, rows: Row) -> None:
-        """Write channels (k, 17), a solved frame or the FK pose, into the original object."""
-        channels.write(ob, self.plan.live, rows)
+    def write(self, ob: bpy.types.Object, rows: Row, shown: Row | None = None) -> None:
+        """Write channels (k, 17), a solved frame or the FK pose, into the original object.
+
+        What an evaluated copy shows that is no window's, or whose animation was evaluated since, may differ from the
+        original: where `shown` (k, 17) does, Blender is told to copy it again.
+        """
+        if not channels.write(ob, self.plan.live, rows) and shown is not None and (shown != rows).any():
+            channels.tag(ob, int(self.plan.live[0]))
         self.written = rows.copy()
+        self.solution = self.written
+        self.enter(State.SOLVED)
+
+    def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
+        """Leave a frame to another view layer, which has all goals: put back what that one solved, if it has."""
+        if self.solution is None or (is_shown and self.at != moment_of(depsgraph)):
+            return
+        seen = channels.read(ob.evaluated_get(depsgraph), self.plan.live) if is_shown else None
+        self.write(ob, self.solution, seen)

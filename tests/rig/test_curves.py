@@ -131,7 +131,7 @@ def stepped(addon: Addon, ob: bpy.types.Object, plan: Any, frames: list[float]) 
 def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
     """The plan of an armature, and what its bones hold."""
     bpy.context.view_layer.update()
-    plan = addon.module("rig.plan").Plan.of(ob, bpy.context.view_layer)
+    plan = addon.module("rig.plan").Plan.of(ob, bpy.context.view_layer.depsgraph)
     assert not plan.faults
     return plan, addon.module("rig.channels").read(ob, plan.live)
 

@@ -1,0 +1,38 @@
+"""Objects remembered from frame to frame without holding on to Blender's data, which undo and deleting free."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+
+
+class Reference(NamedTuple):
+    """One object. A name alone does not tell: a local and a linked object may share it."""
+
+    name: str
+    library: str | None
+    uid: int
+    """`session_uid`, which no other object gets until Blender is closed."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object) -> Reference:
+        """Remember an object, or the original of an evaluated one."""
+        original = ob.original
+        return cls(original.name, original.library.filepath if original.library else None, original.session_uid)
+
+    def find(self) -> bpy.types.Object | None:
+        """The object, also under a new name; None where it was deleted."""
+        objects: Any = bpy.data.objects
+        ob = objects.get((self.name, self.library))
+        if ob is not None and ob.session_uid == self.uid:
+            return ob
+        return next((other for other in objects if other.session_uid == self.uid), None)
+
+
+def uids(objects: Any) -> set[int]:
+    """The `session_uid` of each object of one of Blender's collections of objects."""
+    found = np.empty(len(objects), dtype=np.int32)
+    objects.foreach_get("session_uid", found)
+    return set(found.tolist())
