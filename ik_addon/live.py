@@ -173,7 +173,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
         return  # whoever paused it changes more, and calls this afterwards
     if object_of(ob).live:
         ob.update_tag()
-    elif not chain.why_closed(ob):
+    elif ob.is_editable:
         _release_unused(ob)
 
 
@@ -191,7 +191,7 @@ def live_switched(ob: bpy.types.Object) -> None:
     _state.armatures.pop(ob.session_uid)
     if object_of(ob).live:
         ob.update_tag()
-    elif not chain.why_closed(ob):
+    elif ob.is_editable:  # an override that is not editable holds what its library had solved: that goes, too
         if rig is not None and rig.plan.skeleton.matches(ob):
             rig.release(ob, rig.plan.live.tolist())
         _give_back(ob, base.stored_bones(ob))
@@ -444,14 +444,15 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
     own = _state.of(ob)
     rig = own.rig
     assert rig is not None
-    following = rig.follow(ob, depsgraph) if rig.views.get(Layer.of(depsgraph.view_layer)) is rig.view else None
+    is_own = rig.views.get(Layer.of(depsgraph.view_layer)) is rig.view
+    following = rig.follow(ob, depsgraph) if is_own else None
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
         return
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
-    edited = depsgraph.id_type_updated("ARMATURE")
+    edited = is_own and depsgraph.id_type_updated("ARMATURE")
     _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
-    if depsgraph.mode == "VIEWPORT" and (edited or depsgraph.id_type_updated("SCENE")):
+    if depsgraph.mode == "VIEWPORT" and is_own and (edited or depsgraph.id_type_updated("SCENE")):
         own.is_stale = True  # what is planned may be another thing by now; everything in a render is new
     with paused():
         rig.evaluate_base(ob, depsgraph)

@@ -74,15 +74,18 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = No
         return False
     pose_bones = ob.pose.bones
     count = len(pose_bones)
-    changed = different.any(axis=0)
-    for name, columns in FIELDS.items():
-        if changed[columns].any():
-            values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
-            pose_bones.foreach_get(name, values.ravel())
-            values[bones] = rows[:, columns]
-            pose_bones.foreach_set(name, values.ravel())
-            last = name
-    tag(ob, int(bones[0]), last)
+    changed = [name for name, columns in FIELDS.items() if different[:, columns].any()]
+    for name in changed:
+        columns = FIELDS[name]
+        values = np.empty((count, columns.stop - columns.start), dtype=np.float32)
+        pose_bones.foreach_get(name, values.ravel())
+        values[bones] = rows[:, columns]
+        pose_bones.foreach_set(name, values.ravel())
+        if ob.override_library is not None and ob.override_library.is_system_override:
+            # There Blender drops bulk assignments without a word.
+            for bone, value in zip(bones.tolist(), rows[:, columns].tolist(), strict=True):
+                setattr(pose_bones[bone], name, value)
+    tag(ob, int(bones[0]), changed[-1])
     return True
 
 
