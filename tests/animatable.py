@@ -48,32 +48,39 @@ class Animatable:
         block: bpy.types.ID = getattr(bpy.data, self.kind)[self.owner]
         return block
 
-    def set(self, value: object) -> None:
+    def set(self, value: Any) -> None:
         """Set it by hand."""
-        struct, _, identifier = self.path.rpartition(".")
-        holder: Any = self.block().path_resolve(struct) if struct else self.block()
+        holder, identifier = self._place()
         if self.index < 0:
             setattr(holder, identifier, value)
+            return
+        numbers = getattr(holder, identifier)
+        if isinstance(numbers, Matrix):  # F-curves count along its columns
+            column, row = divmod(self.index, len(numbers))
+            numbers[row][column] = value
         else:
-            numbers = getattr(holder, identifier)
-            if isinstance(numbers, Matrix):  # F-curves count along its columns
-                numbers[self.index % len(numbers)][self.index // len(numbers)] = value
-            else:
-                numbers[self.index] = value
+            numbers[self.index] = value
+
+    def release(self) -> None:
+        """Take away the F-curve that animates it, if there is one."""
+        for owner, curve in list(_curves(self.block())):
+            if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
+                owner.remove(curve)
 
     def key(self) -> None:
         """Key the first value at `BEGIN` and the second at `TURN`, constant in between, and nothing on other frames."""
-        block = self.block()
+        self.release()
         for frame, value in zip((BEGIN, TURN), self.values, strict=True):
             self.set(value)
-            block.keyframe_insert(self.path, index=self.index, frame=frame)
-        for curve in curves(block):
-            if curve.data_path == self.path and curve.array_index == max(self.index, 0):
+            self.block().keyframe_insert(self.path, index=self.index, frame=frame)
+        for _, curve in _curves(self.block()):
+            if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
                 for point in curve.keyframe_points:
                     point.interpolation = "CONSTANT"
 
     def drive(self, switch: bpy.types.Object, prop: str) -> None:
         """Let a custom property of an object choose: 0 for the first value, 1 for the second."""
+        self.release()
         # A driver counts the items of an enumeration by their numbers.
         first, second = (self._number(value) for value in self.values)
         curve: Any = self.block().driver_add(self.path, self.index)
@@ -82,10 +89,15 @@ class Animatable:
         variable.targets[0].id, variable.targets[0].data_path = switch, f'["{prop}"]'
         curve.driver.expression = f"{first!r} + chosen * {second - first!r}"
 
+    def _place(self) -> tuple[Any, str]:
+        """What it is a property of, and its name there."""
+        struct, _, identifier = self.path.rpartition(".")
+        block: Any = self.block()
+        return (block.path_resolve(struct) if struct else block), identifier
+
     def _number(self, value: Any) -> float:
         if self.type in {"ENUM", "FLAGS"}:
-            struct, _, identifier = self.path.rpartition(".")
-            holder: Any = self.block().path_resolve(struct) if struct else self.block()
+            holder, identifier = self._place()
             items = holder.bl_rna.properties[identifier].enum_items
             return float(sum(items[item].value for item in ({value} if self.type == "ENUM" else value)))
         return float(value)
@@ -97,7 +109,8 @@ def walk(block: bpy.types.ID, path: str = "") -> Iterator[Animatable]:
     A part is what Blender names by a path that continues this one, or a group of settings of an extension that somebody
     has set; what is only pointed to, such as a bone's parent, is part of something else.
     """
-    struct: Any = block.path_resolve(path) if path else block
+    whole: Any = block
+    struct = whole.path_resolve(path) if path else whole
     prefix = f"{path}." if path else ""
     for prop in struct.bl_rna.properties:
         if prop.identifier == "rna_type":
@@ -146,7 +159,7 @@ def _components(block: bpy.types.ID, struct: Any, prop: Any, path: str) -> Itera
         if other is not None:
             yield Animatable(kind, block.name, path, -1, "ENUM", (value, other))
     elif getattr(prop, "is_array", False):
-        rows = zip(*value, strict=True) if isinstance(value, Matrix) else [value]
+        rows: Any = value.transposed() if isinstance(value, Matrix) else [value]
         for i, number in enumerate(number for row in rows for number in row):
             yield Animatable(kind, block.name, path, i, prop.type, (number, _another(prop, number)))
     else:
@@ -175,15 +188,14 @@ def _another(prop: Any, value: Any) -> Any:
     return value + step if value + step <= high else value - step
 
 
-def curves(block: bpy.types.ID) -> Iterator[Any]:
-    """The F-curves of a data-block's action."""
+def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
+    """The F-curves of a data-block's action, each with the list that it is in."""
     data: Any = getattr(block, "animation_data", None)
     if data is None or data.action is None:
         return
     action = data.action
-    bags = [action] if hasattr(action, "fcurves") else list(action.layers[0].strips[0].channelbags)
-    for bag in bags:
-        yield from bag.fcurves
+    for bag in [action] if hasattr(action, "fcurves") else action.layers[0].strips[0].channelbags:
+        yield from ((bag.fcurves, curve) for curve in bag.fcurves)
 
 
 def reason(patterns: dict[str, str], name: str) -> str | None:
