@@ -7,8 +7,9 @@ range and kind, and can be set, keyed and driven.
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -155,8 +156,9 @@ def _components(block: bpy.types.ID, struct: Any, prop: Any, path: str) -> Itera
         first = prop.enum_items[0].identifier
         yield Animatable(kind, block.name, path, -1, "FLAGS", (value, value ^ {first}))
     elif prop.type == "ENUM":
-        other = next((item for item in _accepted(struct, prop.identifier) if item != value), None)
-        if other is not None:
+        others = [item for item in _accepted(struct, prop.identifier) if item != value]
+        if others:  # not the same one everywhere
+            other = random.Random(f"{block.name} {path}").choice(others)
             yield Animatable(kind, block.name, path, -1, "ENUM", (value, other))
     elif getattr(prop, "is_array", False):
         rows: Any = value.transposed() if isinstance(value, Matrix) else [value]
@@ -198,11 +200,12 @@ def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
         yield from ((bag.fcurves, curve) for curve in bag.fcurves)
 
 
-def reason(patterns: dict[str, str], name: str) -> str | None:
-    """The reason beside the first of these patterns that a property's name matches; `*` stands for anything."""
-    return next((why for pattern, why in patterns.items() if fnmatchcase(name, _plain(pattern))), None)
+def matches(patterns: Iterable[str], prop: Animatable) -> bool:
+    """Whether a property is meant by one of these patterns.
 
-
-def _plain(pattern: str) -> str:
-    """A pattern in which brackets mean themselves."""
-    return pattern.replace("[", "[[]")
+    In a pattern `*` stands for anything, as in `*.hide_render`; one that ends in `=ITEM` means those alone that are set
+    to this item of an enumeration.
+    """
+    names = (prop.name, f"{prop.name}={prop.values[1]}")
+    plain = (pattern.replace("[", "[[]") for pattern in patterns)
+    return any(fnmatchcase(name, pattern) for pattern in plain for name in names)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests import rigs
 from tests.test_live import animated_arm
 
 if TYPE_CHECKING:
