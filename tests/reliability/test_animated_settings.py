@@ -87,7 +87,11 @@ def build() -> None:
         _carry(target, other, "lower").influence = 0.0
     lure.parent = prop
     elbow.parent, elbow.parent_type, elbow.parent_bone = ob, "BONE", "handle"
-    for owner, kind, aim in (("chest", "COPY_ROTATION", guide), ("upper", "COPY_ROTATION", guide), ("hand", "IK", prop)):
+    for owner, kind, aim in (
+        ("chest", "COPY_ROTATION", guide),
+        ("upper", "COPY_ROTATION", guide),
+        ("hand", "IK", prop),
+    ):
         constraint: Any = ob.pose.bones[owner].constraints.new(kind)
         constraint.target, constraint.influence = aim, 0.5
         constraint.mute = owner != "chest"
