@@ -1,0 +1,419 @@
+"""Whatever is animated, a pose depends on the frame alone: not on where a session began, nor on who evaluates it.
+
+A small character has each property that Blender can animate keyed in turn, on its bones, constraints, targets and all
+that carries these. Its poses are compared with those that it has where the same value was set by hand, in sessions that
+begin on different frames, in renders, and after a bake.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests import rigs
+from tests.animatable import BEGIN, TURN, Animatable, matches, walk
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+LAST = 20
+FRAMES = (BEGIN, TURN - 1, TURN, LAST)
+"""The first and the last on which either value holds."""
+SAME = 1e-6
+"""In lengths of the shorter chain."""
+SWITCH, STATE = "Switch", "state"
+"""The object, and the custom property of it, that drive what is driven: 0, and from `TURN` on 1."""
+ARMATURES = ("Other", "Third", "Rig")
+"""In the order in which they can be baked: targets of the others can be carried by the first."""
+
+Poses = dict[int, NDArray[np.float64]]
+"""By frame: all pose matrices of all armatures."""
+
+EXCEPTIONS = {
+    "*/is_runtime_data": "what Blender makes while it runs is not saved with the file",
+    "objects/*/parent_type": "Blender builds its relations from it, and only where it is set by hand",
+    "*.set_inverse_pending": "a button: Blender changes the constraint once and sets it back",
+    "*/animation_data.*": "it chooses what animates everything else, so it is another animation",
+    "*_space=CUSTOM": "Blender finds the object of the space where it is set by hand, and not when it is animated",
+    "*.matrix[*": "Blender writes it through to the channels, which are keyed by themselves",
+}
+"""What is not compared: patterns of properties, and why."""
+APART = {
+    "*/hide_viewport": ("rendered", "it is meant for viewports alone"),
+    "*/hide_render": ("rendered", "it is meant for renders alone"),
+    "*/pose_position": ("baked", "a bake refuses an armature that is shown in its rest position"),
+    '*"upper"].constraints*.mute': ("baked", "a bake refuses bones that a constraint moves on one of its frames"),
+    '*"upper"].constraints*.enabled': ("baked", "likewise"),
+    '*"hand"].constraints*.mute': ("baked", "likewise"),
+    '*"hand"].constraints*.enabled': ("baked", "likewise"),
+}
+"""What is compared but for one way to a pose: patterns of properties, how that way's name begins, and why."""
+
+
+# ---- the character
+
+
+def build() -> None:
+    """An arm with a pole and a tail with limits, whose targets are carried in different ways, and two more arms."""
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = BEGIN, LAST
+    other = _arm("Other", 2.0, rigs.empty("Point"))
+    mark = rigs.empty("Mark", (3.5, 0.5, 1.0))
+    _arm("Third", 3.0, mark)
+    ob = rigs.armature("Rig")
+    rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.0, 1.3), (0.0, 0.05, 1.8)], ["hips", "chest"])
+    rigs.add_bones(ob, [(0.0, -0.3, 1.5), (0.0, -0.5, 1.5)], ["handle"], parent="hips")
+    arm = [(0.2, 0.0, 1.8), (0.9, 0.15, 1.8), (1.6, 0.0, 1.8), (1.8, 0.0, 1.8)]
+    rigs.add_bones(ob, arm, ["upper", "lower", "hand"], parent="chest")
+    tail = [(0.0, 0.1, 1.0), (0.0, 0.5, 0.9), (0.0, 0.9, 0.9), (0.0, 1.3, 1.0), (0.0, 1.7, 1.2)]
+    rigs.add_bones(ob, tail, ["tail1", "tail2", "tail3", "tail4"], parent="hips")
+    hand, lure, elbow = rigs.empty("Hand"), rigs.empty("Lure"), rigs.empty("Elbow", (0.4, 0.6, 0.3))
+    prop, guide = rigs.empty("Prop", (0.3, -0.2, 0.4)), rigs.empty("Guide")
+    guide.rotation_euler = (0.2, 0.5, -0.3)
+    _carry(hand, prop)
+    for target in (lure, mark):
+        _carry(target, other, "lower").influence = 0.0
+    lure.parent = prop
+    elbow.parent, elbow.parent_type, elbow.parent_bone = ob, "BONE", "handle"
+    for owner, kind, aim in (
+        ("chest", "COPY_ROTATION", guide),
+        ("upper", "COPY_ROTATION", guide),
+        ("hand", "IK", prop),
+    ):
+        constraint: Any = ob.pose.bones[owner].constraints.new(kind)
+        constraint.target, constraint.influence = aim, 0.5
+        constraint.mute = owner != "chest"
+    ob.pose.bones["hand"].constraints[0].chain_count = 3
+    rigs.chain(ob, "lower", hand, 2, pole=elbow)
+    rigs.chain(ob, "tail4", lure, 4)
+    for bone in ob.pose.bones:
+        _limit(bone)
+        if bone.name not in {"hips", "handle"}:
+            bone.rotation_quaternion = (0.98, 0.05, -0.08, 0.1)
+    _animate(ob)
+
+
+def _arm(name: str, x: float, target: bpy.types.Object) -> bpy.types.Object:
+    ob = rigs.armature(name)
+    rigs.add_bones(ob, [(x, 0.0, 0.0), (x, -0.2, 1.0), (x, 0.0, 2.0)], ["upper", "lower"])
+    rigs.chain(ob, "lower", target, 2)
+    return ob
+
+
+def _carry(ob: bpy.types.Object, carrier: bpy.types.Object, bone: str = "") -> Any:
+    constraint: Any = ob.constraints.new("CHILD_OF")
+    constraint.target, constraint.subtarget = carrier, bone
+    bpy.context.view_layer.update()
+    frame = carrier.matrix_world @ carrier.pose.bones[bone].matrix if bone else carrier.matrix_world
+    constraint.inverse_matrix = frame.inverted()
+    return constraint
+
+
+def _limit(bone: bpy.types.PoseBone) -> None:
+    """Narrow limits on each bone, of which those about X hold back, and only those of the tail."""
+    for axis in "xyz":
+        setattr(bone, f"ik_min_{axis}", -0.3)
+        setattr(bone, f"ik_max_{axis}", 0.2)
+    bone.use_ik_limit_x = bone.name in {"tail2", "tail3"}
+    bone.ik_stiffness_x = 0.2 if bone.name == "tail3" else 0.0
+
+
+def _animate(ob: bpy.types.Object) -> None:
+    moves = {
+        "Point": {1: (2.6, 0.4, 1.0), 20: (1.6, 0.9, 0.9)},
+        "Hand": {1: (0.9, 0.3, 2.2), 20: (0.8, -0.6, 1.4)},
+        "Lure": {1: (0.3, 1.5, 0.3), 20: (-0.4, 1.2, 1.1)},
+        "Prop": {1: (0.3, -0.2, 0.4), 20: (0.1, 0.1, 0.6)},
+    }
+    for name, places in moves.items():
+        rigs.key(bpy.data.objects[name], "location", dict(places))
+    rigs.key(bpy.data.objects["Prop"], "rotation_euler", {1: (0.0, 0.0, 0.0), 20: (0.1, -0.3, 0.2)})
+    hips: Any = ob.pose.bones["hips"]
+    rigs.key(hips, "rotation_quaternion", {1: (1.0, 0.0, 0.0, 0.0), 20: (0.95, 0.1, 0.2, -0.1)})
+
+
+@dataclass(frozen=True)
+class Character:
+    """The character in a file, not live, and what of it can be animated."""
+
+    file: Path
+    properties: dict[str, Animatable]
+    """By their names."""
+    size: float
+    """Length of its shorter chain."""
+
+
+def in_file(folder: Path) -> Character:
+    """Build the character and save it; what is open is lost."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    build()
+    bpy.context.scene.frame_set(BEGIN)
+    found = [prop for ob in list(bpy.data.objects) for prop in walk(ob)]
+    found += [prop for armature in bpy.data.armatures for prop in walk(armature)]
+    size = rigs.length(bpy.data.objects["Rig"], "lower", 2)
+    _add_switch()
+    _add_camera()
+    file = folder / "character.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    return Character(file, {prop.name: prop for prop in found}, size)
+
+
+# ---- ways to a pose
+
+
+class _Poses(bpy.types.RenderEngine):
+    """Renders nothing; notes the poses that a render engine sees on the frames."""
+
+    bl_idname = "IK_TEST_POSES"
+    bl_label = "Poses"
+    bl_use_preview = False
+
+    seen: Poses
+    order: Iterable[int]
+
+    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the poses."""
+        for frame in type(self).order:
+            self.frame_set(frame, 0.0)
+            type(self).seen[frame] = _pose(depsgraph)
+
+
+def _add_switch() -> None:
+    switch: Any = rigs.empty(SWITCH)
+    for frame, state in ((BEGIN, 0.0), (TURN - 1, 0.0), (TURN, 1.0)):
+        switch[STATE] = state
+        switch.keyframe_insert(f'["{STATE}"]', frame=frame)
+
+
+def _add_camera() -> None:
+    scene = bpy.context.scene
+    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(camera)
+    scene.camera = camera
+    scene.render.resolution_x = scene.render.resolution_y = 8
+
+
+@contextmanager
+def engine() -> Iterator[None]:
+    """The render engine above can be used."""
+    bpy.utils.register_class(_Poses)
+    try:
+        yield
+    finally:
+        bpy.utils.unregister_class(_Poses)
+
+
+def _pose(depsgraph: bpy.types.Depsgraph) -> NDArray[np.float64]:
+    parts = []
+    for name in ARMATURES:
+        bones = bpy.data.objects[name].evaluated_get(depsgraph).pose.bones
+        values = np.empty(16 * len(bones), dtype=np.float32)
+        bones.foreach_get("matrix", values)
+        parts.append(values)
+    return np.concatenate(parts).astype(np.float64)
+
+
+def _played(frames: Iterable[int]) -> Poses:
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = _pose(bpy.context.evaluated_depsgraph_get())
+    return found
+
+
+def _rendered(frames: Iterable[int]) -> Poses:
+    scene: Any = bpy.context.scene
+    scene.render.engine = _Poses.bl_idname
+    _Poses.seen, _Poses.order = {}, frames
+    bpy.ops.render.render()
+    scene.render.engine = "BLENDER_WORKBENCH"
+    return _Poses.seen
+
+
+def _baked(frames: Sequence[int]) -> Poses:
+    """Frames that follow each other, baked one armature after the other, and played without a live chain."""
+    for name in ARMATURES:
+        bpy.context.view_layer.objects.active = bpy.data.objects[name]
+        OPERATORS.ik_addon.bake(frame_range="CUSTOM", frame_start=min(frames), frame_end=max(frames))
+    _live(False)
+    return _played(frames)
+
+
+def _live(live: bool) -> None:
+    for name in ARMATURES:
+        bpy.data.objects[name].ik_addon.live = live
+
+
+def by_hand(character: Character, prop: Animatable) -> tuple[Poses, Poses]:
+    """The poses with one value of a property and with the other, where it is set and nothing animates it."""
+    found = []
+    for value in prop.values:
+        bpy.ops.wm.open_mainfile(filepath=str(character.file))
+        prop.release()
+        prop.set(value)
+        _live(True)
+        found.append(_played(FRAMES))
+    return found[0], found[1]
+
+
+def ways(folder: Path) -> Iterator[tuple[str, Callable[[], Poses]]]:
+    """Each way to the poses of the character that is open, by its name; each is to be gone before the next."""
+    first, last = folder / "first.blend", folder / "last.blend"
+    for frame, file in ((LAST, last), (BEGIN, first)):
+        _live(False)
+        bpy.context.scene.frame_set(frame)
+        _live(True)
+        bpy.context.view_layer.update()
+        bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    bpy.ops.wm.open_mainfile(filepath=str(first))
+    yield "rendered from the first frame", lambda: _rendered(FRAMES)
+    yield "played from the first frame", lambda: _played(FRAMES)
+    yield "baked", lambda: _baked(FRAMES[1:3])
+    bpy.ops.wm.open_mainfile(filepath=str(last))
+    yield "rendered from the last frame", lambda: _rendered(FRAMES[::-1])
+    yield "played from the last frame", lambda: _played(FRAMES[::-1])
+    yield "played in disorder", lambda: _played(random.Random(3).sample(FRAMES, len(FRAMES)))
+
+
+def check_property(character: Character, prop: Animatable, folder: Path, driven: bool = False) -> list[str]:
+    """Key a property, or drive it by what is keyed, and compare all ways to the poses.
+
+    Returns:
+        What differs, a sentence for each way.
+    """
+    first, second = by_hand(character, prop)
+    expected = {frame: (first if frame < TURN else second)[frame] for frame in FRAMES}
+    bpy.ops.wm.open_mainfile(filepath=str(character.file))
+    if driven:
+        prop.drive(bpy.data.objects[SWITCH], STATE)
+    else:
+        prop.key()
+    wrong = []
+    for way, poses in ways(folder):
+        try:
+            differs = _difference(character, poses(), expected)
+        except RuntimeError as error:  # a bake is refused
+            differs = str(error)
+        apart = any(matches([pattern], prop) and way.startswith(name) for pattern, (name, _) in APART.items())
+        if differs and not apart:
+            wrong.append(f"{way}: {differs}")
+    return wrong
+
+
+def check_turned(character: Character, prop: Animatable) -> list[str]:
+    """Drive a property by what is turned by hand, live, on frames that stand and between them; compare the poses.
+
+    Returns:
+        What differs, a sentence for each frame.
+    """
+    poses = by_hand(character, prop)
+    bpy.ops.wm.open_mainfile(filepath=str(character.file))
+    switch: Any = bpy.data.objects[SWITCH]
+    switch.animation_data_clear()
+    prop.drive(switch, STATE)
+    switch[STATE] = 0.0
+    _live(True)
+    bpy.context.scene.frame_set(BEGIN)
+    wrong = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        for state in (1, 0, 1):
+            switch[STATE] = float(state)
+            switch.update_tag()
+            bpy.context.view_layer.update()
+            found = {frame: _pose(bpy.context.evaluated_depsgraph_get())}
+            differs = _difference(character, found, poses[state])
+            if differs:
+                wrong.append(f"turned to {state}: {differs}")
+        other = FRAMES[(FRAMES.index(frame) + 1) % len(FRAMES)]
+        differs = _difference(character, _played([other, frame]), poses[1])
+        if differs:
+            wrong.append(f"played after that: {differs}")
+        switch[STATE] = 0.0
+    return wrong
+
+
+def _difference(character: Character, found: Poses, expected: Poses) -> str:
+    """How far poses are from those that are expected, in a sentence; empty where they are the same."""
+    off = {f: float(np.abs(pose - expected[f]).max()) / character.size for f, pose in sorted(found.items())}
+    if max(off.values()) <= SAME:  # not where one is not a number
+        return ""
+    return ", ".join(f"frame {frame} is off by {distance:.1e}" for frame, distance in off.items())
+
+
+# ---- tests
+
+REPORTED = (
+    'objects/Mark/constraints["Child Of"].influence',
+    'objects/Lure/constraints["Child Of"].influence',
+    'objects/Hand/constraints["Child Of"].influence',
+    "objects/Hand/hide_viewport",
+    'objects/Rig/pose.bones["chest"].constraints["Copy Rotation"].influence',
+    'objects/Rig/pose.bones["upper"].constraints["Copy Rotation"].mute',
+    'objects/Rig/pose.bones["hand"].constraints["IK"].mute',
+    'objects/Rig/pose.bones["upper"].rotation_mode',
+    'objects/Rig/pose.bones["tail1"].rotation_mode',
+    'objects/Rig/pose.bones["lower"].use_ik_limit_x',
+    'objects/Rig/pose.bones["tail3"].ik_max_x',
+    'objects/Rig/pose.bones["lower"].lock_ik_z',
+    'objects/Rig/pose.bones["upper"].ik_stiffness_x',
+    'objects/Rig/pose.bones["lower"].ik_addon.influence',
+    'objects/Rig/pose.bones["lower"].ik_addon.pole_angle',
+    'objects/Rig/pose.bones["tail4"].ik_addon.softness',
+    'armatures/Rig/bones["upper"].use_inherit_rotation',
+    'armatures/Rig/bones["tail2"].use_inherit_rotation',
+    'armatures/Rig/bones["handle"].use_inherit_rotation',
+    'armatures/Rig/bones["tail1"].inherit_scale',
+)
+"""What was found to be read once for a session, or is most often animated."""
+SAMPLE = 42
+
+
+@pytest.fixture(scope="module")
+def character(addon: Addon, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Character]:
+    """The character in a file, and an engine to render it with."""
+    with engine():
+        yield in_file(tmp_path_factory.mktemp("character"))
+
+
+def sample(character: Character, count: int) -> list[Animatable]:
+    """Some of the properties, each of another kind: the same ones each time."""
+    kinds: dict[str, list[Animatable]] = {}
+    for prop in character.properties.values():
+        if not matches(EXCEPTIONS, prop):
+            kinds.setdefault(f"{prop.kind} {prop.path.rpartition('.')[2]}", []).append(prop)
+    chosen = random.Random(13)
+    return [chosen.choice(kinds[kind]) for kind in chosen.sample(sorted(kinds), count)]
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_keyed_setting_is_read_on_each_frame(character: Character, name: str, tmp_path: Path) -> None:
+    assert not check_property(character, character.properties[name], tmp_path)
+
+
+@pytest.mark.parametrize("number", range(SAMPLE))
+def test_whatever_is_keyed_is_read_on_each_frame(character: Character, number: int, tmp_path: Path) -> None:
+    prop = sample(character, SAMPLE)[number]
+    assert not check_property(character, prop, tmp_path), prop.name
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_driven_setting_is_read_on_each_frame(character: Character, name: str, tmp_path: Path) -> None:
+    assert not check_property(character, character.properties[name], tmp_path, driven=True)
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_driver_that_is_turned_by_hand_is_followed(character: Character, name: str) -> None:
+    assert not check_turned(character, character.properties[name])

@@ -1,0 +1,302 @@
+"""A linked rig keeps its FK pose through overrides, saving, resyncing and Make Local, and says what it cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+FRAME = 9
+"""The frame on which FK poses are compared."""
+
+Channels = dict[str, tuple[Any, ...]]
+"""By bone: rotation mode, location, rotation in that mode, scale."""
+
+
+def channels(ob: bpy.types.Object) -> Channels:
+    """What the channels of a rig hold."""
+    fields = {"QUATERNION": "rotation_quaternion", "XYZ": "rotation_euler"}
+    return {
+        bone.name: (bone.rotation_mode, *bone.location, *getattr(bone, fields[bone.rotation_mode]), *bone.scale)
+        for bone in ob.pose.bones
+    }
+
+
+def character() -> bpy.types.Object:
+    """A live rig and its target, in a collection: two bones posed by hand, in two rotation modes, and one keyed."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
+    target = rigs.empty("Target")
+    rigs.key(target, "location", {1: (0.9, 0.5, 2.5), 20: (0.2, 1.1, 1.9)})
+    rigs.key(ob.pose.bones["keyed"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
+    upper, lower = ob.pose.bones["upper"], ob.pose.bones["lower"]
+    upper.rotation_mode, upper.rotation_euler = "XYZ", (0.2, 0.1, 0.0)
+    lower.rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
+    rigs.chain(ob, "lower", target, 3)
+    collection = bpy.data.collections.new("Character")
+    bpy.context.scene.collection.children.link(collection)
+    for part in (ob, target):
+        bpy.context.scene.collection.objects.unlink(part)
+        collection.objects.link(part)
+    return ob
+
+
+def in_library(folder: Path) -> tuple[Path, Channels]:
+    """The character in a library, live, and its FK channels; what is open is an empty file."""
+    ob = character()
+    bpy.context.scene.frame_set(FRAME)
+    fk = channels(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert channels(ob) != fk
+    path = folder / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.scene.frame_set(FRAME)
+    return path, fk
+
+
+def link(path: Path, shown: bool) -> bpy.types.Collection:
+    """Link the character into the scene; shown: frames and updates pass before anything else, as in a window."""
+    with bpy.data.libraries.load(str(path), link=True) as (_, chosen):
+        chosen.collections = ["Character"]
+    collection: bpy.types.Collection = chosen.collections[0]
+    bpy.context.scene.collection.children.link(collection)
+    if shown:
+        bpy.context.view_layer.update()
+        bpy.context.scene.frame_set(3)
+        bpy.context.scene.frame_set(FRAME)
+    return collection
+
+
+def linked_rig() -> bpy.types.Object:
+    (ob,) = (ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is not None)
+    return ob
+
+
+def own_rig() -> bpy.types.Object:
+    """The rig of this file in the scene: the override, or the one that was made local."""
+    (ob,) = (ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE" and ob.library is None)
+    return ob
+
+
+def _of_collection(collection: bpy.types.Collection, editable: bool) -> None:
+    scene, layer = bpy.context.scene, bpy.context.view_layer
+    collection.override_hierarchy_create(scene, layer, do_fully_editable=editable)
+    scene.collection.children.unlink(collection)
+
+
+def _of_object(collection: bpy.types.Collection, editable: bool) -> None:
+    scene, layer = bpy.context.scene, bpy.context.view_layer
+    ob = linked_rig()
+    scene.collection.objects.link(ob)
+    scene.collection.children.unlink(collection)
+    ob.override_hierarchy_create(scene, layer, do_fully_editable=editable)
+
+
+def _alone(collection: bpy.types.Collection, _editable: bool) -> None:
+    ob = linked_rig()
+    bpy.context.scene.collection.objects.link(ob)
+    bpy.context.scene.collection.children.unlink(collection)
+    ob.override_create(remap_local_usages=True)
+
+
+def _by_operator(collection: bpy.types.Collection, _editable: bool) -> None:
+    bpy.context.scene.collection.children.unlink(collection)
+    instance = rigs.empty("Instance")
+    instance.instance_type, instance.instance_collection = "COLLECTION", collection
+    bpy.context.view_layer.objects.active = instance
+    instance.select_set(True)
+    OPERATORS.object.make_override_library(collection=collection.session_uid)
+
+
+Override = Callable[[bpy.types.Collection, bool], None]
+EDITABLE: dict[str, Override] = {
+    "the collection": _of_collection,
+    "the object": _of_object,
+    "the object alone": _alone,
+    "the operator": _by_operator,
+}
+"""How an override is made that can be edited, as a whole or in what was chosen."""
+NOT_EDITABLE: dict[str, Override] = {"the collection": _of_collection, "the object": _of_object}
+"""How one is made of which nothing was chosen to be edited."""
+
+shown_or_not = pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
+saved = pytest.mark.parametrize("saves", [0, 1, 2])
+
+
+def save_and_open(path: Path, times: int) -> None:
+    for _ in range(times):
+        bpy.ops.wm.save_as_mainfile(filepath=str(path))
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+
+
+def fk_of(ob: bpy.types.Object) -> Channels:
+    """The channels of a rig that is switched off, on the frame."""
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(FRAME)
+    return channels(ob)
+
+
+def message(addon: Addon, ob: bpy.types.Object) -> str:
+    """What the panel says of the chain."""
+    told: str = addon.module("reports").get(ob, "lower").message
+    return told
+
+
+def make_editable(ob: bpy.types.Object) -> None:
+    """As in the outliner: Library Override, Make, Editable."""
+    library: Any = ob.override_library
+    library.is_system_override = False
+    ob.update_tag()
+    bpy.context.view_layer.update()
+
+
+@saved
+@shown_or_not
+@pytest.mark.parametrize("way", EDITABLE)
+def test_the_fk_pose_of_an_editable_override_comes_back(way: str, shown: bool, saves: int, tmp_path: Path) -> None:
+    library, fk = in_library(tmp_path)
+    EDITABLE[way](link(library, shown), True)
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(12)
+    save_and_open(tmp_path / "shot.blend", saves)
+    ob = own_rig()
+    assert ob.ik_addon.live
+    assert fk_of(ob) == fk
+
+
+@saved
+@shown_or_not
+@pytest.mark.parametrize("way", NOT_EDITABLE)
+def test_the_fk_pose_of_an_override_comes_back_once_it_is_made_editable(
+    way: str, shown: bool, saves: int, tmp_path: Path
+) -> None:
+    library, fk = in_library(tmp_path)
+    NOT_EDITABLE[way](link(library, shown), False)
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(12)
+    save_and_open(tmp_path / "shot.blend", saves)
+    ob = own_rig()
+    assert ob.override_library is not None
+    assert ob.override_library.is_system_override
+    make_editable(ob)
+    save_and_open(tmp_path / "shot.blend", saves)
+    assert fk_of(own_rig()) == fk
+
+
+@saved
+@shown_or_not
+@pytest.mark.parametrize("way", NOT_EDITABLE)
+def test_the_fk_pose_of_an_override_that_is_not_editable_comes_back(
+    way: str, shown: bool, saves: int, tmp_path: Path
+) -> None:
+    library, fk = in_library(tmp_path)
+    NOT_EDITABLE[way](link(library, shown), False)
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(12)
+    save_and_open(tmp_path / "shot.blend", saves)
+    assert fk_of(own_rig()) == fk
+
+
+@pytest.mark.parametrize("editable", [True, False], ids=["editable", "not editable"])
+@shown_or_not
+def test_the_fk_pose_of_a_resynced_override_comes_back(shown: bool, editable: bool, tmp_path: Path) -> None:
+    library, fk = in_library(tmp_path)
+    _of_collection(link(library, shown), editable)
+    bpy.context.view_layer.update()
+    override: Any = own_rig().override_library
+    assert override.resync(bpy.context.scene)
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(12)
+    save_and_open(tmp_path / "shot.blend", 1)
+    ob = own_rig()
+    make_editable(ob)
+    assert fk_of(ob) == fk
+
+
+def test_the_fk_pose_comes_back_where_the_library_was_changed(tmp_path: Path) -> None:
+    library, fk = in_library(tmp_path)
+    _of_collection(link(library, shown=True), True)
+    save_and_open(tmp_path / "shot.blend", 1)
+    bpy.ops.wm.open_mainfile(filepath=str(library))
+    bpy.data.objects["Rig"].ik_addon.live = False
+    bpy.data.collections["Character"].objects.link(bpy.data.objects.new("Hat", None))
+    bpy.data.objects["Rig"].ik_addon.live = True
+    bpy.context.view_layer.update()
+    bpy.ops.wm.save_as_mainfile(filepath=str(library))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert fk_of(own_rig()) == fk
+
+
+@pytest.mark.parametrize("brought", ["linked", "editable", "not editable"])
+@pytest.mark.parametrize("saves", [0, 1])
+@shown_or_not
+def test_the_fk_pose_comes_back_after_make_local(shown: bool, saves: int, brought: str, tmp_path: Path) -> None:
+    library, fk = in_library(tmp_path)
+    collection = link(library, shown)
+    if brought != "linked":
+        _of_collection(collection, brought == "editable")
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(12)
+    save_and_open(tmp_path / "shot.blend", saves)
+    OPERATORS.object.make_local(type="ALL")
+    bpy.context.view_layer.update()
+    bpy.context.scene.frame_set(5)
+    ob = own_rig()
+    assert ob.override_library is None
+    assert ob.ik_addon.live
+    save_and_open(tmp_path / "shot.blend", saves)
+    assert fk_of(own_rig()) == fk
+
+
+@pytest.mark.parametrize("way", NOT_EDITABLE)
+@pytest.mark.parametrize("saves", [0, 1])
+def test_an_override_that_is_not_editable_says_so(addon: Addon, saves: int, way: str, tmp_path: Path) -> None:
+    library, _ = in_library(tmp_path)
+    NOT_EDITABLE[way](link(library, shown=True), False)
+    bpy.context.view_layer.update()
+    save_and_open(tmp_path / "shot.blend", saves)
+    for change in (lambda: None, lambda: bpy.context.scene.frame_set(12), lambda: bpy.context.scene.frame_set(FRAME)):
+        change()
+        assert "editable" in message(addon, own_rig())
+    target = next(ob for ob in bpy.data.objects if ob.name == "Target" and (way == "the object" or not ob.library))
+    target.location.x -= 0.3
+    bpy.context.view_layer.update()
+    assert "editable" in message(addon, own_rig())
+
+
+def test_an_override_that_is_made_editable_is_solved_at_once(addon: Addon, tmp_path: Path) -> None:
+    library, _ = in_library(tmp_path)
+    _of_collection(link(library, shown=True), False)
+    bpy.context.view_layer.update()
+    ob = own_rig()
+    make_editable(ob)
+    for frame in (FRAME, 12, 3):
+        bpy.context.scene.frame_set(frame)
+        assert message(addon, ob) == "Reached"
+        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(ob.pose.bones["lower"].ik_addon.target)) < 1e-5
+
+
+def test_a_linked_rig_says_what_to_do_and_never_that_it_has_reached(addon: Addon, tmp_path: Path) -> None:
+    library, _ = in_library(tmp_path)
+    link(library, shown=False)
+    before = channels(linked_rig())
+    for frame in (FRAME, 12, 3):
+        bpy.context.scene.frame_set(frame)
+        bpy.context.view_layer.update()
+        assert "override" in message(addon, linked_rig())
+        after = channels(linked_rig())
+        assert (after["upper"], after["lower"]) == (before["upper"], before["lower"])
