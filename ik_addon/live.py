@@ -450,10 +450,15 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
         reports.update(ob, rig.plan, following.posed)
         return
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
-    edited = is_own and depsgraph.id_type_updated("ARMATURE")
+    is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # everything in a render is new
+    edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
+    own.is_stale |= edited or (is_viewport and depsgraph.id_type_updated("SCENE"))
+    if rig.plan.skeleton.matches(ob) and not own.is_stale:
+        rig.absorb_edits(ob, _evaluated(scene, depsgraph))
+        if rig.stands_alone(ob):
+            rig.keep_fk(depsgraph)
+            return
     _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
-    if depsgraph.mode == "VIEWPORT" and is_own and (edited or depsgraph.id_type_updated("SCENE")):
-        own.is_stale = True  # what is planned may be another thing by now; everything in a render is new
     with paused():
         rig.evaluate_base(ob, depsgraph)
 

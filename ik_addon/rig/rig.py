@@ -291,6 +291,10 @@ class Rig:
         self.fk, self.at = (frame.channels[0], frame.basis[0]), moment_of(depsgraph)
         return frame
 
+    def keep_fk(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Take the FK pose that is known for that of the frame at which a depsgraph is evaluated."""
+        self.at = moment_of(depsgraph)
+
     def stands_alone(self, ob: bpy.types.Object) -> bool:
         """Whether the FK pose is the base on every frame, all goals are there, and none depends on the pose.
 
