@@ -97,7 +97,7 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
         owner = compat.curve_owner(ob)
         if owner is None or not len(owner.fcurves):
             raise BakeError(f"'{ob.name}' has no keys in an action; bake another frame range")
-        span: Any = ob.animation_data.action.frame_range
+        span = np.array(ob.animation_data.action.frame_range) / pace(scene)
         return math.floor(span[0]), math.ceil(span[1])
     return scene.frame_start, scene.frame_end
 
@@ -114,6 +114,11 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
         raise BakeError(f"The frame range is empty: it starts at {first} and ends at {last}")
     frames = list(range(first, last + 1, step))
     return frames if frames[-1] == last else [*frames, last]
+
+
+def pace(scene: bpy.types.Scene) -> float:
+    """How many frames of an action pass in one frame of a scene whose time is remapped."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def bake(
@@ -223,7 +228,8 @@ class _Bake:
         written = sampled + 0.1
         with ExitStack() as undo:
             undo.callback(self.before.restore)
-            todo = keys.writing(self.ob, solved.channels(), np.array(self.frames, float), new_action=self.new_action)
+            times = np.array(self.frames, dtype=np.float64) * pace(self.scene)
+            todo = keys.writing(self.ob, solved.channels(), times, new_action=self.new_action)
             undo.callback((yield from _part(todo, sampled, written)))
             self._switch_off()
             position, angle = yield from _part(self._differences(solved, way), written, 1.0)
