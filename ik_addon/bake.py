@@ -6,8 +6,8 @@ Until the last step is done everything can be taken back: a bake that is cancell
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Sequence
-from contextlib import ExitStack, closing, nullcontext
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from .rig.read import Sample, sample, stack
 from .rig.steady import Steady
 from .settings import chain_of, object_of
 from .solved import Solved, rotations_of
-from .stage import Edits, is_bound, stage
+from .stage import Edits, is_bound, simulates, stage
 
 BATCH = 1000
 """How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
@@ -240,7 +240,7 @@ class _Bake:
         return report
 
     def _proofs(self) -> set[int]:
-        """The indices of the frames that are evaluated in the scene itself in any case."""
+        """The indices of the frames that are evaluated as a proof."""
         return {round(part * (len(self.frames) - 1)) for part in PROOFS}
 
     def _played(self, way: Way) -> list[int]:
@@ -257,17 +257,31 @@ class _Bake:
 
     def _solve(self, solved: Solved, way: Way) -> Generator[float, None, bool]:
         """Solve all frames; return whether they can be sampled this way, and are as in the scene itself."""
-        if way is Way.BY_CURVES:
-            return (yield from self._solve_told(solved))
-        if way is Way.IN_SCENE:
-            return (yield from self._solve_stepped(self.view_layer, solved))
-        with stage(self.view_layer, self.ob) as copy:
-            return copy is not None and (yield from self._solve_stepped(copy, solved))
+        with self._staged(way) as (stepped, proven):
+            if stepped is None or proven is None:
+                return False
+            if way is not Way.BY_CURVES:
+                return (yield from self._solve_stepped(stepped, proven, solved))
+            if is_bound(self.scene) or not curves.may_tell(self.scene):
+                return False
+            return (yield from self._solve_told(proven, solved))
 
-    def _solve_told(self, solved: Solved) -> Generator[float, None, bool]:
+    @contextmanager
+    def _staged(self, way: Way) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
+        """Where frames are stepped through, and where some of them are evaluated as a proof; None: nowhere.
+
+        Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
+        else must do.
+        """
+        is_disturbed = way is not Way.IN_SCENE and simulates(self.view_layer)
+        if way is Way.IN_COPY or is_disturbed:
+            with stage(self.view_layer, self.ob) as copy:
+                yield copy, copy if is_disturbed else self.view_layer
+        else:
+            yield self.view_layer, self.view_layer
+
+    def _solve_told(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
         """Solve all frames as F-curves tell them; return whether they do, and Blender evaluates the same on some."""
-        if is_bound(self.scene) or not curves.may_tell(self.scene):
-            return False
         count, some = len(self.frames), _frames_at_once(self.plan)
         for first in range(0, count, some):
             frames = self.frames[first : first + some]
@@ -278,7 +292,7 @@ class _Bake:
             proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
             stepped = []
             for i in proofs:
-                stepped.append(self._sample(self.view_layer, frames[i]))
+                stepped.append(self._sample(proven, frames[i]))
                 yield first / count
             if proofs and not curves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
                 return False
@@ -292,15 +306,17 @@ class _Bake:
                 yield min(1.0, (first + start + size) / count)
         return True
 
-    def _solve_stepped(self, view_layer: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve all frames as Blender evaluates them one by one; return whether some are as in the scene itself."""
+    def _solve_stepped(
+        self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
+    ) -> Generator[float, None, bool]:
+        """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
         size = min(STEPPED, _frames_at_once(self.plan))
-        proofs = self._proofs() if view_layer != self.view_layer else ()
+        proofs = self._proofs() if proven != stepped else ()
         for start in range(0, len(self.frames), size):
             samples = []
             for i, frame in enumerate(self.frames[start : start + size], start=start):
-                samples.append(self._sample(view_layer, frame))
-                if i in proofs and not curves.is_same(samples[-1], self._sample(self.view_layer, frame)):
+                samples.append(self._sample(stepped, frame))
+                if i in proofs and not curves.is_same(samples[-1], self._sample(proven, frame)):
                     return False
                 yield (i + 1) / len(self.frames)
             fk = stack(samples)
@@ -323,10 +339,10 @@ class _Bake:
         """The largest distance and angle between the solution and how the keys play."""
         position = angle = 0.0
         proofs = self._proofs()
-        with stage(self.view_layer, self.ob) if way is Way.IN_COPY else nullcontext() as copy:
+        with self._staged(way) as (stepped, proven):
             for i, index in enumerate(solved.played.tolist()):
-                played_in = self.view_layer if copy is None or index in proofs else copy
-                depsgraph = at_frame(played_in, self.frames[index])
+                view_layer = (proven if index in proofs else stepped) or self.view_layer
+                depsgraph = at_frame(view_layer, self.frames[index])
                 played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
                 gap, turn = solved.difference(i, played)
                 position, angle = max(position, gap), max(angle, turn)

@@ -15,6 +15,9 @@ from .rig.read import CUSTOM
 from .rig.steady import others_may_pose
 from .settings import chain_of
 
+SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
+"""Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""
+
 
 def is_bound(scene: bpy.types.Scene) -> bool:
     """Whether a copy of a scene would show something else, and its frames depend on more than animation.
@@ -58,6 +61,13 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
         bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
 
+def simulates(view_layer: bpy.types.ViewLayer) -> bool:
+    """Whether something in a view layer is simulated, which going from frame to frame in any order would disturb."""
+    everything = _evaluated_in(view_layer.depsgraph)
+    modifiers = (modifier for known in everything for modifier in getattr(known, "modifiers", ()))
+    return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
+
+
 def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
 
@@ -69,13 +79,21 @@ def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
         (not isinstance(known, bpy.types.Scene) or known == scene)
         and not getattr(known, "modifiers", ())
         and not any(map(_runs_python, _drivers_of(known)))
-        for known in _originals(depsgraph)
+        for known in _evaluated_in(depsgraph)
     )
 
 
-def _originals(depsgraph: bpy.types.Depsgraph) -> Iterator[Any]:
-    """The data-blocks that are evaluated."""
-    return (evaluated.original for evaluated in depsgraph.ids)
+def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
+    """The data-blocks that are evaluated, some of them twice.
+
+    `Depsgraph.ids` leaves out what is not in the view layer and only needed by something that is; but it has the node
+    trees that are part of other data-blocks.
+    """
+    yield from (evaluated.original for evaluated in depsgraph.ids)
+    for kind in bpy.data.bl_rna.properties:
+        if kind.type == "COLLECTION":
+            everything = getattr(bpy.data, kind.identifier)
+            yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
 
 
 def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
@@ -99,7 +117,7 @@ class Edits:
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
         """Look at everything that is evaluated; `posed` are the armatures to leave out."""
         graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-        everything = {known for graph in graphs for known in _originals(graph)}
+        everything = {known for graph in graphs for known in _evaluated_in(graph)}
         self._values = [
             (owner, path, _value_at(owner, path))
             for owner in everything

@@ -212,6 +212,33 @@ def test_a_target_on_cloth_that_was_not_played_before(bake: Any) -> None:
     assert np.linalg.norm(keyed - live, axis=-1).max() < CLOSE
 
 
+@pytest.mark.parametrize("read", ["keys", "frame in an expression"])
+def test_cloth_that_has_nothing_to_do_with_it_is_not_disturbed(bake: Any, read: str) -> None:
+    def fresh() -> bpy.types.Object:
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        ob, target = crowded_arm()
+        ob.ik_addon.live = False
+        if read == "keys":
+            rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+        else:
+            READ[read](ob, target)
+        on_cloth(rigs.empty("Leaf"))
+        bpy.context.view_layer.update()
+        return ob
+
+    def fallen() -> list[list[float]]:
+        found = []
+        for frame in FRAMES:
+            bpy.context.scene.frame_set(frame)
+            found.append(rigs.position(bpy.data.objects["Leaf"]).tolist())
+        return found
+
+    fresh()
+    expected = fallen()
+    assert bake.bake(bpy.context, fresh(), ["lower"], FRAMES).plays_alike
+    assert fallen() == expected
+
+
 def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
     ob, target = crowded_arm()
     by_frame(ob, target)
@@ -246,8 +273,13 @@ def test_the_rest_of_the_scene_is_evaluated_where_it_may_be_needed_alone(bake: A
     ob, target = crowded_arm()
     READ[read](ob, target)
     ob.ik_addon.live = False
-    seen: list[int] = []
-    bpy.app.driver_namespace["seen"] = lambda frame: seen.append(frame) or 0.0
+    seen: list[float] = []
+
+    def see(frame: float) -> float:
+        seen.append(frame)
+        return 0.0
+
+    bpy.app.driver_namespace["seen"] = see
     drive(bpy.data.objects["Extra"], "location", 1, "seen(frame)")
     try:
         bpy.context.view_layer.update()
@@ -262,7 +294,8 @@ def test_what_is_set_but_not_keyed_elsewhere_stays(bake: Any) -> None:
     ob, target = crowded_arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
     ob.ik_addon.live = False
-    scene, extra = bpy.context.scene, bpy.data.objects["Extra"]
+    scene: Any = bpy.context.scene
+    extra = bpy.data.objects["Extra"]
     other = rigs.armature("Other")
     rigs.add_bones(other, rigs.straight(2), ["a", "b"])
     rigs.key(other.pose.bones["a"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
