@@ -26,7 +26,7 @@ Points = dict[int, NDArray[np.float64]]
 
 
 def character() -> tuple[bpy.types.Object, bpy.types.Object]:
-    """A live armature with keyed hips and chest, an arm and a leg that are chains, one keyed, and a mesh on all bones."""
+    """A live armature with keyed hips and chest, an arm and a leg that are chains, one keyed, and a mesh on them."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.5), (0, 0.1, 3.2)], ["hips", "chest"])
     rigs.add_bones(ob, [(0.2, 0, 2), (0.2, -0.1, 1), (0.2, 0, 0)], ["thigh", "shin"], "hips", connect=False)
