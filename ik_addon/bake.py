@@ -6,9 +6,10 @@ Until the last step is done everything can be taken back: a bake that is cancell
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, TypeVar
 
 import bpy
@@ -24,7 +25,7 @@ from .rig.read import Sample, sample, stack
 from .rig.steady import Steady
 from .settings import chain_of, object_of
 from .solved import Solved, rotations_of
-from .stage import is_bound, stage
+from .stage import Edits, is_bound, simulates, stage
 
 BATCH = 1000
 """How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
@@ -35,11 +36,19 @@ BONES = 250_000
 STEPPED = 100
 """How many frames at most, where Blender evaluates them one by one."""
 PROOFS = (0.0, 0.29, 0.62, 1.0)
-"""Which frames, as parts of the range, are evaluated by Blender as well where F-curves tell all of them."""
+"""Which frames, as parts of the range, are evaluated in the scene itself as well where that is not done with all."""
 ALIKE = 1e-5
-"""How much, in chain lengths, keys may play differently before frames that F-curves tell are not trusted any more."""
+"""How much, in chain lengths, keys may play differently before what was not sampled in the scene is not trusted."""
 KEPT = 4_000_000
 """On how many frames, times bones, the solution is kept to see how the keys play."""
+
+
+class Way(Enum):
+    """How frames are sampled, the fastest way first: the next one is taken where one cannot be, or proves wrong."""
+
+    BY_CURVES = "F-curves tell all of them"
+    IN_COPY = "Blender evaluates each, in a copy of the scene that holds what the chains need"
+    IN_SCENE = "Blender evaluates each, in the scene itself"
 
 
 class BakeError(Exception):
@@ -88,7 +97,7 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
         owner = compat.curve_owner(ob)
         if owner is None or not len(owner.fcurves):
             raise BakeError(f"'{ob.name}' has no keys in an action; bake another frame range")
-        span: Any = ob.animation_data.action.frame_range
+        span = np.array(ob.animation_data.action.frame_range) / pace(scene)
         return math.floor(span[0]), math.ceil(span[1])
     return scene.frame_start, scene.frame_end
 
@@ -105,6 +114,11 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
         raise BakeError(f"The frame range is empty: it starts at {first} and ends at {last}")
     frames = list(range(first, last + 1, step))
     return frames if frames[-1] == last else [*frames, last]
+
+
+def pace(scene: bpy.types.Scene) -> float:
+    """How many frames of an action pass in one frame of a scene whose time is remapped."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def bake(
@@ -155,12 +169,14 @@ def steps(
             plan = Plan.of(ob, view_layer.depsgraph, None if object_of(ob).live else tips)
             _check_order(scene, view_layer, ob, plan, tips)
             held = base.held(ob, plan.live)
-            work = _Bake(scene, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
+            work = _Bake(view_layer, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             keys.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
-        report = (yield from work.do(undo, by_curves=True)) or (yield from work.do(undo, by_curves=False))
-        assert report is not None, "only what F-curves tell is taken back and done again"
+        report = None
+        for way in Way:
+            report = report or (yield from work.do(undo, way))
+        assert report is not None, "what is sampled in the scene itself needs no proof"
         before.show_frame()
         before.put_back([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
@@ -168,17 +184,19 @@ def steps(
     return report
 
 
-def at_frame(scene: bpy.types.Scene, frame: int) -> bpy.types.Depsgraph:
-    """Go to a frame; the depsgraph of the first view layer of the scene, evaluated there."""
+def at_frame(view_layer: bpy.types.ViewLayer, frame: int) -> bpy.types.Depsgraph:
+    """Go to a frame; the depsgraph of a view layer, evaluated there."""
+    scene: Any = view_layer.id_data
     scene.frame_set(frame)
-    return scene.view_layers[0].depsgraph
+    return view_layer.depsgraph
 
 
 @dataclass(frozen=True)
 class _Bake:
     """What is baked."""
 
-    scene: bpy.types.Scene
+    view_layer: bpy.types.ViewLayer
+    """Where the keys will play."""
     ob: bpy.types.Object
     plan: Plan
     baked: list[ChainPlan]
@@ -189,62 +207,92 @@ class _Bake:
     new_action: bool
     before: _Before
 
-    def do(self, done: ExitStack, *, by_curves: bool) -> Generator[float, None, BakeReport | None]:
+    @property
+    def scene(self) -> bpy.types.Scene:
+        """Where the keys will play."""
+        found: Any = self.view_layer.id_data
+        return found
+
+    def do(self, done: ExitStack, way: Way) -> Generator[float, None, BakeReport | None]:
         """Sample, solve, key and compare; yields the share that is done, and leaves to `done` what takes it back.
 
-        By curves, Blender evaluates a few frames only, as a proof; where that fails nothing is changed and the result
-        is None.
+        What is not sampled in the scene itself is compared with it on some frames, before the keys are written and
+        after. Where that fails, or frames cannot be sampled this way, nothing is changed and the result is None.
         """
-        solved = Solved(self.plan, self.baked, len(self.frames), self._played(by_curves))
-        with live.paused(self.ob), stage(self.scene, self.ob) as own:
-            if by_curves:
-                if is_bound(self.scene) or not curves.may_tell(self.scene):
-                    return None
-                try:
-                    proven = yield from _part(self._solve_told(own, solved), 0.0, 0.8)
-                except curves.Untold:
-                    return None
-                if not proven:
-                    return None
-            else:
-                yield from _part(self._solve_stepped(own, solved), 0.0, 0.5)
+        solved = Solved(self.plan, self.baked, len(self.frames), self._played(way))
+        sampled = 0.8 if way is Way.BY_CURVES else 0.5
+        with live.paused(self.ob):
+            if not (yield from _part(self._solve(solved, way), 0.0, sampled)):
+                return None
         self.before.put_back()
-        written, compared = (0.9, 1.0) if by_curves else (0.6, 1.0)
+        written = sampled + 0.1
         with ExitStack() as undo:
             undo.callback(self.before.restore)
-            todo = keys.writing(self.ob, solved.channels(), np.array(self.frames, float), new_action=self.new_action)
-            undo.callback((yield from _part(todo, written - 0.1, written)))
+            times = np.array(self.frames, dtype=np.float64) * pace(self.scene)
+            todo = keys.writing(self.ob, solved.channels(), times, new_action=self.new_action)
+            undo.callback((yield from _part(todo, sampled, written)))
             self._switch_off()
-            position, angle = yield from _part(self._differences(solved), written, compared)
-            if by_curves and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
+            position, angle = yield from _part(self._differences(solved, way), written, 1.0)
+            if way is not Way.IN_SCENE and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
                 return None
             report = solved.report(self.frames, self.ob.animation_data.action.name, position, angle)
             done.callback(undo.pop_all().close)
         return report
 
-    def _played(self, by_curves: bool) -> list[int]:
-        """The indices of the frames that Blender plays, in the end, to compare."""
-        last = len(self.frames) - 1
-        if by_curves:
-            return sorted({round(part * last) for part in PROOFS})
-        every = math.ceil(len(self.frames) * len(self.plan.live) / KEPT)
-        return sorted({*range(0, last, every), last})
+    def _proofs(self) -> set[int]:
+        """The indices of the frames that are evaluated as a proof."""
+        return {round(part * (len(self.frames) - 1)) for part in PROOFS}
 
-    def _sample(self, scene: bpy.types.Scene, frame: int) -> Sample:
+    def _played(self, way: Way) -> list[int]:
+        """The indices of the frames that Blender plays, in the end, to compare."""
+        if way is Way.BY_CURVES:
+            return sorted(self._proofs())
+        every = math.ceil(len(self.frames) * len(self.plan.live) / KEPT)
+        return sorted({*range(0, len(self.frames), every), *self._proofs()})
+
+    def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
         """The FK pose and the goals on a frame, as Blender evaluates them."""
         channels.write(self.ob, self.plan.live, self.held)
-        return sample(self.ob, self.plan, at_frame(scene, frame))
+        return sample(self.ob, self.plan, at_frame(view_layer, frame))
 
-    def _solve_told(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, bool]:
-        """Solve all frames as the F-curves tell them; return whether Blender evaluates the same on some of them."""
+    def _solve(self, solved: Solved, way: Way) -> Generator[float, None, bool]:
+        """Solve all frames; return whether they can be sampled this way, and are as in the scene itself."""
+        with self._staged(way) as (stepped, proven):
+            if stepped is None or proven is None:
+                return False
+            if way is not Way.BY_CURVES:
+                return (yield from self._solve_stepped(stepped, proven, solved))
+            if is_bound(self.scene) or not curves.may_tell(self.scene):
+                return False
+            return (yield from self._solve_told(proven, solved))
+
+    @contextmanager
+    def _staged(self, way: Way) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
+        """Where frames are stepped through, and where some of them are evaluated as a proof; None: nowhere.
+
+        Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
+        else must do.
+        """
+        is_disturbed = way is not Way.IN_SCENE and simulates(self.view_layer)
+        if way is Way.IN_COPY or is_disturbed:
+            with stage(self.view_layer, self.ob) as copy:
+                yield copy, copy if is_disturbed else self.view_layer
+        else:
+            yield self.view_layer, self.view_layer
+
+    def _solve_told(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
+        """Solve all frames as F-curves tell them; return whether they do, and Blender evaluates the same on some."""
         count, some = len(self.frames), _frames_at_once(self.plan)
         for first in range(0, count, some):
             frames = self.frames[first : first + some]
-            fk = curves.told(self.ob, self.plan, self.held, frames)
+            try:
+                fk = curves.told(self.ob, self.plan, self.held, frames)
+            except curves.Untold:
+                return False
             proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
             stepped = []
             for i in proofs:
-                stepped.append(self._sample(scene, frames[i]))
+                stepped.append(self._sample(proven, frames[i]))
                 yield first / count
             if proofs and not curves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
                 return False
@@ -258,16 +306,22 @@ class _Bake:
                 yield min(1.0, (first + start + size) / count)
         return True
 
-    def _solve_stepped(self, scene: bpy.types.Scene, solved: Solved) -> Generator[float, None, None]:
-        """Solve all frames as Blender evaluates them one by one."""
+    def _solve_stepped(
+        self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
+    ) -> Generator[float, None, bool]:
+        """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
         size = min(STEPPED, _frames_at_once(self.plan))
+        proofs = self._proofs() if proven != stepped else ()
         for start in range(0, len(self.frames), size):
             samples = []
             for i, frame in enumerate(self.frames[start : start + size], start=start):
-                samples.append(self._sample(scene, frame))
+                samples.append(self._sample(stepped, frame))
+                if i in proofs and not curves.is_same(samples[-1], self._sample(proven, frame)):
+                    return False
                 yield (i + 1) / len(self.frames)
             fk = stack(samples)
             solved.put(start, fk.channels, pose(self.ob, self.plan, fk))
+        return True
 
     def _switch_off(self) -> None:
         """Switch the baked chains off; their bones are left to the keys."""
@@ -281,12 +335,14 @@ class _Bake:
         base.forget(self.ob, bones)
         live.settings_changed(self.ob)
 
-    def _differences(self, solved: Solved) -> Generator[float, None, tuple[float, float]]:
+    def _differences(self, solved: Solved, way: Way) -> Generator[float, None, tuple[float, float]]:
         """The largest distance and angle between the solution and how the keys play."""
         position = angle = 0.0
-        with stage(self.scene, self.ob) as own:
+        proofs = self._proofs()
+        with self._staged(way) as (stepped, proven):
             for i, index in enumerate(solved.played.tolist()):
-                depsgraph = at_frame(own, self.frames[index])
+                view_layer = (proven if index in proofs else stepped) or self.view_layer
+                depsgraph = at_frame(view_layer, self.frames[index])
                 played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
                 gap, turn = solved.difference(i, played)
                 position, angle = max(position, gap), max(angle, turn)
@@ -314,13 +370,14 @@ def _part(steps: Generator[float, None, Result], first: float, last: float) -> G
 
 
 class _Before:
-    """All that a bake touches besides the keys, to put it back: the frame, the pose, the base, the switches."""
+    """All that a bake touches besides the keys, to put it back: frame, pose, base, switches, edits of anything else."""
 
     def __init__(self, scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
         self._scene = scene
         self._view_layer = view_layer
         self._ob = ob
         self._frame = scene.frame_current, scene.frame_subframe
+        self._edits = Edits(scene, [ob, *live.live_armatures(scene)])
         self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
         self._bases = base.snapshot(ob)
@@ -346,6 +403,7 @@ class _Before:
             self._view_layer.update()  # without going through all that the time alone changes
         else:
             self._scene.frame_set(frame, subframe=subframe)
+        self._edits.put_back()
 
     def put_back(self, bones: Sequence[int] | None = None) -> None:
         """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""

@@ -1,41 +1,22 @@
-"""A scene of its own to step through frames in: it holds what chains need and none of what only takes time."""
+"""The scenes in which a bake steps through frames: the real one, and a copy without what only takes time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import bpy
 
-from . import live
+from . import compat, live
 from .rig import chain
+from .rig.curves import BONE_PATH
+from .rig.read import CUSTOM
+from .rig.steady import others_may_pose
 from .settings import chain_of
 
-
-@contextmanager
-def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Scene]:
-    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
-
-    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
-    out, and is not evaluated on each frame. It is the scene itself where there is nothing else, and where it is bound
-    to be.
-    """
-    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
-    if is_bound(scene) or {ob, *goals}.issuperset(scene.objects):
-        yield scene
-        return
-    copy = scene.copy()
-    try:
-        everything = copy.collection
-        for child in everything.children[:]:
-            everything.children.unlink(child)
-        for other in everything.objects[:]:
-            everything.objects.unlink(other)
-        for needed in {ob, *goals}:
-            everything.objects.link(needed)
-        yield copy
-    finally:
-        bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
+SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
+"""Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""
 
 
 def is_bound(scene: bpy.types.Scene) -> bool:
@@ -45,3 +26,132 @@ def is_bound(scene: bpy.types.Scene) -> bool:
     scene that is not shown, the animation of everything else on the same object.
     """
     return scene.rigidbody_world is not None or live.is_solved(scene)
+
+
+@contextmanager
+def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
+    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
+
+    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
+    out, and is not evaluated on each frame. This is the view layer of the copy; None where frames might look
+    different in there, or where there is nothing to leave out.
+    """
+    scene: Any = view_layer.id_data
+    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
+    if is_bound(scene) or others_may_pose() or {ob, *goals}.issuperset(scene.objects):
+        yield None
+        return
+    copy = scene.copy()
+    try:
+        copy.background_set = None
+        for layer in copy.view_layers[:]:
+            if layer.name != view_layer.name:
+                copy.view_layers.remove(layer)
+        everything = copy.collection
+        for child in everything.children[:]:
+            everything.children.unlink(child)
+        for other in everything.objects[:]:
+            everything.objects.unlink(other)
+        for needed in {ob, *goals}:
+            everything.objects.link(needed)
+        copied = copy.view_layers[0]
+        copied.update()
+        yield copied if _is_self_contained(copied.depsgraph) else None
+    finally:
+        bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
+
+
+def simulates(view_layer: bpy.types.ViewLayer) -> bool:
+    """Whether something in a view layer is simulated, which going from frame to frame in any order would disturb."""
+    everything = _evaluated_in(view_layer.depsgraph)
+    modifiers = (modifier for known in everything for modifier in getattr(known, "modifiers", ()))
+    return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
+
+
+def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
+
+    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stands still. What the
+    rest of Python reads is not known, and what modifiers make may depend on a simulation or on the whole scene.
+    """
+    scene = depsgraph.scene
+    return all(
+        (not isinstance(known, bpy.types.Scene) or known == scene)
+        and not getattr(known, "modifiers", ())
+        and not any(map(_runs_python, _drivers_of(known)))
+        for known in _evaluated_in(depsgraph)
+    )
+
+
+def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
+    """The data-blocks that are evaluated, some of them twice.
+
+    `Depsgraph.ids` leaves out what is not in the view layer and only needed by something that is; but it has the node
+    trees that are part of other data-blocks.
+    """
+    yield from (evaluated.original for evaluated in depsgraph.ids)
+    for kind in bpy.data.bl_rna.properties:
+        if kind.type == "COLLECTION":
+            everything = getattr(bpy.data, kind.identifier)
+            yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
+
+
+def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
+    """The drivers on a data-block that are not muted."""
+    data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
+    yield from (driver for driver in data.drivers if not driver.mute) if data is not None else ()
+
+
+def _runs_python(curve: bpy.types.FCurve) -> bool:
+    """Whether a driver runs code that may read anything."""
+    driver: Any = curve.driver
+    return driver.type == "SCRIPTED" and not driver.is_simple_expression
+
+
+class Edits:
+    """What is set in a scene beside its animation, though it is animated: going to another frame and back drops it.
+
+    The channels of armatures that a bake writes, or that are solved live, are left to whoever poses them.
+    """
+
+    def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
+        """Look at everything that is evaluated; `posed` are the armatures to leave out."""
+        graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
+        everything = {known for graph in graphs for known in _evaluated_in(graph)}
+        self._values = [
+            (owner, path, _value_at(owner, path))
+            for owner in everything
+            for path in {curve.data_path for curve in _curves_of(owner)}
+            if not (owner in posed and BONE_PATH.fullmatch(path))
+        ]
+
+    def put_back(self) -> None:
+        """Set again what is different now."""
+        for owner, path, value in self._values:
+            if value is not None and _value_at(owner, path) != value:
+                _set_at(owner, path, value)
+
+
+def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that animate a data-block, from its action and its NLA strips."""
+    if getattr(owner, "animation_data", None) is not None:
+        yield from (curve for curve in compat.animating(owner) if curve.driver is None)
+
+
+def _value_at(owner: Any, path: str) -> Any:
+    """What a property holds; None where an F-curve is for something that is not there."""
+    try:
+        value = owner.path_resolve(path)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) or not hasattr(value, "__len__") else tuple(value)
+
+
+def _set_at(owner: Any, path: str, value: Any) -> None:
+    custom = CUSTOM.fullmatch(path)
+    prefix, name = (custom["owner"], custom["name"]) if custom else path.rpartition(".")[::2]
+    holder: Any = owner.path_resolve(prefix) if prefix else owner
+    if custom:
+        holder[bpy.utils.unescape_identifier(name)] = value
+    else:
+        setattr(holder, name, value)

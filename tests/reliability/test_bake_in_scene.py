@@ -1,0 +1,321 @@
+"""A bake plays in its scene as live solving did, whatever of the scene the targets read, and leaves the scene alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = list(range(1, 21))
+CLOSE = 1e-5
+"""In chain lengths."""
+
+
+@pytest.fixture
+def bake(addon: Addon) -> Any:
+    return addon.module("bake")
+
+
+def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A live arm and its target, in a scene with something else that a bake need not evaluate."""
+    ob, target = rigs.arm()
+    rigs.key(ob.pose.bones["upper"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
+    rigs.key(rigs.empty("Extra"), "location", {1: (0, 0, 0), 20: (1, 0, 0)})
+    ob.ik_addon.live = True
+    return ob, target
+
+
+def drive(owner: Any, path: str, index: int, expression: str, read: Any = None, read_path: str = "") -> Any:
+    """Drive a number; `f` in the expression is what another data-block holds."""
+    driver = owner.driver_add(path, index).driver
+    driver.type, driver.expression = "SCRIPTED", expression
+    if read is not None:
+        variable = driver.variables.new()
+        variable.name, variable.type = "f", "SINGLE_PROP"
+        variable.targets[0].id_type = "SCENE" if isinstance(read, bpy.types.Scene) else "OBJECT"
+        variable.targets[0].id, variable.targets[0].data_path = read, read_path
+    return driver
+
+
+def key_control(scene: bpy.types.Scene) -> None:
+    """Key a custom property of a scene."""
+    for frame, value in ((1, 0.0), (20, 1.0)):
+        scene["control"] = value
+        scene.keyframe_insert('["control"]', frame=frame)
+
+
+def by_frame(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    drive(target, "location", 0, "0.6 - 0.06 * f", bpy.context.scene, "frame_current")
+
+
+def by_property(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    key_control(bpy.context.scene)
+    drive(target, "location", 0, "0.6 - 1.2 * f", bpy.context.scene, '["control"]')
+
+
+def by_context(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    key_control(bpy.context.scene)
+    driver = drive(target, "location", 0, "0.6 - 1.2 * f")
+    variable = driver.variables.new()
+    variable.name, variable.type = "f", "CONTEXT_PROP"
+    variable.targets[0].context_property, variable.targets[0].data_path = "ACTIVE_SCENE", '["control"]'
+
+
+def by_expression(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    drive(target, "location", 0, "0.6 - 0.06 * frame")
+
+
+def by_python(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    drive(target, "location", 0, "0.6 - 0.06 * frame_of_the_window()")
+
+
+def by_driven_bone(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    """A bone carries the target, and is driven by an object that the scene drives."""
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["control"])
+    dial = rigs.empty("Dial")
+    drive(dial, "location", 2, "0.07 * f", bpy.context.scene, "frame_current")
+    drive(ob.pose.bones["control"], "location", 1, "f", dial, "location[2]")
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "control"
+    target.matrix_parent_inverse = ob.data.bones["control"].matrix_local.inverted()
+    target.location.z = 0.0  # a child of a bone is at its tail
+
+
+def by_driven_constraint(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    constraint = target.constraints.new("COPY_LOCATION")
+    constraint.target = rigs.empty("Place", (-0.6, 0.4, 1.2))
+    key_control(bpy.context.scene)
+    drive(constraint, "influence", -1, "f", bpy.context.scene, '["control"]')
+
+
+def remapped(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 100, 150
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    by_frame(ob, target)
+
+
+def by_background(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    """The scene in the background, and what is in it."""
+    set_scene = bpy.data.scenes.new("Set")
+    dial = bpy.data.objects.new("Dial", None)
+    set_scene.collection.objects.link(dial)
+    rigs.key(dial, "location", {1: (0, 0, 0), 20: (1, 0, 0)})
+    key_control(set_scene)
+    drive(target, "location", 0, "0.6 - 1.2 * f", dial, "location[0]")
+    drive(target, "location", 1, "0.5 - 0.3 * f", set_scene, '["control"]')
+    bpy.context.scene.background_set = set_scene
+
+
+def by_handler(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    """Another add-on places the target, by the scene that it knows."""
+
+    def place(_scene: bpy.types.Scene) -> None:
+        target.location.x = 0.6 - 0.06 * bpy.context.scene.frame_current
+
+    bpy.app.handlers.frame_change_pre.append(place)
+
+
+READ: dict[str, Callable[[bpy.types.Object, bpy.types.Object], None]] = {
+    "frame of the scene": by_frame,
+    "property of the scene": by_property,
+    "property of the active scene": by_context,
+    "frame in an expression": by_expression,
+    "Python": by_python,
+    "driven bone": by_driven_bone,
+    "driven constraint": by_driven_constraint,
+    "mapped time": remapped,
+    "background scene": by_background,
+    "handler": by_handler,
+}
+
+
+@pytest.fixture
+def _namespace() -> Iterator[None]:
+    """What a driver calls, and no handlers of a test before."""
+    handlers = bpy.app.handlers.frame_change_pre[:]
+    bpy.app.driver_namespace["frame_of_the_window"] = lambda: bpy.context.scene.frame_current
+    yield
+    del bpy.app.driver_namespace["frame_of_the_window"]
+    bpy.app.handlers.frame_change_pre[:] = handlers
+
+
+def played(ob: bpy.types.Object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The joints (F, 3, 3) of the arm, and how far (F,) its tip is from the target, on all frames in chain lengths."""
+    scene, target = bpy.context.scene, ob.pose.bones["lower"].ik_addon.target
+    length, joints, goals = rigs.length(ob, "lower", 2), [], []
+    for frame in FRAMES:
+        scene.frame_set(frame)
+        joints.append([rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")])
+        goals.append(rigs.position(target))
+    found = np.array(joints) / length
+    return found, np.linalg.norm(found[:, 2] - np.array(goals) / length, axis=-1)
+
+
+def bakes_as_live(bake: Any, ob: bpy.types.Object) -> None:
+    """Bake, and see that keys play as live did and that the report is true."""
+    live, _missing = played(ob)
+    assert np.ptp(live[:, 2], axis=0).max() > 0.1
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    keyed, missing = played(ob)
+    assert np.linalg.norm(keyed - live, axis=-1).max() < CLOSE
+    assert report.plays_alike
+    assert report.position < CLOSE
+    assert report.missed == np.count_nonzero(missing > 1e-4)
+    assert report.error == pytest.approx(missing.max(), abs=CLOSE)
+
+
+@pytest.mark.usefixtures("_namespace")
+@pytest.mark.parametrize("read", READ)
+def test_keys_play_as_live_did(bake: Any, read: str) -> None:
+    ob, target = crowded_arm()
+    READ[read](ob, target)
+    bpy.context.view_layer.update()
+    bakes_as_live(bake, ob)
+
+
+def on_cloth(target: bpy.types.Object) -> None:
+    """Make the target a child of a vertex of a sheet of cloth, which the wind of the scene moves."""
+    mesh = bpy.data.meshes.new("Sheet")
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [], [(0, 1, 2, 3)])
+    sheet = bpy.data.objects.new("Sheet", mesh)
+    bpy.context.scene.collection.objects.link(sheet)
+    cloth = sheet.modifiers.new("Cloth", "CLOTH")
+    cloth.settings.effector_weights.gravity = 0.1
+    wind = rigs.empty("Wind")
+    bpy.context.view_layer.objects.active = wind
+    bpy.ops.object.forcefield_toggle()
+    wind.field.type, wind.field.strength = "WIND", 60.0
+    target.parent, target.parent_type, target.parent_vertices[0] = sheet, "VERTEX", 2
+    target.location = (-0.6, -0.4, 1.0)
+
+
+def test_a_target_on_cloth_that_was_not_played_before(bake: Any) -> None:
+    def fresh() -> bpy.types.Object:
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        ob, target = crowded_arm()
+        on_cloth(target)
+        bpy.context.view_layer.update()
+        return ob
+
+    live, _missing = played(fresh())
+    ob = fresh()
+    assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
+    keyed, _missing = played(ob)
+    assert np.linalg.norm(keyed - live, axis=-1).max() < CLOSE
+
+
+@pytest.mark.parametrize("read", ["keys", "frame in an expression"])
+def test_cloth_that_has_nothing_to_do_with_it_is_not_disturbed(bake: Any, read: str) -> None:
+    def fresh() -> bpy.types.Object:
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        ob, target = crowded_arm()
+        ob.ik_addon.live = False
+        if read == "keys":
+            rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+        else:
+            READ[read](ob, target)
+        on_cloth(rigs.empty("Leaf"))
+        bpy.context.view_layer.update()
+        return ob
+
+    def fallen() -> list[list[float]]:
+        found = []
+        for frame in FRAMES:
+            bpy.context.scene.frame_set(frame)
+            found.append(rigs.position(bpy.data.objects["Leaf"]).tolist())
+        return found
+
+    fresh()
+    expected = fallen()
+    assert bake.bake(bpy.context, fresh(), ["lower"], FRAMES).plays_alike
+    assert fallen() == expected
+
+
+def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
+    ob, target = crowded_arm()
+    by_frame(ob, target)
+    scene = bpy.context.scene
+    character = bpy.data.collections.new("Character")
+    scene.collection.children.link(character)
+    for own in (ob, target):
+        scene.collection.objects.unlink(own)
+        character.objects.link(own)
+    second = scene.view_layers.new("Second")
+    scene.view_layers[0].layer_collection.children["Character"].exclude = True
+    bpy.context.window.view_layer = second
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert report.plays_alike
+    assert report.missed == 0
+    assert played(ob)[1].max() < CLOSE
+
+
+def test_a_copy_of_the_scene_that_misleads_is_found_out(
+    bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison alone tells, too."""
+    monkeypatch.setattr(addon.module("stage"), "_is_self_contained", lambda _depsgraph: True)
+    ob, target = crowded_arm()
+    by_frame(ob, target)
+    bakes_as_live(bake, ob)
+
+
+@pytest.mark.usefixtures("_namespace")
+@pytest.mark.parametrize(("read", "copied"), [("frame in an expression", True), ("frame of the scene", False)])
+def test_the_rest_of_the_scene_is_evaluated_where_it_may_be_needed_alone(bake: Any, read: str, copied: bool) -> None:
+    ob, target = crowded_arm()
+    READ[read](ob, target)
+    ob.ik_addon.live = False
+    seen: list[float] = []
+
+    def see(frame: float) -> float:
+        seen.append(frame)
+        return 0.0
+
+    bpy.app.driver_namespace["seen"] = see
+    drive(bpy.data.objects["Extra"], "location", 1, "seen(frame)")
+    try:
+        bpy.context.view_layer.update()
+        seen.clear()
+        bake.bake(bpy.context, ob, ["lower"], FRAMES)
+        assert (len(seen) < 12) == copied, seen
+    finally:
+        del bpy.app.driver_namespace["seen"]
+
+
+def test_what_is_set_but_not_keyed_elsewhere_stays(bake: Any) -> None:
+    ob, target = crowded_arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    ob.ik_addon.live = False
+    scene: Any = bpy.context.scene
+    extra = bpy.data.objects["Extra"]
+    other = rigs.armature("Other")
+    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
+    rigs.key(other.pose.bones["a"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
+    key_control(scene)
+    extra["dial"] = 0.0
+    extra.keyframe_insert('["dial"]', frame=1)
+    rigs.key(ob, "rotation_euler", {1: (0, 0, 0), 20: (0, 0, 0.5)})
+    scene.frame_set(7)
+    edits: list[tuple[Any, str, Any]] = [
+        (extra, "location", (7.0, 8.0, 9.0)),
+        (other.pose.bones["a"], "rotation_quaternion", (0.5, 0.5, 0.5, 0.5)),
+        (ob, "rotation_euler", (0.25, 0.0, 0.0)),
+    ]
+    for owner, path, value in edits:
+        setattr(owner, path, value)
+    scene["control"], extra["dial"] = 0.75, 3.0
+    bpy.context.view_layer.update()
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    for _ in range(2):
+        assert scene.frame_current == 7
+        assert [tuple(getattr(owner, path)) for owner, path, _ in edits] == [value for *_, value in edits]
+        assert (scene["control"], extra["dial"]) == (0.75, 3.0)
+        bpy.context.view_layer.update()

@@ -1,0 +1,234 @@
+"""Whoever evaluates a scene gets the solved pose: exporters, scenes in the background, second scenes, the sequencer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests import rigs
+from tests.test_live import animated_arm
+
+FRAMES = list(range(1, 13))
+CLOSE = 1e-5
+"""In the unit of the scene; the characters are two to four units high."""
+
+REACHED = 1e-4
+"""A limb that is nearly straight is held no closer than this in single precision."""
+
+Points = dict[int, NDArray[np.float64]]
+"""World positions (n, 3) by frame."""
+
+
+def character() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A live armature with keyed hips and chest, an arm and a leg that are chains, one keyed, and a mesh on them."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.5), (0, 0.1, 3.2)], ["hips", "chest"])
+    rigs.add_bones(ob, [(0.2, 0, 2), (0.2, -0.1, 1), (0.2, 0, 0)], ["thigh", "shin"], "hips", connect=False)
+    rigs.add_bones(ob, [(0.3, 0, 3.1), (1.1, 0.1, 3.1), (1.9, 0, 3.1)], ["upper", "lower"], "chest", connect=False)
+    foot, hand = rigs.empty("Foot"), rigs.empty("Hand")
+    rigs.key(foot, "location", {1: (0.2, 0.3, 0.3), 6: (0.2, -0.6, 0.4), 12: (0.4, 0.2, 0.2)})
+    rigs.key(hand, "location", {1: (1.0, -0.6, 2.8), 12: (1.0, 0.4, 3.3)})
+    rigs.chain(ob, "shin", foot, 2)
+    rigs.chain(ob, "lower", hand, 2)
+    turns: dict[str, dict[int, object]] = {
+        "hips": {1: (1, 0, 0, 0), 12: (0.95, 0.1, 0.0, 0.3)},
+        "chest": {1: (1, 0, 0, 0), 6: (0.95, 0.2, 0.1, 0.0), 12: (0.98, -0.1, 0.2, 0.0)},
+        "thigh": {1: (1, 0, 0, 0), 12: (0.9, 0.4, 0.0, 0.0)},
+    }
+    for name, values in turns.items():
+        rigs.key(ob.pose.bones[name], "rotation_quaternion", values)
+    mesh = bpy.data.meshes.new("Skin")
+    ends = [point for bone in ob.data.bones for point in (bone.head_local[:], bone.tail_local[:])]
+    mesh.from_pydata(ends, [], [(i, i + 1, i + 2) for i in range(len(ends) - 2)])
+    skin = bpy.data.objects.new("Skin", mesh)
+    bpy.context.scene.collection.objects.link(skin)
+    for i, bone in enumerate(ob.data.bones):
+        skin.vertex_groups.new(name=bone.name).add([2 * i, 2 * i + 1], 1.0, "REPLACE")
+    skin.modifiers.new("Armature", "ARMATURE").object = ob
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    return ob, skin
+
+
+def vertices(skin: bpy.types.Object) -> NDArray[np.float64]:
+    """World positions (n, 3) of a mesh, as evaluated."""
+    done = rigs.evaluated(skin)
+    return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
+
+
+def on_all_frames(skin: bpy.types.Object) -> Points:
+    found = {}
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = vertices(skin)
+    return found
+
+
+def alembic(file: Path, evaluation: Any) -> None:
+    bpy.ops.wm.alembic_export(
+        filepath=str(file), start=FRAMES[0], end=FRAMES[-1], evaluation_mode=evaluation, as_background_job=False
+    )
+
+
+def usd(file: Path, evaluation: Any) -> None:
+    bpy.ops.wm.usd_export(filepath=str(file), export_animation=True, export_armatures=False, evaluation_mode=evaluation)
+
+
+EXPORTERS: dict[str, tuple[Callable[[Path, Any], None], Callable[[str], object]]] = {
+    "abc": (alembic, lambda file: bpy.ops.wm.alembic_import(filepath=file, as_background_job=False)),
+    "usdc": (usd, lambda file: bpy.ops.wm.usd_import(filepath=file)),
+}
+
+
+@pytest.mark.parametrize("evaluation", ["VIEWPORT", "RENDER"])
+@pytest.mark.parametrize("kind", EXPORTERS)
+@pytest.mark.parametrize("start", [1, 7])
+def test_exported_meshes_are_in_the_solved_pose(kind: str, evaluation: str, start: int, tmp_path: Path) -> None:
+    ob, skin = character()
+    expected = on_all_frames(skin)
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        for tip, target in (("shin", "Foot"), ("lower", "Hand")):
+            assert np.linalg.norm(rigs.tail(ob, tip) - rigs.position(bpy.data.objects[target])) < REACHED
+    bpy.context.scene.frame_set(start)
+    before = rigs.channels(ob).tobytes(), rigs.pose(ob).tobytes()
+    export, load = EXPORTERS[kind]
+    file = tmp_path / f"character.{kind}"
+    export(file, evaluation)
+    assert bpy.context.scene.frame_current == start
+    assert (rigs.channels(ob).tobytes(), rigs.pose(ob).tobytes()) == before
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    load(str(file))
+    skin = next(found for found in bpy.data.objects if found.type == "MESH")
+    for frame, points in on_all_frames(skin).items():
+        assert np.abs(points - expected[frame]).max() < CLOSE, f"frame {frame}"
+
+
+def tips(ob: bpy.types.Object, frames: list[int]) -> Points:
+    """The joints of the arm as live shows them in its own scene."""
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = np.array([rigs.head(ob, "lower"), rigs.tail(ob, "lower")])
+    return found
+
+
+def seen_in(ob: bpy.types.Object, scene: bpy.types.Scene) -> NDArray[np.float64]:
+    """The joints of the arm as evaluated in a scene."""
+    done = ob.evaluated_get(scene.view_layers[0].depsgraph)
+    bone = done.pose.bones["lower"]
+    return np.array([done.matrix_world @ bone.head, done.matrix_world @ bone.tail])
+
+
+def test_a_rig_in_a_scene_in_the_background_has_the_solved_pose() -> None:
+    ob, _target = animated_arm()
+    frames = [1, 10, 33, 20]
+    expected = tips(ob, frames)
+    behind, main = bpy.context.scene, bpy.data.scenes.new("Main")
+    main.background_set = behind
+    bpy.context.window.scene = main
+    for frame in frames:
+        main.frame_set(frame)
+        assert np.abs(seen_in(ob, main) - expected[frame]).max() < CLOSE, f"frame {frame}"
+
+
+def test_two_scenes_show_an_armature_on_frames_of_their_own() -> None:
+    ob, target = animated_arm()
+    expected = tips(ob, [5, 20, 33])
+    first = bpy.context.scene
+    bpy.ops.scene.new(type="EMPTY")
+    second = bpy.context.scene
+    other = rigs.empty("Other")
+    for own in (ob, target):
+        second.collection.objects.link(own)
+    for frame in (20, 33, 20):
+        first.frame_set(5)
+        assert np.abs(seen_in(ob, first) - expected[5]).max() < CLOSE
+        second.frame_set(frame)
+        assert np.abs(seen_in(ob, second) - expected[frame]).max() < CLOSE
+        # A window that shows the first scene is drawn again.
+        first.view_layers[0].update()
+        assert np.abs(seen_in(ob, first) - expected[5]).max() < CLOSE
+        other.location.x += 1.0
+        second.view_layers[0].update()
+        assert np.abs(seen_in(ob, second) - expected[frame]).max() < CLOSE
+
+
+class _Camera(bpy.types.RenderEngine):
+    """Renders nothing; notes where the arm is."""
+
+    bl_idname = "IK_TEST_CAMERA"
+    bl_label = "Joint Notes"
+    bl_use_preview = False
+
+    seen: list[tuple[str, int, NDArray[np.float64]]]
+    """Scene, its frame, joints."""
+
+    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the joints."""
+        scene = depsgraph.scene
+        done = bpy.data.objects["Rig"].evaluated_get(depsgraph)
+        bone = done.pose.bones["lower"]
+        joints = np.array([done.matrix_world @ bone.head, done.matrix_world @ bone.tail])
+        type(self).seen.append((scene.name, scene.frame_current, joints))
+
+
+@pytest.fixture
+def camera() -> Iterator[type[_Camera]]:
+    """The engine above, for all scenes."""
+    bpy.utils.register_class(_Camera)
+    _Camera.seen = []
+    yield _Camera
+    others: Any = "CYCLES"
+    for scene in bpy.data.scenes:
+        scene.render.engine = others
+    bpy.utils.unregister_class(_Camera)
+
+
+def set_up(scene: bpy.types.Scene) -> None:
+    """Let a scene render through the engine above, small."""
+    lens = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(lens)
+    scene.camera = lens
+    engine: Any = _Camera.bl_idname
+    scene.render.engine = engine
+    scene.render.resolution_x = scene.render.resolution_y = 8
+
+
+@pytest.mark.parametrize("shown", ["alone", "in the background"])
+def test_a_scene_strip_of_the_sequencer_shows_the_solved_pose(
+    camera: type[_Camera], shown: str, tmp_path: Path
+) -> None:
+    ob, _target = animated_arm()
+    expected = tips(ob, list(range(10, 21)))
+    shot = bpy.context.scene
+    if shown == "in the background":
+        shot = bpy.data.scenes.new("Shot")
+        shot.background_set = bpy.context.scene
+    set_up(shot)
+    cut = bpy.data.scenes.new("Cut")
+    set_up(cut)
+    editor: Any = cut.sequence_editor_create()
+    strips = editor.strips if hasattr(editor, "strips") else editor.sequences  # before 4.4
+    strip = strips.new_scene(name="Shot", scene=shot, channel=1, frame_start=101)
+    strip.scene_input = "CAMERA"
+    shot.frame_start, shot.frame_end = 1, 50
+    shot.frame_set(3)
+    bpy.context.window.scene = cut
+    cut.render.use_sequencer = True
+    cut.render.filepath = str(tmp_path / "frame")
+    cut.frame_start, cut.frame_end = 110, 112
+    bpy.ops.render.render(animation=True)
+    notes = [(frame, joints) for name, frame, joints in camera.seen if name == shot.name]
+    assert len(notes) >= 3
+    assert len({frame for frame, _ in notes}) == 3
+    for frame, joints in notes:
+        assert np.abs(joints - expected[frame]).max() < CLOSE, f"frame {frame}"
+    assert shot.frame_current == 3
