@@ -19,10 +19,13 @@ from . import bake_report, compat, live
 from .bake_report import BakeReport
 from .rig import base, chain, channels, curves, keys
 from .rig.channels import Row
-from .rig.plan import ChainPlan, Plan, between
+from .rig.plan import Plan, between
 from .rig.pose import pose
+from .rig.presence import Presence
 from .rig.read import Sample, sample, stack
+from .rig.state import View
 from .rig.steady import Steady
+from .rig.watch import BONE_PATH, animated_paths
 from .settings import chain_of, object_of
 from .solved import Solved, rotations_of
 from .stage import Edits, is_bound, simulates, stage
@@ -169,7 +172,8 @@ def steps(
             plan = Plan.of(ob, view_layer.depsgraph, None if object_of(ob).live else tips)
             _check_order(scene, view_layer, ob, plan, tips)
             held = base.held(ob, plan.live)
-            work = _Bake(view_layer, ob, plan, _baked_chains(plan, tips), held, list(frames), new_action, before)
+            only = None if object_of(ob).live else list(tips)
+            work = _Bake(view_layer, ob, plan, only, _baked(ob, plan, tips), held, list(frames), new_action, before)
             # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
             keys.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
@@ -199,8 +203,11 @@ class _Bake:
     """Where the keys will play."""
     ob: bpy.types.Object
     plan: Plan
-    baked: list[ChainPlan]
-    """Those chains of the plan that are keyed."""
+    """Of the current frame; others differ in what is watched."""
+    only: list[str] | None
+    """Tip bones of the chains that are planned; None: of all enabled ones."""
+    baked: list[str]
+    """Tip bones of those chains of the plan that are keyed."""
     held: Row
     """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
     frames: list[int]
@@ -219,11 +226,14 @@ class _Bake:
         What is not sampled in the scene itself is compared with it on some frames, before the keys are written and
         after. Where that fails, or frames cannot be sampled this way, nothing is changed and the result is None.
         """
+        if self.plan.watch and way is not Way.IN_SCENE:
+            return None  # what the chains are may be another thing on another frame, and only the scene tells
         solved = Solved(self.plan, self.baked, len(self.frames), self._played(way))
         sampled = 0.8 if way is Way.BY_CURVES else 0.5
         with live.paused(self.ob):
             if not (yield from _part(self._solve(solved, way), 0.0, sampled)):
                 return None
+        self._check_solved(solved)
         self.before.put_back()
         written = sampled + 0.1
         with ExitStack() as undo:
@@ -302,7 +312,7 @@ class _Bake:
             for start in range(0, len(frames), size):
                 own = fk.frames(slice(start, start + size))
                 posed = steady.solve(self.ob, own) if steady else pose(self.ob, self.plan, own)
-                solved.put(first + start, own.channels, posed)
+                solved.put(first + start, own.channels, posed, self.plan)
                 yield min(1.0, (first + start + size) / count)
         return True
 
@@ -310,6 +320,8 @@ class _Bake:
         self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
     ) -> Generator[float, None, bool]:
         """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
+        if self.plan.watch:
+            return (yield from self._solve_one_by_one(stepped, solved))
         size = min(STEPPED, _frames_at_once(self.plan))
         proofs = self._proofs() if proven != stepped else ()
         for start in range(0, len(self.frames), size):
@@ -320,15 +332,35 @@ class _Bake:
                     return False
                 yield (i + 1) / len(self.frames)
             fk = stack(samples)
-            solved.put(start, fk.channels, pose(self.ob, self.plan, fk))
+            solved.put(start, fk.channels, pose(self.ob, self.plan, fk), self.plan)
         return True
+
+    def _solve_one_by_one(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
+        """Solve each frame by itself, with the plan that its animated settings make."""
+        view = View(self.plan)
+        view.take(self.plan)
+        for i, frame in enumerate(self.frames):
+            channels.write(self.ob, self.plan.live, self.held)
+            depsgraph = at_frame(stepped, frame)
+            view.take(view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only))
+            fk = sample(self.ob, view.plan, depsgraph)
+            posed = pose(self.ob.evaluated_get(depsgraph), view.plan, fk)
+            solved.put(i, fk.channels, posed, view.plan)
+            yield (i + 1) / len(self.frames)
+        return True
+
+    def _check_solved(self, solved: Solved) -> None:
+        """Raise `BakeError` where a chain could be solved on no frame."""
+        for tip, fault in self.plan.faults.items():
+            if solved.is_never_solved(tip):
+                raise BakeError(f"The chain on '{tip}' can't be baked. {fault}")
 
     def _switch_off(self) -> None:
         """Switch the baked chains off; their bones are left to the keys."""
         with live.paused(self.ob):
-            for chain_plan in self.baked:
-                chain_of(self.ob.pose.bones[chain_plan.tip]).enabled = False
-        own = {bone for chain_plan in self.baked for bone in chain_plan.bones}
+            for tip in self.baked:
+                chain_of(self.ob.pose.bones[tip]).enabled = False
+        own = {bone for tip in self.baked for bone in self.plan.paths[tip]}
         bones = sorted(own.intersection(base.stored_bones(self.ob)))
         # Not the base as it is stored: bones may have been moved since Solve IK.
         channels.write(self.ob, np.array(bones, dtype=np.int64), self.held[[self.plan.rows[bone] for bone in bones]])
@@ -414,7 +446,7 @@ class _Before:
 def _check(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
     if ob.mode == "EDIT":
         raise BakeError(f"'{ob.name}' is in Edit Mode; leave it to bake")
-    if view_layer.objects.get(ob.name) != ob or ob.hide_viewport:
+    if not Presence(view_layer).evaluates(ob):
         raise BakeError(f"'{ob.name}' is excluded from this view layer or disabled in viewports; enable it to bake")
     if ob.data.pose_position == "REST":
         raise BakeError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
@@ -433,12 +465,23 @@ def _check_order(
         raise BakeError(f"'{ob.name}' follows {first}, which follows another chain of it in turn; bake {first} first")
 
 
-def _baked_chains(plan: Plan, tips: Collection[str]) -> list[ChainPlan]:
+def _baked(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:
+    """The chains that are keyed, in the order of the plan; of what is animated, another frame may solve them."""
     for tip in tips:
-        if tip in plan.faults:
+        if tip in plan.faults and not plan.watch:
             raise BakeError(f"The chain on '{tip}' can't be baked. {plan.faults[tip]}")
-    baked = [chain_plan for chain_plan in plan.chains if chain_plan.tip in tips]
-    missing = set(tips).difference(chain_plan.tip for chain_plan in baked)
+    baked = [tip for tip in plan.paths if tip in tips]
+    names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
+    for path in animated_paths(ob):
+        match = BONE_PATH.fullmatch(path)
+        if match and match["rest"] == "rotation_mode" and bpy.utils.unescape_identifier(match["name"]) in names:
+            # Since 4.4 Blender applies the values of F-curves in any order, and setting the mode converts rotations.
+            name = bpy.utils.unescape_identifier(match["name"])
+            raise BakeError(
+                f"The rotation mode of bone '{name}' is animated, and Blender does not play rotation keys reliably "
+                "beside that; delete the animation of the mode to bake"
+            )
+    missing = set(tips).difference(baked)
     if missing or not baked:
         raise BakeError(f"There is no enabled IK chain on '{min(missing, default='')}'; add or enable one")
     return baked

@@ -12,7 +12,7 @@ from .bake_report import BakeReport, ChainReport, LimitReport
 from .rig import keys
 from .rig.channels import FIELDS, Row, rotation_field
 from .rig.continuity import fastest, nearest
-from .rig.plan import ChainPlan, Plan
+from .rig.plan import Plan
 from .rig.pose import Posed
 from .solve import OutOfReach, Status
 from .solve.problem import Floats, Ints
@@ -46,34 +46,36 @@ class _Block:
 class Solved:
     """What is keyed and told of the baked chains of a plan, on F frames."""
 
-    def __init__(self, plan: Plan, baked: Sequence[ChainPlan], frames: int, played: Sequence[int]) -> None:
+    def __init__(self, plan: Plan, baked: Sequence[str], frames: int, played: Sequence[int]) -> None:
         """Nothing is known yet.
 
         Args:
             plan: what is solved.
-            baked: the chains of it that are keyed.
+            baked: the tip bones of those chains of it that are keyed.
             frames: F.
             played: those of them, ascending from 0, on which it will be seen how the keys play.
         """
         self._plan = plan
         self._baked = baked
-        self._chains = [plan.chains.index(chain) for chain in baked]
-        self._bones = _bones_of(baked)
+        self._bones = _bones_of(plan, baked)
         self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
         """(n,) positions in `Plan.live` of the bones that are keyed."""
-        lengths = [plan.length(chain) for chain in baked]
-        self._lengths = {plan.rows[bone]: lengths[c] for c, chain in enumerate(baked) for bone in chain.bones}
+        lengths = {tip: plan.length(tip) for tip in baked}
+        self._lengths = {plan.rows[bone]: lengths[tip] for tip in baked for bone in plan.paths[tip]}
         self._names = {plan.rows[bone]: plan.skeleton.names[bone] for bone in self._bones}
         self.played = np.array(played, dtype=np.int64)
         self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
         """(P, n, 3, 4) pose matrices, without their last row, on the frames that are played."""
-        self._status = np.empty((frames, len(baked)), dtype=np.int8)
-        self._error = np.empty((frames, len(baked)))
+        self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
+        self._error = np.full((frames, len(baked)), np.nan)
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
         modes: dict[str, list[int]] = {}
         for row in self.rows.tolist():
             modes.setdefault(plan.modes[row], []).append(row)
         self._blocks = [_Block.of(rotation_field(mode), mode, own, frames) for mode, own in modes.items()]
+        if plan.watch:  # which chains are solved may be another matter on each frame
+            self._blocks += [_Block.of(field, "", self.rows.tolist(), frames) for field in ("location", "scale")]
+            return
         for policy, field, bones in ((OutOfReach.PUSH_ROOT, "location", 1), (OutOfReach.STRETCH, "scale", None)):
             waves = (wave for wave in plan.waves if wave.shape.out_of_reach is policy)
             found = {row for wave in waves for row in wave.rows[:, :bones].ravel().tolist()}
@@ -81,8 +83,8 @@ class Solved:
             if own:
                 self._blocks.append(_Block.of(field, "", own, frames))
 
-    def put(self, start: int, fk: Row, posed: Posed) -> None:
-        """Take a batch of frames (b, ...), the first being that with the index `start`."""
+    def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
+        """Take a batch of frames (b, ...), the first being that with the index `start`, and the plan they follow."""
         batch = slice(start, start + len(fk))
         for block in self._blocks:
             columns = FIELDS[block.field]
@@ -94,9 +96,16 @@ class Solved:
         own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
         if own.start < own.stop:
             self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
-        self._status[batch] = posed.outcomes.status[:, self._chains]
-        self._error[batch] = posed.outcomes.error[:, self._chains]
+        index = {chain.tip: i for i, chain in enumerate(plan.chains)}
+        own_chains = [c for c, tip in enumerate(self._baked) if tip in index]
+        solved = [index[self._baked[c]] for c in own_chains]
+        self._status[batch, own_chains] = posed.outcomes.status[:, solved]
+        self._error[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def is_never_solved(self, tip: str) -> bool:
+        """Whether the chain on a tip bone was solved on no frame."""
+        return tip in self._baked and bool((self._status[:, self._baked.index(tip)] == Status.INVALID).all())
 
     def channels(self) -> list[keys.Channel]:
         """What is to be keyed; each rotation nearest to that of the frame before."""
@@ -138,7 +147,7 @@ class Solved:
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """The report on the bake; the last two are the largest of the differences."""
         missed = self._status != Status.REACHED
-        names = [chain.tip for chain in self._baked]
+        names = list(self._baked)
         solved = np.isfinite(self._error)
         counts = solved.sum(axis=0)
         sums = np.where(solved, self._error, 0.0).sum(axis=0)
@@ -178,17 +187,17 @@ class Solved:
         return math.degrees(found[0]), found[1], found[2]
 
 
-def rotations_of(plan: Plan, baked: Sequence[ChainPlan]) -> Iterator[keys.Channel]:
-    """What is keyed in any case, without values."""
-    for bone in _bones_of(baked):
+def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keys.Channel]:
+    """What is keyed in any case of the chains on these tip bones, without values."""
+    for bone in _bones_of(plan, baked):
         field = rotation_field(plan.modes[plan.rows[bone]])
         for i in range(FIELDS[field].stop - FIELDS[field].start):
             yield keys.Channel(plan.skeleton.names[bone], field, i, np.empty(0))
 
 
-def _bones_of(baked: Sequence[ChainPlan]) -> list[int]:
+def _bones_of(plan: Plan, baked: Sequence[str]) -> list[int]:
     """The bones of chains, each once."""
-    return list(dict.fromkeys(bone for chain in baked for bone in chain.bones))
+    return list(dict.fromkeys(bone for tip in baked for bone in plan.paths[tip]))
 
 
 def _directions(matrices: Floats) -> Floats:

@@ -10,9 +10,9 @@ import bpy
 
 from . import compat, live
 from .rig import chain
-from .rig.curves import BONE_PATH
 from .rig.read import CUSTOM
 from .rig.steady import others_may_pose
+from .rig.watch import BONE_PATH
 from .settings import chain_of
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}

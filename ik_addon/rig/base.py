@@ -15,7 +15,6 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
 from ..settings import IKAddonBase, IKAddonChain, chain_of, has_settings
 from ..solve.problem import Bools, Ints
 from . import channels
@@ -156,17 +155,11 @@ def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
     base.stored = True
 
 
-def keyed_modes(ob: bpy.types.Object) -> set[str]:
-    """Names of the bones whose rotation mode is animated: Blender converts no channels where it changes."""
-    paths = {curve.data_path for curve in compat.animating(ob) if curve.data_path.endswith(".rotation_mode")}
-    return {bone.name for bone in ob.pose.bones if paths and f"{bone.path_from_id()}.rotation_mode" in paths}
-
-
-def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int], keyed: Collection[str] = ()) -> Row | None:
+def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
     """The base (17,) of a bone, if it has one that is of any use: a file may be made by hand.
 
     A base that was stored under another rotation mode is converted to the current one, as Blender converts the
-    channels when a user changes the mode; not of bones whose mode is `keyed`.
+    channels when the mode is changed, by a user or by animation.
     """
     pose_bone = ob.pose.bones[bone]
     if _has_base(pose_bone):
@@ -178,9 +171,7 @@ def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int], keyed: Co
         if old not in channels.MODES or not np.isfinite(row).all():
             return None
         mode = pose_bone.rotation_mode
-        if old == mode or pose_bone.name in keyed:
-            return row
-        return channels.convert_rotation(row, old, mode)
+        return row if old == mode else channels.convert_rotation(row, old, mode)
     return REST.copy() if bone in resting else None
 
 
@@ -199,9 +190,8 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
         _note(ob, tip, noted)  # before bones that were renamed are renamed again
     resting = set().union(*known.values())
     new, changed = [], []
-    keyed = keyed_modes(ob)
     for k, bone in enumerate(bones.tolist()):
-        row = _row_of(ob, bone, resting, keyed)
+        row = _row_of(ob, bone, resting)
         if row is None:
             new.append(k)
         else:
@@ -221,9 +211,8 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
     present = channels.read(ob, bones)
     rows = present.copy()
     resting = set().union(*_resting(ob).values())
-    keyed = keyed_modes(ob)
     for k, bone in enumerate(bones.tolist()):
-        row = _row_of(ob, bone, resting, keyed)
+        row = _row_of(ob, bone, resting)
         if row is None:
             continue
         rows[k] = row

@@ -61,6 +61,8 @@ class Plan:
     """Those that can be solved."""
     waves: tuple[Wave, ...]
     """All of these, in the order in which they are solved."""
+    paths: dict[str, tuple[int, ...]]
+    """The bones of each enabled chain, solvable or not, by its tip bone: indices in `pose.bones`, root first."""
     faults: dict[str, str]
     """Tip bone of each chain that cannot be solved: why, and what to do."""
     live: Ints
@@ -96,9 +98,9 @@ class Plan:
         """Whether a bone is posed by a chain, or below one that is."""
         return not self.solved.isdisjoint((bone, *self.skeleton.ancestors(bone)))
 
-    def length(self, chain: ChainPlan) -> float:
-        """The length of a chain at rest."""
-        return float(self.skeleton.lengths[list(chain.bones)].sum())
+    def length(self, tip: str) -> float:
+        """The length of the chain on a tip bone at rest."""
+        return float(self.skeleton.lengths[list(self.paths[tip])].sum())
 
     @classmethod
     def of(
@@ -125,7 +127,7 @@ class Plan:
         faults: dict[str, str] = {}
         inputs = {ob.session_uid, ob.data.session_uid}
         planned: list[ChainPlan] = []
-        bones: set[int] = set()
+        paths: dict[str, tuple[int, ...]] = {}
         goals: list[tuple[bpy.types.Object, str]] = []
         constrained = [bone for bone in seen.pose.bones if bone.constraints]
         for tip in chains.tips(ob):
@@ -133,13 +135,13 @@ class Plan:
             if not (settings.enabled if only is None else tip.name in only):
                 continue
             inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
-            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
-            bones.update(path)
+            path = paths[tip.name] = tuple(index[bone.name] for bone in chains.chain_bones(tip))
             try:
                 planned.append(_checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
             except ChainError as error:
                 faults[tip.name] = str(error)
             goals += [(goal, bone) for goal, bone in _roles(settings) if isinstance(goal, bpy.types.Object)]
+        bones = {bone for path in paths.values() for bone in path}
         groups, needs = _without_circles(ob, skeleton, index, planned, faults)
         live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
@@ -159,6 +161,7 @@ class Plan:
             skeleton=skeleton,
             chains=tuple(planned),
             waves=in_waves(groups, shapes, needs, rows, modes),
+            paths=paths,
             faults=faults,
             live=live,
             rows=rows,

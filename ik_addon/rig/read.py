@@ -203,14 +203,18 @@ def transformed(matrices: Floats, points: Floats) -> Floats:
 
 
 def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Set the animated properties of an object to what they are in a render.
+    """Set the animated properties of an armature object, and of its armature, to what they are in a render.
 
-    There the original stands at the frame of the viewport. What is written to it makes Blender copy it anew, without
-    animating the copy again, so that everything but the written channels would be rendered as of another frame.
+    There the originals stand at the frame of the viewport. What is written to them makes Blender copy them anew,
+    without animating the copies again, so that all but the written channels would be rendered as of another frame.
     """
-    original: Any = ob
-    evaluated: Any = ob.evaluated_get(depsgraph)
-    for path in {curve.data_path for curve in compat.animating(ob)}:
+    seen = ob.evaluated_get(depsgraph)
+    _take(ob, seen)
+    _take(ob.data, seen.data)
+
+
+def _take(original: Any, evaluated: Any) -> None:
+    for path in {curve.data_path for curve in compat.animating(original)}:
         try:
             value = evaluated.path_resolve(path)
             custom = CUSTOM.fullmatch(path)

@@ -81,7 +81,6 @@ class Rig:
         self.fk: tuple[Row, Floats] | None = None
         """Channels (k, 17) and basis (k, 4, 4) of the FK pose; None: not known."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
-        self._keyed_modes = base.keyed_modes(ob)
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         self._animated = curves.animated(ob, plan.live)
@@ -99,6 +98,8 @@ class Rig:
         """Solve in a view layer by a plan, which has the same live bones."""
         if layer not in self.views:
             self.views[layer] = View(plan, self.view.state)
+        if plan.modes != self.plan.modes:
+            self.fk = None  # the same channels are another pose
         self.view = self.views[layer]
         self.view.take(plan)
 
@@ -141,8 +142,7 @@ class Rig:
         kept = [
             (new, row_of[name])
             for bone, new in after.plan.rows.items()
-            if (name := after.plan.skeleton.names[bone]) in row_of
-            and (self._modes[row_of[name]] == after._modes[new] or name in after._keyed_modes)
+            if (name := after.plan.skeleton.names[bone]) in row_of and self._modes[row_of[name]] == after._modes[new]
         ]
         if kept:
             new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
@@ -233,7 +233,7 @@ class Rig:
         animated = curves.animated(ob, live)
         for k, bone in enumerate(live.tolist()):
             before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
-            if before_mode != mode and self.plan.skeleton.names[bone] not in self._keyed_modes:
+            if before_mode != mode:
                 # Blender has converted the solution: so are the base and the FK pose that it stands for.
                 self._modes[k] = mode
                 self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
