@@ -234,7 +234,7 @@ def test_a_mirrored_chain_has_a_target_of_this_file(tmp_path: Path) -> None:
 
     limbs()
     OPERATORS.ik_addon.mirror_chain()
-    (name,) = (ob.name for ob in bpy.data.objects if ob.type == "EMPTY" and ob.name.endswith(".R"))
+    name = next(ob.name for ob in bpy.data.objects if "Target" in ob.name and ob.name.endswith(".R"))
     path = tmp_path / "library.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
