@@ -60,7 +60,8 @@ def library(folder: Path) -> Path:
 
 def link(path: Path, names: tuple[str, ...], first: bool) -> list[bpy.types.Object]:
     """Link objects of these names into the scene, before or behind its own in the outliner."""
-    with bpy.data.libraries.load(str(path), link=True) as (_, chosen):
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(path), link=True) as (_, chosen):
         chosen.objects = list(names)
     scene = bpy.context.scene
     linked = bpy.data.collections.new("Linked")
