@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -43,6 +43,11 @@ class Animatable:
         """Its name in tests and patterns: `objects/Rig/pose.bones["upper"].scale[1]`."""
         component = "" if self.index < 0 else f"[{self.index}]"
         return f"{self.kind}/{self.owner}/{self.path}{component}"
+
+    @property
+    def change(self) -> str:
+        """Its name and the other value: `objects/Rig/pose.bones["upper"].rotation_mode=XYZ`."""
+        return f"{self.name}={self.values[1]}"
 
     def block(self) -> bpy.types.ID:
         """The data-block, in the current file."""
@@ -200,12 +205,13 @@ def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
         yield from ((bag.fcurves, curve) for curve in bag.fcurves)
 
 
-def matches(patterns: Iterable[str], prop: Animatable) -> bool:
-    """Whether a property is meant by one of these patterns.
+def reason(patterns: dict[str, str], name: str) -> str | None:
+    """The reason beside the first of these patterns that a property's name, or its `change`, matches.
 
-    In a pattern `*` stands for anything, as in `*.hide_render`; one that ends in `=ITEM` means those alone that are set
-    to this item of an enumeration.
+    In a pattern `*` stands for anything, as in `*.hide_render`; one that ends in `=ITEM` means changes to that item.
     """
-    names = (prop.name, f"{prop.name}={prop.values[1]}")
-    plain = (pattern.replace("[", "[[]") for pattern in patterns)
-    return any(fnmatchcase(name, pattern) for pattern in plain for name in names)
+    return next((why for pattern, why in patterns.items() if _matches(pattern.replace("[", "[[]"), name)), None)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}=*")

@@ -28,9 +28,10 @@ Channels = dict[str, tuple[Any, ...]]
 def channels(ob: bpy.types.Object) -> Channels:
     """What the channels of a rig hold."""
     fields = {"QUATERNION": "rotation_quaternion", "XYZ": "rotation_euler"}
+    bones: Any = ob.pose.bones
     return {
         bone.name: (bone.rotation_mode, *bone.location, *getattr(bone, fields[bone.rotation_mode]), *bone.scale)
-        for bone in ob.pose.bones
+        for bone in bones
     }
 
 
@@ -70,7 +71,8 @@ def in_library(folder: Path) -> tuple[Path, Channels]:
 
 def link(path: Path, shown: bool) -> bpy.types.Collection:
     """Link the character into the scene; shown: frames and updates pass before anything else, as in a window."""
-    with bpy.data.libraries.load(str(path), link=True) as (_, chosen):
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(path), link=True) as (_, chosen):
         chosen.collections = ["Character"]
     collection: bpy.types.Collection = chosen.collections[0]
     bpy.context.scene.collection.children.link(collection)
@@ -269,8 +271,9 @@ def test_an_override_that_is_not_editable_says_so(addon: Addon, saves: int, way:
     NOT_EDITABLE[way](link(library, shown=True), False)
     bpy.context.view_layer.update()
     save_and_open(tmp_path / "shot.blend", saves)
-    for change in (lambda: None, lambda: bpy.context.scene.frame_set(12), lambda: bpy.context.scene.frame_set(FRAME)):
-        change()
+    for frame in (None, 12, FRAME):
+        if frame is not None:
+            bpy.context.scene.frame_set(frame)
         assert "editable" in message(addon, own_rig())
     target = next(ob for ob in bpy.data.objects if ob.name == "Target" and (way == "the object" or not ob.library))
     target.location.x -= 0.3
@@ -287,7 +290,8 @@ def test_an_override_that_is_made_editable_is_solved_at_once(addon: Addon, tmp_p
     for frame in (FRAME, 12, 3):
         bpy.context.scene.frame_set(frame)
         assert message(addon, ob) == "Reached"
-        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(ob.pose.bones["lower"].ik_addon.target)) < 1e-5
+        target: bpy.types.Object = ob.pose.bones["lower"].ik_addon.target
+        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
 
 
 def test_a_linked_rig_says_what_to_do_and_never_that_it_has_reached(addon: Addon, tmp_path: Path) -> None:

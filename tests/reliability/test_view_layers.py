@@ -211,8 +211,9 @@ def engine() -> Iterator[type[_Layers]]:
     bpy.utils.register_class(_Layers)
     _Layers.seen = {}
     yield _Layers
+    other: Any = "BLENDER_WORKBENCH"
     for scene in bpy.data.scenes:
-        scene.render.engine = "BLENDER_WORKBENCH"
+        scene.render.engine = other
     bpy.utils.unregister_class(_Layers)
 
 

@@ -1,0 +1,250 @@
+"""Objects are told apart where a linked one has the name of one of this file, as Blender allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+NAMES = ("Rig", "Target", "Pole", "Controls")
+FRAMES = (1, 7, 14, 20, 3)
+
+clashing = pytest.mark.parametrize("names", [*((name,) for name in NAMES), NAMES], ids=[*NAMES, "all"])
+first_or_last = pytest.mark.parametrize("first", [True, False], ids=["linked first", "linked last"])
+
+
+def make(offset: float) -> bpy.types.Object:
+    """Two live limbs, one led by an object and a pole, one by a bone of another armature; each in a collection."""
+    ob = rigs.armature("Rig")
+    ob.location.x = offset
+    rigs.add_bones(ob, rigs.bent(3), ["root", "upper", "lower"])
+    rigs.add_bones(ob, [(1.0, 0.0, 0.0), (1.0, 0.2, 1.0), (1.0, 0.0, 2.0)], ["thigh", "shin"], parent="root")
+    controls = rigs.armature("Controls")
+    rigs.add_bones(controls, [(0.0, 0.0, 0.0), (0.0, 0.0, 0.3)], ["knob"])
+    target, pole = rigs.empty("Target"), rigs.empty("Pole", (offset, 3.0, 1.0))
+    rigs.key(target, "location", {1: (offset + 0.9, 0.5, 1.9), 20: (offset - 0.3, 0.9, 1.6)})
+    rigs.key(controls, "location", {1: (offset + 1.2, 0.5, 1.0), 20: (offset + 0.8, -0.6, 1.4)})
+    rigs.key(pole, "location", {1: (offset, 3.0, 1.0), 20: (offset + 2.0, 2.0, 1.0)})
+    rigs.chain(ob, "lower", target, 2, pole=pole)
+    rigs.chain(ob, "shin", controls, 2, target_bone="knob")
+    ob.ik_addon.live = True
+    scene = bpy.context.scene
+    for part in (ob, target, pole, controls):
+        collection = bpy.data.collections.new(f"In {part.name}")
+        scene.collection.children.link(collection)
+        collection.objects.link(part)
+        scene.collection.objects.unlink(part)
+    return ob
+
+
+def library(folder: Path) -> Path:
+    """A file with the same, somewhere else; an empty one is open afterwards."""
+    make(50.0)
+    bpy.context.view_layer.update()
+    path = folder / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    return path
+
+
+def link(path: Path, names: tuple[str, ...], first: bool) -> list[bpy.types.Object]:
+    """Link objects of these names into the scene, before or behind its own in the outliner."""
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(path), link=True) as (_, chosen):
+        chosen.objects = list(names)
+    scene = bpy.context.scene
+    linked = bpy.data.collections.new("Linked")
+    for ob in chosen.objects:
+        linked.objects.link(ob)
+    own = list(scene.collection.children)
+    scene.collection.children.link(linked)
+    if first:
+        for collection in own:
+            scene.collection.children.unlink(collection)
+            scene.collection.children.link(collection)
+    bpy.context.view_layer.update()
+    return list(chosen.objects)
+
+
+def own(name: str) -> bpy.types.Object:
+    (ob,) = (ob for ob in bpy.data.objects if ob.name == name and ob.library is None)
+    return ob
+
+
+def poses(ob: bpy.types.Object) -> list[bytes]:
+    found = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found.append(rigs.pose(ob).tobytes())
+    return found
+
+
+def messages(addon: Addon, ob: bpy.types.Object) -> list[str]:
+    """What the panel says of the chains."""
+    reports = addon.module("reports")
+    return [reports.get(ob, tip).message for tip in ("lower", "shin")]
+
+
+@clashing
+@first_or_last
+def test_frames_are_played_as_without_the_linked_objects(
+    addon: Addon, first: bool, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    expected = poses(ob)
+    link(path, names, first)
+    assert poses(ob) == expected
+    assert messages(addon, ob) == ["Reached", "Reached"]
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert poses(own("Rig")) == expected
+
+
+@clashing
+@first_or_last
+@pytest.mark.parametrize("moved", ["Target", "Pole", "Controls"])
+def test_what_is_moved_by_hand_is_followed(
+    addon: Addon, moved: str, first: bool, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = library(tmp_path)
+    poses_after = []
+    for linked in ((), names):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        ob = make(0.0)
+        if linked:
+            link(path, linked, first)
+        own(moved).animation_data_clear()
+        own(moved).location = (0.5, 0.7, 1.2)
+        bpy.context.view_layer.update()
+        assert messages(addon, ob) == ["Reached", "Reached"]
+        poses_after.append(rigs.pose(ob))
+    assert np.abs(poses_after[0] - poses_after[1]).max() < 1e-6
+
+
+@clashing
+@first_or_last
+def test_a_bake_is_that_of_the_rig_of_this_file(first: bool, names: tuple[str, ...], tmp_path: Path) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    expected = [np.frombuffer(pose, dtype=np.float32) for pose in poses(ob)]
+    link(path, names, first)
+    bpy.context.view_layer.objects.active = ob
+    assert OPERATORS.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=20) == {"FINISHED"}
+    ob.ik_addon.live = False
+    for pose, solved in zip(poses(ob), expected, strict=True):
+        assert np.abs(np.frombuffer(pose, dtype=np.float32) - solved).max() < 1e-5
+
+
+@first_or_last
+def test_a_linked_target_is_followed_beside_one_of_this_file(addon: Addon, first: bool, tmp_path: Path) -> None:
+    path = library(tmp_path)
+    ob = make(49.8)
+    (linked,) = link(path, ("Target",), first)
+    ob.pose.bones["lower"].ik_addon.target = linked
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert messages(addon, ob)[0] == "Reached"
+        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(linked)) < 1e-4
+
+
+@first_or_last
+@pytest.mark.parametrize(
+    ("tip", "goal", "role"), [("lower", "Target", "Target"), ("lower", "Pole", "Pole"), ("shin", "Controls", "Target")]
+)
+@pytest.mark.parametrize("how", ["disabled", "excluded"])
+def test_what_is_wrong_with_an_object_of_this_file_is_not_hidden_by_a_linked_one(
+    addon: Addon, how: str, tip: str, goal: str, role: str, first: bool, tmp_path: Path
+) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    link(path, NAMES, first)
+    if how == "disabled":
+        own(goal).hide_viewport = True
+    else:
+        bpy.context.view_layer.layer_collection.children[f"In {goal}"].exclude = True
+    bpy.context.view_layer.update()
+    told = addon.module("reports").get(ob, tip)
+    assert told.failed
+    assert how in told.message
+    bone = ob.pose.bones[tip]
+    fix = addon.module("operators.fix").fix_of(bone, told, bpy.context.view_layer)
+    assert fix.label == (f"Enable {role} in Viewports" if how == "disabled" else f"Include 'In {goal}'")
+    fix.apply()
+    bpy.context.view_layer.update()
+    assert messages(addon, ob) == ["Reached", "Reached"]
+
+
+@first_or_last
+def test_what_is_wrong_with_a_linked_object_is_no_matter(addon: Addon, first: bool, tmp_path: Path) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    expected = poses(ob)
+    for linked in link(path, NAMES, first):
+        linked.hide_viewport = True
+    bpy.context.view_layer.update()
+    assert poses(ob) == expected
+    assert messages(addon, ob) == ["Reached", "Reached"]
+
+
+@first_or_last
+def test_each_rig_has_its_own_report(addon: Addon, first: bool, tmp_path: Path) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    linked = next(other for other in link(path, NAMES, first) if other.name == "Rig")
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert messages(addon, ob) == ["Reached", "Reached"]
+        for told in messages(addon, linked):
+            assert "override" in told
+
+
+@first_or_last
+def test_the_rig_of_an_active_target_is_that_of_this_file(addon: Addon, first: bool, tmp_path: Path) -> None:
+    path = library(tmp_path)
+    ob = make(0.0)
+    bpy.context.view_layer.objects.active = ob
+    tip = ob.pose.bones["lower"]
+    tip.ik_addon.is_chain = False
+    ob.data.bones.active = ob.data.bones["lower"]
+    OPERATORS.ik_addon.chain_add(chain_length=2)
+    link(path, NAMES, first)
+    bpy.context.view_layer.objects.active = tip.ik_addon.target
+    assert addon.module("operators.active").armature(bpy.context) == ob
+
+
+def test_a_mirrored_chain_has_a_target_of_this_file(tmp_path: Path) -> None:
+    def limbs() -> bpy.types.Object:
+        ob = rigs.armature("Rig")
+        for side, x in ((".L", 0.5), (".R", -0.5)):
+            rigs.add_bones(ob, [(x, 0.0, 2.0), (x, -0.2, 1.0), (x, 0.0, 0.0)], [f"upper{side}", f"lower{side}"])
+        ob.data.bones.active = ob.data.bones["lower.L"]
+        OPERATORS.ik_addon.chain_add(chain_length=2)
+        return ob
+
+    limbs()
+    OPERATORS.ik_addon.mirror_chain()
+    name = next(ob.name for ob in bpy.data.objects if "Target" in ob.name and ob.name.endswith(".R"))
+    path = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    ob = limbs()
+    (linked,) = link(path, (name,), first=True)
+    place = linked.matrix_world.copy()
+    bpy.context.view_layer.objects.active = ob
+    OPERATORS.ik_addon.mirror_chain()
+    target = ob.pose.bones["lower.R"].ik_addon.target
+    assert target is not None
+    assert target.library is None
+    assert linked.matrix_world == place

@@ -1,0 +1,229 @@
+"""What is not ready, or broken, does not keep anything else from being solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.reliability.test_safety import stored
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+
+
+def unlinked(name: str = "Unlinked") -> bpy.types.Object:
+    """An armature object as importers make it: it is in no scene yet and has no pose."""
+    ob = bpy.data.objects.new(name, bpy.data.armatures.new(name))
+    assert ob.pose is None
+    return ob
+
+
+def limbs(name: str, x: float) -> bpy.types.Object:
+    """A live armature with two arms, "a" and "b"."""
+    ob = rigs.armature(name)
+    for i, arm in enumerate("ab"):
+        root = x + 3.0 * i
+        names = [f"upper {arm}", f"lower {arm}"]
+        rigs.add_bones(ob, [(root, 0.0, 0.0), (root, -0.2, 1.0), (root, 0.0, 2.0)], names)
+        rigs.chain(ob, names[1], rigs.empty(f"{name} {arm}", (root + 0.6, 0.5, 1.0)), 2)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    return ob
+
+
+def steps() -> list[Callable[[], object]]:
+    """What makes handlers run: targets that are moved, frames, and going back in time."""
+    scene = bpy.context.scene
+
+    def move() -> None:
+        for ob in scene.objects:
+            if ob.type == "EMPTY" and math.isfinite(ob.location.x):
+                ob.location.x -= 0.05
+        bpy.context.view_layer.update()
+
+    return [move, lambda: scene.frame_set(scene.frame_current + 1), move, lambda: scene.frame_set(1), move]
+
+
+def assert_solved(addon: Addon, ob: bpy.types.Object, *arms: str) -> None:
+    """The arms are at their targets, and the panel says so."""
+    for arm in arms:
+        told = addon.module("reports").get(ob, f"lower {arm}")
+        assert told.message == "Reached", f"{ob.name} {arm}"
+        target = ob.pose.bones[f"lower {arm}"].ik_addon.target
+        assert np.linalg.norm(rigs.tail(ob, f"lower {arm}") - rigs.position(target)) < 1e-5
+
+
+# ---- armatures that have no pose yet
+
+
+def nothing_else(_ob: bpy.types.Object, _new: bpy.types.Object) -> None:
+    """It is only there."""
+
+
+def live_already(_ob: bpy.types.Object, new: bpy.types.Object) -> None:
+    new.ik_addon.live = True
+
+
+def same_armature(ob: bpy.types.Object, new: bpy.types.Object) -> None:
+    new.data = ob.data
+
+
+def beside_a_copy(ob: bpy.types.Object, _new: bpy.types.Object) -> None:
+    ob.copy()
+
+
+@pytest.mark.parametrize("how", [nothing_else, live_already, same_armature, beside_a_copy])
+@pytest.mark.parametrize("before", [True, False], ids=["made before", "made while live"])
+def test_an_armature_without_a_pose_disturbs_nothing(
+    addon: Addon, before: bool, how: Callable[..., None], tmp_path: Path
+) -> None:
+    new = unlinked() if before else None
+    ob = limbs("Rig", 0.0)
+    how(ob, new or unlinked())
+    for step in steps():
+        step()
+        assert_solved(addon, ob, "a", "b")
+    OPERATORS.ed.undo_push(message="Test")
+    OPERATORS.ed.undo_push(message="Test")
+    OPERATORS.ed.undo()
+    bpy.data.objects["Unlinked"].use_fake_user = True
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    ob = bpy.data.objects["Rig"]
+    for step in steps():
+        step()
+        assert_solved(addon, ob, "a", "b")
+
+
+def test_an_armature_is_solved_once_it_is_linked(addon: Addon) -> None:
+    ob = limbs("Rig", 0.0)
+    new = unlinked()
+    new.ik_addon.live = True
+    bpy.context.scene.frame_set(2)
+    bpy.context.scene.collection.objects.link(new)
+    rigs.add_bones(new, [(0.0, 5.0, 0.0), (0.0, 4.8, 1.0), (0.0, 5.0, 2.0)], ["upper c", "lower c"])
+    rigs.chain(new, "lower c", rigs.empty("c", (0.5, 5.0, 1.2)), 2)
+    bpy.context.view_layer.update()
+    assert_solved(addon, new, "c")
+    assert_solved(addon, ob, "a", "b")
+
+
+@pytest.mark.parametrize("role", ["target", "pole"])
+def test_a_goal_that_has_no_pose_is_told(addon: Addon, role: str) -> None:
+    ob = limbs("Rig", 0.0)
+    tip = ob.pose.bones["lower a"].ik_addon
+    setattr(tip, role, unlinked())
+    setattr(tip, f"{role}_bone", "hand")
+    for step in steps():
+        step()
+        assert addon.module("reports").get(ob, "lower a").failed
+        assert role in addon.module("reports").get(ob, "lower a").message
+        assert "Internal error" not in addon.module("reports").get(ob, "lower a").message
+        assert_solved(addon, ob, "b")
+
+
+# ---- faults
+
+
+def limit_that_is_no_number(ob: bpy.types.Object) -> None:
+    bone = ob.pose.bones["lower a"]
+    bone.use_ik_limit_x, bone.ik_max_x = True, math.nan
+
+
+def limits_the_wrong_way_round(ob: bpy.types.Object) -> None:
+    bone = ob.pose.bones["lower a"]
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, 0.0, -1.0
+
+
+def stiffness_that_is_no_number(ob: bpy.types.Object) -> None:
+    ob.pose.bones["lower a"].ik_stiffness_x = math.nan
+
+
+def stretch_that_is_no_number(ob: bpy.types.Object) -> None:
+    ob.pose.bones["lower a"].ik_stretch = math.nan
+    ob.pose.bones["lower a"].ik_addon.out_of_reach = "STRETCH"
+
+
+def rotation_that_is_no_number(ob: bpy.types.Object) -> None:
+    ob.pose.bones["upper a"].rotation_quaternion = (math.nan,) * 4
+
+
+def place_that_is_no_number(ob: bpy.types.Object) -> None:
+    ob.pose.bones["upper a"].location.x = math.nan
+
+
+def infinite_scale(ob: bpy.types.Object) -> None:
+    ob.pose.bones["upper a"].scale.x = math.inf
+
+
+def target_that_is_nowhere(ob: bpy.types.Object) -> None:
+    ob.pose.bones["lower a"].ik_addon.target.location.x = math.nan
+
+
+def target_on_a_bone_without_a_pose(ob: bpy.types.Object) -> None:
+    target = ob.pose.bones["lower a"].ik_addon.target
+    target.parent, target.parent_type, target.parent_bone = unlinked(), "BONE", "hand"
+
+
+def target_carried_by_a_bone_without_a_pose(ob: bpy.types.Object) -> None:
+    constraint: Any = ob.pose.bones["lower a"].ik_addon.target.constraints.new("CHILD_OF")
+    constraint.target, constraint.subtarget = unlinked(), "hand"
+
+
+def solver_of_another_version(ob: bpy.types.Object) -> None:
+    stored(ob.pose.bones["lower a"])["solver"] = 77
+
+
+def resting_that_is_no_list(ob: bpy.types.Object) -> None:
+    stored(ob.pose.bones["lower a"])["resting"] = '{"lower a": "far", "upper a": [], "": NaN}'
+
+
+def weight_that_is_no_number(ob: bpy.types.Object) -> None:
+    stored(ob.pose.bones["lower a"])["weight"] = math.nan
+
+
+FAULTS = (
+    limit_that_is_no_number,
+    limits_the_wrong_way_round,
+    stiffness_that_is_no_number,
+    stretch_that_is_no_number,
+    rotation_that_is_no_number,
+    place_that_is_no_number,
+    infinite_scale,
+    target_that_is_nowhere,
+    target_on_a_bone_without_a_pose,
+    target_carried_by_a_bone_without_a_pose,
+    solver_of_another_version,
+    resting_that_is_no_list,
+    weight_that_is_no_number,
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("opened", [True, False], ids=["opened", "made"])
+def test_a_fault_of_one_chain_leaves_the_others_solved(
+    addon: Addon, opened: bool, fault: Callable[[bpy.types.Object], None], tmp_path: Path
+) -> None:
+    other = limbs("Other", 10.0)
+    ob = limbs("Rig", 0.0)
+    fault(ob)
+    bpy.context.view_layer.update()
+    if opened:
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+        other, ob = bpy.data.objects["Other"], bpy.data.objects["Rig"]
+    for step in steps():
+        step()
+        assert_solved(addon, ob, "b")
+        assert_solved(addon, other, "a", "b")
+        assert "Internal error" not in addon.module("reports").get(ob, "lower a").message
