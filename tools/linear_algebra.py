@@ -44,7 +44,7 @@ def in_use() -> str:
                     return str(ask().decode())
     config: Any = np.show_config(mode="dicts")
     blas = config["Build Dependencies"]["blas"]
-    return str(blas["name"]) if blas["found"] else NONE
+    return str(blas["name"]) if blas.get("found") else NONE
 
 
 def _openblas(numpy: Path) -> Iterator[ctypes.CDLL]:

@@ -40,6 +40,7 @@ KINDS = {
     "solver": Kind("verdict", 100_000, 500, 600, needs_blender=False),
     "frames": Kind("frames", 1, 1, 1200, needs_blender=True),
     "rigs": Kind("edits", 2_000, 20, 600, needs_blender=True),
+    "sessions": Kind("sessions", 2_000, 20, 600, needs_blender=True),
 }
 
 
