@@ -3,9 +3,10 @@ PYTHON ?= python3
 ARGS ?=
 BPY ?=
 
-.PHONY: test window fuzz lint build demo bench bench-quality samples pictures environments
+.PHONY: test test-without-blas window fuzz lint build demo bench bench-quality samples pictures environments
 
 test: ; @$(PYTHON) tools/dev.py test $(addprefix --bpy=,$(BPY)) -- $(ARGS)
+test-without-blas: ; @$(PYTHON) tools/dev.py test-without-blas -- $(ARGS)
 fuzz: ; @$(PYTHON) tools/dev.py fuzz $(addprefix --bpy=,$(BPY)) -- $(ARGS)
 window: ; @$(PYTHON) tools/dev.py window -- $(ARGS)
 lint: ; @$(PYTHON) tools/dev.py lint

@@ -1,7 +1,11 @@
 """The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
-  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run `window` as well
+  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run those of the solvers
+                with the linear algebra of other processors as well, see tools/linear_algebra.py, and run `window`
+  test-without-blas
+                run the tests of the solvers with a numpy that has no linear algebra but its own, as in the official
+                Blender for Linux and Windows. Builds it once, in some minutes; ARGUMENTS go to pytest
   window        run the tests in the real program, with and without a window, where there is a driver for it, see
                 tools/window.py; ARGUMENTS go to pytest
   fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
@@ -16,7 +20,7 @@ Tasks:
                 Blender: once for each released version
   pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where there is
                 a driver, see tools/window.py, take the pictures of the window as well
-  environments  only make the virtual environments that the tasks above make when they need them
+  environments  only make the virtual environments that `lint` and `test` make when they need them
 """
 
 from __future__ import annotations
@@ -75,7 +79,7 @@ def build() -> int:
 
 
 def environments() -> int:
-    """Make every virtual environment."""
+    """Make the virtual environments of `lint` and `test`."""
     for environment in (LINT, *(blender.environment for blender in BLENDERS)):
         ensure(environment)
     return 0
@@ -132,6 +136,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tasks = (
         "test",
+        "test-without-blas",
         "window",
         "fuzz",
         "lint",
@@ -150,6 +155,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if chosen.task == "test":
             return test(chosen.bpy, rest)
+        if chosen.task == "test-without-blas":
+            return suite.test_without_blas(rest)
         if chosen.task == "window":
             return suite.test_window(rest)
         if chosen.task == "fuzz":

@@ -26,6 +26,16 @@ class Environment:
     name: str
     python: str
     requirements: tuple[str, ...]
+    source: str | None = None
+    """The one requirement that is built from source."""
+    setup: tuple[str, ...] = ()
+    """How it is built: options of Meson."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What pip is told besides the requirements."""
+        from_source = (f"--no-binary={self.source}",) if self.source else ()
+        return (*from_source, *(f"--config-settings=setup-args={option}" for option in self.setup))
 
 
 @dataclass(frozen=True)
@@ -60,12 +70,23 @@ LINT = Environment(
     ("ruff==0.17.5", "mypy==2.4.1", "fake-bpy-module-4.2==20260730", "numpy==2.4.6", PYTEST),
 )
 
+# As in the official Blender for Linux and Windows, whose numpy has nothing but its own linear algebra.
+WITHOUT_BLAS = Environment(
+    "without-blas",
+    "3.11",
+    ("numpy==1.26.4", PYTEST),
+    source="numpy",
+    setup=("-Dblas=none", "-Dlapack=none"),
+)
+COMPILERS = {"CC": ("cc", "gcc", "clang", "cl"), "CXX": ("c++", "g++", "clang++", "cl")}
+"""Names of compilers for C and C++, by the variable that names another one."""
+
 
 def ensure(environment: Environment) -> Path:
     """Make `environment` unless it stands as wanted already, and return its interpreter."""
     folder = VENVS / environment.name
     interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    wanted = "\n".join((f"python {environment.python}", *environment.requirements)) + "\n"
+    wanted = "\n".join((f"python {environment.python}", *environment.requirements, *environment.options)) + "\n"
     # Written last, so that an interrupted installation is made anew.
     stamp = folder / "installed.txt"
     VENVS.mkdir(exist_ok=True)
@@ -73,16 +94,30 @@ def ensure(environment: Environment) -> Path:
         if stamp.is_file() and stamp.read_text() == wanted and _version(interpreter) == environment.python:
             return interpreter
         base = find_python(environment.python)
+        if environment.source:
+            check_compilers(environment.source)
         print(f"Setting up {folder.relative_to(ROOT)}: {', '.join(environment.requirements)}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         _run([base, "-m", "venv", folder], f"make a virtual environment in {folder}")
         pip = ("-m", "pip", "install", "-qq", "--disable-pip-version-check")
         _run(
-            [interpreter, *pip, *environment.requirements],
+            [interpreter, *pip, *environment.options, *environment.requirements],
             f"install {environment.name}; check the network and the disk's space",
         )
         stamp.write_text(wanted)
     return interpreter
+
+
+def check_compilers(package: str) -> None:
+    """Raise ToolError where `package` cannot be built from source."""
+    for variable, names in COMPILERS.items():
+        named = os.environ.get(variable, "").split()
+        if not any(shutil.which(name) for name in (named[:1] or names)):
+            looked = f"{variable} names {named[0]}" if named else f"none of {', '.join(names)} is on the PATH"
+            raise ToolError(
+                f"{package} is built from source, which needs compilers for C and C++: {looked}. "
+                "Install them, for example with `apt-get install build-essential`, and run this again."
+            )
 
 
 def find_python(version: str) -> Path:

@@ -8,16 +8,18 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools import window
-from tools.environments import BLENDERS, NEWEST, ROOT, Blender, ToolError, ensure
-from tools.processes import TIME_LIMIT, run
+from tools import linear_algebra, processes, progress, window
+from tools.environments import BLENDERS, NEWEST, ROOT, WITHOUT_BLAS, Blender, ToolError, ensure
+from tools.processes import TIME_LIMIT
 
 BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
 """They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
+SOLVER_TESTS = "tests/solve"
+"""They need numpy alone."""
 AT_ONCE = 2
 NO_TESTS = 5
 """The exit code of a pytest that had nothing to run."""
@@ -40,6 +42,20 @@ class Outcome:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+@dataclass(frozen=True)
+class Run:
+    """One pytest among others."""
+
+    name: str
+    """As it is told."""
+    folder: str
+    """The name of what it writes, below `build`."""
+    interpreter: Path
+    arguments: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    """What is added to the environment."""
+
+
 def chosen(versions: Sequence[str]) -> list[Blender]:
     """The Blenders whose version starts as one of `versions`, or all."""
     found = [blender for blender in BLENDERS if not versions or blender.version.startswith(tuple(versions))]
@@ -50,24 +66,33 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
-    """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code."""
+    """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
+
+    Without arguments, those of the solvers run again under each of `linear_algebra.KERNELS`.
+    """
     interpreters = {blender: ensure(blender.environment) for blender in blenders}
     BUILD.mkdir(exist_ok=True)
-    total = Outcome()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {
-            pool.submit(_test, blender.environment.name, interpreter, arguments, live=len(blenders) == 1): blender
-            for blender, interpreter in interpreters.items()
-        }
-        for finished in as_completed(runs):
-            outcome, text = finished.result()
-            print(f"\n======== Blender {runs[finished].version}: {outcome} ========\n{text}", flush=True)
-            total += outcome
+    runs = [
+        Run(f"Blender {blender.version}", blender.environment.name, interpreter, tuple(arguments))
+        for blender, interpreter in interpreters.items()
+    ]
+    left_out = Outcome()
+    for blender, interpreter in interpreters.items() if not arguments else ():
+        for kernels in linear_algebra.KERNELS:
+            name = f"Blender {blender.version}, {kernels} kernels"
+            reason = linear_algebra.why_not(interpreter, kernels)
+            if reason is None:
+                folder = f"{blender.environment.name}-{kernels}"
+                runs.append(Run(name, folder, interpreter, (SOLVER_TESTS,), {linear_algebra.CHOICE: kernels}))
+            else:
+                print(f"{name}: skipped, {reason}", flush=True)
+                left_out += Outcome(skipped=1)
+    # By itself, pytest says on the terminal how far it is.
+    total = _together(runs, live=len(runs) == 1) + left_out
     if with_window:
         # By themselves: what is clicked while two others use the processor may come late.
-        outcome, text = _test("window", ensure(NEWEST.environment), [WINDOW_TESTS], live=False)
-        print(f"\n======== In the real program: {outcome} ========\n{text}", flush=True)
-        total += outcome
+        run = Run("In the real program", "window", ensure(NEWEST.environment), (WINDOW_TESTS,))
+        total += _together([run], live=False)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
@@ -75,25 +100,59 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
 def test_window(arguments: Sequence[str]) -> int:
     """Run the tests in the real program with `arguments` and return an exit code; skipped is no failure."""
     BUILD.mkdir(exist_ok=True)
-    outcome, _text = _test("window", ensure(NEWEST.environment), [WINDOW_TESTS, *arguments], live=True)
+    outcome, _text = _test(Run("", "window", ensure(NEWEST.environment), (WINDOW_TESTS, *arguments)), None)
     return 1 if outcome.failed else 0
 
 
-def _test(name: str, interpreter: Path, arguments: Sequence[str], *, live: bool) -> tuple[Outcome, str]:
-    """Run pytest with an interpreter; return how it went and what it printed, if it was not `live` on the terminal."""
+def test_without_blas(arguments: Sequence[str]) -> int:
+    """Run the tests of the solvers with a numpy that has no BLAS, and return an exit code."""
+    interpreter = ensure(WITHOUT_BLAS)
+    used = linear_algebra.ask(interpreter)
+    if used != linear_algebra.NONE:
+        raise ToolError(f"numpy in .venv/{WITHOUT_BLAS.name} uses {used}: delete that folder and run this again.")
+    print("numpy has nothing but its own linear algebra.", flush=True)
+    BUILD.mkdir(exist_ok=True)
+    outcome, _text = _test(Run("", WITHOUT_BLAS.name, interpreter, (SOLVER_TESTS, *arguments)), None)
+    print(outcome, flush=True)
+    return 1 if outcome.failed or not outcome.passed else 0
+
+
+def _together(runs: Sequence[Run], *, live: bool) -> Outcome:
+    """Do runs of pytest, some at once, and add up how they went.
+
+    Where they do not print on the terminal themselves, `live`, say how far they are and then what they printed.
+    """
+    total = Outcome()
+    with ThreadPoolExecutor(AT_ONCE) as pool, progress.Watch() as watch:
+        try:
+            started = {pool.submit(_test, run, None if live else watch): run for run in runs}
+            for finished in as_completed(started):
+                outcome, text = finished.result()
+                print(f"\n======== {started[finished].name}: {outcome} ========\n{text}", flush=True)
+                total += outcome
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return total
+
+
+def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
+    """Run pytest; return how it went, and what it printed where there is a `watch`: else it prints on the terminal."""
     # Its own folder for all that it writes, so that nothing stays behind even where it crashes.
-    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=BUILD) as folder:
-        report, log = Path(folder, "report.xml"), Path(folder, "log.txt")
-        options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / name}"]
-        if not live and sys.stdout.isatty():
-            options.append("--color=yes")
-        command = [str(interpreter), "-m", "pytest", *options, *arguments]
-        variables = {"TMPDIR": folder, **window.chosen()}
-        if live:
-            code, text = run(command, variables), ""
+    with tempfile.TemporaryDirectory(prefix=f"{run.folder}-", dir=BUILD) as folder:
+        report, log, notes = Path(folder, "report.xml"), Path(folder, "log.txt"), Path(folder, "progress.txt")
+        options = [f"--junitxml={report}", "-o", f"cache_dir={BUILD / 'pytest' / run.folder}"]
+        variables = {"TMPDIR": folder, **window.chosen(), **run.variables}
+        command = [str(run.interpreter), "-m", "pytest", *options]
+        if watch is None:
+            code, text = processes.run([*command, *run.arguments], variables), ""
         else:
+            color = ["--color=yes"] if sys.stdout.isatty() else []
+            watch.begin(run.name, notes)
             with log.open("w") as file:
-                code = run(command, variables, stdout=file, stderr=subprocess.STDOUT)
+                command += [*color, *progress.options(notes), *run.arguments]
+                code = processes.run(command, variables, stdout=file, stderr=subprocess.STDOUT)
+            watch.end(notes)
             text = log.read_text(errors="replace")
         outcome = _read(report)
     if code is None:

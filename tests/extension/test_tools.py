@@ -1,15 +1,16 @@
-"""The development tools: what they tell where something is missing, and how they count tests."""
+"""The development tools: what they say where something is missing, how they count tests and how far they are."""
 
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tools import environments, suite, window
+from tools import environments, linear_algebra, progress, suite, window
 from tools.environments import ToolError, find_python
 
 THIS = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -67,6 +68,88 @@ def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
 
 def test_a_run_without_report_has_passed_nothing(tmp_path: Path) -> None:
     assert suite._read(tmp_path / "missing.xml") == suite.Outcome()
+
+
+SUITE = """
+import pytest, time
+
+def test_a(): pass
+
+@pytest.fixture
+def broken(): raise ValueError
+
+def test_b(broken): pass
+
+@pytest.mark.parametrize("x", [1, 2])
+def test_c(x):
+    assert x == 2
+
+@pytest.mark.skip
+def test_d(): pass
+
+def test_e():
+    time.sleep(3)
+"""
+
+
+def test_a_run_says_how_far_it_is_and_names_failures_while_it_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LONG", 0.0)
+    (tmp_path / "test_it.py").write_text(SUITE, encoding="utf-8")
+    notes = tmp_path / "notes.txt"
+    tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
+    with progress.Watch(every=0.2) as watch:
+        watch.begin("Blender 9.9", notes)
+        ended = subprocess.run(tests, cwd=environments.ROOT, capture_output=True, text=True, check=False)
+        said = capsys.readouterr().out.splitlines()
+        watch.end(notes)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
+    assert said[0] == "Blender 9.9: collecting tests"
+    failed = [line.partition("FAILED ")[2] for line in said if "FAILED" in line]
+    assert failed == ["test_it.py::test_b", "test_it.py::test_c[1]"]
+    assert "Blender 9.9: 83% (5 of 6), 2 failed, 0 s in test_it.py::test_e" in said
+    assert capsys.readouterr().out == "Blender 9.9: 100% (6 of 6), 2 failed\n"
+
+
+def test_tests_that_cannot_be_collected_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "test_it.py").write_text("import nothing_of_that_name", encoding="utf-8")
+    notes = tmp_path / "notes.txt"
+    tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
+    with progress.Watch() as watch:
+        watch.begin("Blender 9.9", notes)
+        subprocess.run(tests, cwd=environments.ROOT, capture_output=True, check=False)
+        watch.end(notes)
+    assert "Blender 9.9: FAILED test_it.py\n" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
+class TestKernels:
+    def test_those_that_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:
+        program(tmp_path / "python", "kill -ILL $$")
+        assert linear_algebra.why_not(tmp_path / "python", "Haswell") == "this processor cannot run the Haswell kernels"
+
+    def test_a_numpy_that_uses_others_is_left_out(self, tmp_path: Path) -> None:
+        program(tmp_path / "python", "echo none")
+        reason = "numpy was asked for the Prescott kernels and uses none"
+        assert linear_algebra.why_not(tmp_path / "python", "Prescott") == reason
+
+    def test_a_numpy_that_does_not_work_is_an_error(self, tmp_path: Path) -> None:
+        program(tmp_path / "python", "echo 'No module named numpy' >&2; exit 1")
+        with pytest.raises(ToolError, match="No module named numpy"):
+            linear_algebra.why_not(tmp_path / "python", "Haswell")
+
+    @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="other processors have other kernels")
+    def test_a_numpy_is_asked_for_them(self) -> None:
+        python = Path(sys.executable)
+        if linear_algebra.ask(python) == linear_algebra.NONE:
+            pytest.skip("this numpy has no kernels to choose from")
+        assert linear_algebra.why_not(python, "Prescott") is None
+
+
+def test_building_from_source_without_compilers_says_what_is_missing(no_python: Path) -> None:
+    with pytest.raises(ToolError, match=r"numpy is built from source.*none of cc, gcc, clang, cl is on the PATH"):
+        environments.check_compilers("numpy")
 
 
 def test_without_a_driver_the_window_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Long runs of random cases on all cores: `make fuzz`, or `make fuzz BPY=5.2.3 ARGS="solver --count 5000"`.
 
 Every case is made from a number, its seed, and nothing else: `make fuzz ARGS="rigs --case 77"` does number 77 alone.
-Cases run in processes of their own, so that one that crashes or hangs is reported and does not end the run.
+The number also decides which kernels of OpenBLAS numpy uses, so these change from one process to the next.
+Cases run in processes of their own, so that one that crashes or hangs is reported and does not end the run. On several
+machines, `--seed` and `--count` give each its part.
 """
 
 from __future__ import annotations
@@ -9,16 +11,22 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import importlib
+import importlib.metadata
 import os
 import subprocess
 import sys
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from tools import blender
+from tools import blender, linear_algebra
+
+EVERY = 15.0
+"""Seconds, or more, from one line to the next that says how far a run is."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +43,39 @@ class Kind:
     """Seconds that a case may take."""
     needs_blender: bool
 
+    def kernels(self, seed: int) -> str:
+        """Under which kernels of OpenBLAS a case runs; "": those of the machine."""
+        choices = ("", *linear_algebra.KERNELS)
+        return choices[seed // self.chunk % len(choices)]
+
+    def chunks(self, seeds: range) -> list[range]:
+        """Cases that a process does; all of them run under the same kernels."""
+        starts = [seeds.start, *range((seeds.start // self.chunk + 1) * self.chunk, seeds.stop, self.chunk)]
+        return [range(*ends) for ends in pairwise([*starts, seeds.stop])]
+
 
 KINDS = {
     "solver": Kind("verdict", 100_000, 500, 600, needs_blender=False),
     "frames": Kind("frames", 1, 1, 1200, needs_blender=True),
     "rigs": Kind("edits", 2_000, 20, 600, needs_blender=True),
+    "sessions": Kind("sessions", 2_000, 20, 600, needs_blender=True),
 }
 
 
+def set_up_numpy(kernels: str) -> None:
+    """Let numpy, which must not be imported yet, use one thread and some kernels of OpenBLAS, where it can."""
+    # Threads that wait for each other on cores that others use take hundreds of times as long.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    reason = linear_algebra.why_not(Path(sys.executable), kernels) if kernels else None
+    if reason:
+        print(f"The machine's own kernels are used: {reason}", flush=True)
+    elif kernels:
+        os.environ[linear_algebra.CHOICE] = kernels
+
+
 def work(kind: Kind, seeds: range) -> int:
-    """Do cases one after the other in this process; return how many failed."""
+    """Do cases of a chunk one after the other in this process; return how many failed."""
+    set_up_numpy(kind.kernels(seeds.start))
     if kind.needs_blender:
         blender.enable()
     check_seed: Any = importlib.import_module(f"tests.fuzz.{kind.module}").check_seed
@@ -70,10 +101,8 @@ def watched(name: str, seeds: range) -> list[tuple[int, str]]:
     left = seeds
     while left:
         command = [sys.executable, "-m", "tests.fuzz", name, "--work", str(left.start), str(left.stop)]
-        # Threads that wait for each other on cores that others use take hundreds of times as long.
-        alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=alone
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
         assert process.stdout is not None
         seed, done = left.start, left.start
@@ -97,15 +126,22 @@ def watched(name: str, seeds: range) -> list[tuple[int, str]]:
 
 
 def run(name: str, seeds: range, jobs: int) -> int:
-    """Do a run on several cores and say how it went; return how many cases failed."""
+    """Do a run on several cores, say now and then how far it is and then how it went; return how many cases failed."""
     kind, begun = KINDS[name], time.monotonic()
-    chunks = [range(at, min(at + kind.chunk, seeds.stop)) for at in range(seeds.start, seeds.stop, kind.chunk)]
-    failed = 0
+    # How this run of `make fuzz` was given its Blender.
+    version = f"BPY={importlib.metadata.version('bpy')} "
+    done, failed, due = 0, 0, begun + EVERY
     with ThreadPoolExecutor(jobs) as pool:
-        for failures in pool.map(lambda chunk: watched(name, chunk), chunks):
-            failed += len(failures)
-            for seed, said in failures:
-                print(f"\n{name} {seed} failed:\n{said}Again, alone: make fuzz ARGS='{name} --case {seed}'", flush=True)
+        started = {pool.submit(watched, name, chunk): chunk for chunk in kind.chunks(seeds)}
+        for finished in as_completed(started):
+            done += len(started[finished])
+            for seed, said in finished.result():
+                failed += 1
+                again = f"make fuzz {version}ARGS='{name} --case {seed}'"
+                print(f"\n{name} {seed} failed:\n{said}Again, alone: {again}", flush=True)
+            if time.monotonic() >= due:
+                due = time.monotonic() + EVERY
+                print(f"{name}: {done} of {len(seeds)}, {failed} failed", flush=True)
     minutes = (time.monotonic() - begun) / 60.0
     print(f"{name}: {len(seeds)} cases from seed {seeds.start} on, {failed} failed, {minutes:.1f} minutes", flush=True)
     return failed

@@ -1,0 +1,397 @@
+"""One random scene and many ways to its frames: whoever evaluates them, in whichever order, the poses are the same.
+
+Anything of the scene is keyed or driven, it has several view layers, or comes from a library. It is opened on one frame
+and on another, played in order and in disorder, rendered, baked, and switched off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tests.animatable import TURN, walk
+from tools import blender
+
+from . import rigs
+from .edits import TAKING_ALONG
+from .exceptions import BAKED, PLAYED, RENDERED, excused
+from .rigs import armatures, choose
+
+SAME = 1e-6
+"""By how much poses may differ, in units of the length of all bones, of the largest number of the pose, or of 1."""
+FIRST, LAST = 1, 20
+BEFORE, AFTER = TURN - 1, TURN
+"""What is keyed changes from one to the other, if not slowly; what is baked is these two."""
+PLACES = ((FIRST, 0.0), (6, 0.5), (BEFORE, 0.0), (AFTER, 0.0), (LAST, 0.0))
+"""Frames, and parts of frames, on which poses are compared."""
+ITERATIONS = 12
+"""The most that chains get: whether they come to their targets does not matter here; those that cannot take long."""
+LIBRARIES = (*[None] * 8, "editable", "fixed")
+"""Mostly none, else one of which the scene has an override that is fully editable, or one that is not."""
+STEERING = re.compile(
+    r"constraints\[.*|delta_.*|hide_viewport|ik_(min|max|stiffness)_.|ik_stretch|influence|inherit_scale|location|lock_ik_."
+    r"|matrix_parent_inverse|parent_.*|pole_angle|pose_position|push_limit|rotation_.*|scale|softness|tolerance"
+    r"|use_(ik_limit_.|inherit_rotation|local_location|relative_parent)"
+)
+"""Ends of data paths that decide poses; most of what can be keyed is about how things are drawn."""
+Place = tuple[int, float]
+Poses = dict[tuple[Place, str, str], NDArray[np.float32]]
+"""By frame, names of view layer and armature: all pose matrices."""
+
+
+class _Engine(bpy.types.RenderEngine):
+    """Renders nothing; notes the poses that a render engine is given."""
+
+    bl_idname = "IK_FUZZ_POSES"
+    bl_label = "Poses"
+    bl_use_preview = False
+
+    order: Sequence[Place] = ()
+    seen: Poses
+
+    def render(self, depsgraph: bpy.types.Depsgraph) -> None:
+        """Note the poses of one view layer."""
+        for place in type(self).order:
+            self.frame_set(*place)
+            type(self).seen.update(_poses(place, depsgraph))
+
+
+def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
+    layer, found = depsgraph.view_layer.name, {}
+    for ob in armatures():
+        if ob.name in depsgraph.view_layer.objects:
+            bones = ob.evaluated_get(depsgraph).pose.bones
+            values = np.empty(16 * len(bones), dtype=np.float32)
+            bones.foreach_get("matrix", values)
+            found[place, layer, ob.name] = values
+    return found
+
+
+class Session:
+    """A scene in a file, and the ways to its frames."""
+
+    def __init__(self, rng: Generator, folder: Path) -> None:
+        self.rng = rng
+        self.folder = folder
+        self.file = folder / "scene.blend"
+        self.log: list[str] = []
+        self.changed: list[str] = []
+        """Names of the properties that are keyed or driven."""
+        self.turned = False
+        """Whether what drives them is turned by hand, while chains are live or before."""
+        self.library: str | None = None
+        self.live: list[str] = []
+        """Names of the armatures whose chains are on."""
+        self.fk: Poses = {}
+        package: Any = blender.PACKAGE
+        self.reports, self.chain = (
+            importlib.import_module(f"{package}.ik_addon.{name}") for name in ("reports", "rig.chain")
+        )
+
+    # ---- the scene
+
+    def make(self) -> None:
+        """Build the scene and save it, with nothing solved yet."""
+        rigs.build(self.rng)
+        self.live = [ob.name for ob in armatures() if self.rng.random() < 0.85]
+        for tip in (tip for ob in armatures() for tip in self.chain.tips(ob)):
+            tip.ik_addon.iterations = min(tip.ik_addon.iterations, ITERATIONS)
+        bpy.context.view_layer.update()
+        self.library = choose(self.rng, LIBRARIES)
+        self.animate()
+        if not self.library:
+            self.add_view_layers()
+        self.turn()
+        self.fk = self.played(PLACES)
+        bpy.data.objects["Switch"]["on"] = 0.0
+        if self.library:
+            self.into_library()
+        scene = bpy.context.scene
+        scene.frame_start, scene.frame_end = FIRST, LAST
+        scene.camera = rigs.link(self.rng, "Camera", bpy.data.cameras.new("Camera"))
+        scene.render.resolution_x = scene.render.resolution_y = 8
+        scene.frame_set(FIRST)
+        bpy.ops.wm.save_as_mainfile(filepath=str(self.file))
+
+    def animate(self) -> None:
+        """Key some properties, whichever can be keyed, and drive some by one that is keyed, or turned by hand."""
+        steering: dict[str, list[Any]] = {}
+        others: dict[str, list[Any]] = {}
+        for prop in (prop for block in (*bpy.context.scene.objects, *bpy.data.armatures) for prop in walk(block)):
+            end = re.sub(r'^(pose\.)?bones\["(\\.|[^"\\])*"\]\.|^ik_addon\.', "", prop.path)
+            found = steering if STEERING.fullmatch(end) else others
+            found.setdefault(end, []).append(prop)
+        switch = rigs.link(self.rng, "Switch", None)
+        switch["on"] = 0.0
+        # What belongs to a library cannot be turned.
+        self.turned = self.library is None and bool(self.rng.random() < 0.4)
+        for frame, value in () if self.turned else ((BEFORE, 0.0), (AFTER, 1.0)):
+            switch["on"] = value
+            switch.keyframe_insert('["on"]', frame=frame)
+        for _ in range(choose(self.rng, [0, 1, 2, 3, 5, 8])):
+            # Each kind of property is as likely, of however many bones.
+            found = steering if self.rng.random() < 0.8 else others
+            prop = choose(self.rng, found[choose(self.rng, found)])
+            way = choose(self.rng, ["keyed", "eased", "driven"])
+            if way == "keyed":
+                prop.key()
+            elif way == "driven":
+                prop.drive(switch, "on")
+            else:
+                prop.release()
+                for frame, value in zip((FIRST, LAST), prop.values, strict=True):
+                    prop.set(value)
+                    prop.block().keyframe_insert(prop.path, index=prop.index, frame=frame)
+            self.changed.append(prop.name)
+            self.log.append(f"{way} {prop.name} {prop.values}")
+
+    def add_view_layers(self) -> None:
+        """Now and then, a second view layer, and objects that one of them leaves out."""
+        if self.rng.random() < 0.6:
+            return
+        scene = bpy.context.scene
+        layers = [scene.view_layers[0], scene.view_layers.new("Second")]
+        for number in range(choose(self.rng, [0, 1, 1, 2])):
+            apart = bpy.data.collections.new(f"Apart {number}")
+            scene.collection.children.link(apart)
+            for ob in rigs.scene_objects():
+                if self.rng.random() < 0.35 and ob.name in scene.collection.objects:
+                    scene.collection.objects.unlink(ob)
+                    apart.objects.link(ob)
+            layer = choose(self.rng, layers)
+            layer.layer_collection.children[apart.name].exclude = True
+            self.log.append(f"{[ob.name for ob in apart.objects]} not in {layer.name}")
+
+    def into_library(self) -> None:
+        """Make all of it a library, live there perhaps, and a new scene with an override of that."""
+        scene = bpy.context.scene
+        cast = bpy.data.collections.new("Cast")
+        scene.collection.children.link(cast)
+        for ob in rigs.scene_objects():
+            scene.collection.objects.unlink(ob)
+            cast.objects.link(ob)
+        if self.rng.random() < 0.5:
+            self.switch(True)
+        bpy.context.view_layer.update()
+        library = self.folder / "library.blend"
+        bpy.ops.wm.save_as_mainfile(filepath=str(library))
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        libraries: Any = bpy.data.libraries  # the stubs know of no result
+        with libraries.load(str(library), link=True) as (_source, wanted):
+            wanted.collections = ["Cast"]
+        linked = wanted.collections[0]
+        scene = bpy.context.scene
+        shown = self.rng.random() < 0.5
+        if shown:
+            scene.collection.children.link(linked)
+            bpy.context.view_layer.update()
+        linked.override_hierarchy_create(scene, bpy.context.view_layer, do_fully_editable=self.library == "editable")
+        if shown:
+            scene.collection.children.unlink(linked)
+        self.log.append(f"override, {self.library}, {'shown' if shown else 'not shown'} before")
+
+    # ---- ways to its frames
+
+    def switch(self, live: bool) -> None:
+        """Switch the chains of the armatures on that are live, or off."""
+        for ob in armatures():
+            ob.ik_addon.live = live and ob.name in self.live
+
+    def turn(self) -> None:
+        """Turn what drives properties, where it is not keyed."""
+        if self.turned:
+            switch = bpy.data.objects["Switch"]
+            switch["on"] = 1.0
+            switch.update_tag()
+            bpy.context.view_layer.update()
+
+    def begin(self, frame: int, *, turned_late: bool) -> None:
+        """Open the scene, with its chains live from a frame on, save that and open it again."""
+        bpy.ops.wm.open_mainfile(filepath=str(self.file))
+        if not turned_late:
+            self.turn()
+        bpy.context.scene.frame_set(frame)
+        self.switch(True)
+        bpy.context.view_layer.update()
+        shot = str(self.folder / f"{frame}.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=shot)
+        bpy.ops.wm.open_mainfile(filepath=shot)
+        if turned_late:
+            self.turn()
+
+    def played(self, places: Iterable[Place]) -> Poses:
+        """Go to frames."""
+        scene, found = bpy.context.scene, {}
+        for frame, part in places:
+            scene.frame_set(frame, subframe=part)
+            for layer in scene.view_layers:
+                found.update(_poses((frame, part), layer.depsgraph))
+        return found
+
+    def rendered(self, places: Sequence[Place]) -> Poses:
+        """Render frames."""
+        scene: Any = bpy.context.scene
+        before, scene.render.engine = scene.render.engine, _Engine.bl_idname
+        _Engine.seen, _Engine.order = {}, places
+        bpy.ops.render.render()
+        scene.render.engine = before
+        return _Engine.seen
+
+    def baked(self) -> Poses:
+        """Bake an armature, all others are live as before, and go to the frames; only its own poses are told.
+
+        What follows it takes its place from keys then and no more from the solution, which rounds otherwise.
+        """
+        name = choose(self.rng, self.live)
+        ob = bpy.context.scene.objects[name]
+        if is_led_by_itself(ob, self.changed):
+            return {}
+        bpy.context.view_layer.objects.active = ob
+        bake: Any = bpy.ops.ik_addon.bake
+        try:
+            bake(chains="ALL", frame_range="CUSTOM", frame_start=BEFORE, frame_end=AFTER)
+        except RuntimeError as refused:
+            self.log.append(f"{name} not baked: {str(refused).strip()}")
+            return {}
+        self.log.append(f"{name} baked")
+        return {key: pose for key, pose in self.played([(BEFORE, 0.0), (AFTER, 0.0)]).items() if key[2] == name}
+
+    def disorder(self, count: int = len(PLACES)) -> list[Place]:
+        """Some of the frames, in any order."""
+        return [PLACES[i] for i in self.rng.permutation(len(PLACES))[:count]]
+
+    def ways(self) -> Iterator[tuple[str, str, Poses]]:
+        """Each way to the frames: what it is like, its name, and the poses; the first is the reference."""
+        self.begin(FIRST, turned_late=False)
+        yield PLAYED, "played in order, opened on the first frame", self.played(PLACES)
+        yield RENDERED, "rendered after that", self.rendered(self.disorder(3))
+        if self.live and self.rng.random() < 0.5:
+            yield BAKED, "baked", self.baked()
+        self.begin(LAST, turned_late=True)
+        yield RENDERED, "rendered, opened on the last frame", self.rendered(self.disorder(3))
+        yield PLAYED, "played in disorder, opened on the last frame", self.played(self.disorder())
+
+    # ---- what is expected
+
+    def complete(self) -> set[tuple[str, str]]:
+        """View layers and armatures in them of which all is there that decides the pose."""
+        found: set[tuple[str, str]] = set()
+        for layer in bpy.context.scene.view_layers:
+            there = set(layer.objects)
+            found |= {(layer.name, ob.name) for ob in armatures() if closure(ob, with_goals=True) <= there}
+        return found
+
+    def check(self) -> None:
+        """Raise AssertionError where a way leads to other poses."""
+        reference: Poses = {}
+        for way, name, poses in self.ways():
+            reference = reference or poses
+            self.check_reports(name)
+            why = excused(way, self.changed)
+            if why is None:
+                self.compare(name, poses, reference)
+            else:
+                self.log.append(f"{name}: {why}")
+        for ob in armatures() if self.library else ():
+            ob.override_library.is_system_override = False
+        self.switch(False)
+        bpy.context.view_layer.update()
+        self.compare("switched off", self.played(self.disorder()), self.fk)
+
+    def compare(self, name: str, poses: Poses, reference: Poses) -> None:
+        """Assert that poses are those of the reference, in view layers that have all of it."""
+        complete = self.complete()
+        for (place, layer, ob), now in poses.items():
+            if (layer, ob) in complete:
+                wanted = reference[place, layer, ob]
+                lengths = float(np.sum([bone.length for bone in bpy.context.scene.objects[ob].data.bones]))
+                size = max(1.0, lengths, float(np.nanmax(np.abs(wanted), initial=0.0)))
+                both_nan = np.isnan(now) & np.isnan(wanted)  # Blender makes such of some scales of zero
+                gap = float(np.abs(np.where(both_nan, 0.0, now - wanted)).max(initial=0.0))
+                assert gap <= SAME * size, f"{name}: {ob!r} is off by {gap / size:.1e} on {place} in {layer!r}"
+
+    def check_reports(self, name: str) -> None:
+        """Assert that nothing went wrong inside, and that what cannot be written is not said to be reached."""
+        for ob in armatures():
+            for tip in self.chain.tips(ob):
+                report = self.reports.get(ob, tip.name)
+                assert report is None or "Internal error" not in report.message, f"{name}: {report.message}"
+                fixed = self.library == "fixed" and ob.name in self.live
+                assert report is None or not (fixed and report.reached), f"{name}: {ob.name!r} cannot be written"
+
+
+def leaders(ob: bpy.types.Object) -> Iterator[tuple[Any, bool]]:
+    """The objects that decide where an object is, or its FK pose, each with whether it simply goes with that."""
+    yield ob.parent, True
+    owners: list[Any] = [ob, *(ob.pose.bones if ob.pose else ())]
+    for constraint in (constraint for owner in owners for constraint in owner.constraints):
+        simple = constraint.type in TAKING_ALONG and constraint.influence == 1.0 and ob.pose is None
+        yield getattr(constraint, "target", None), simple
+        yield getattr(constraint, "pole_target", None), False
+    for block in (ob, ob.data):
+        curves: Any = block.animation_data.drivers if block and block.animation_data else ()
+        yield from ((aim.id, False) for curve in curves for each in curve.driver.variables for aim in each.targets)
+
+
+def closure(ob: bpy.types.Object, *, with_goals: bool) -> set[bpy.types.Object]:
+    """All objects that decide where an object is, itself among them; those that its chains follow count as well."""
+    found: set[bpy.types.Object] = set()
+    left = [ob]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            named = [leader for leader, _simple in leaders(one)]
+            chains = [bone.ik_addon for bone in (one.pose.bones if with_goals and one.pose else ())]
+            named += [goal for chain in chains if chain.is_chain for goal in (chain.target, chain.pole)]
+            left += [other for other in named if isinstance(other, bpy.types.Object)]
+    return found
+
+
+def is_led_by_itself(ob: bpy.types.Object, changed: list[str]) -> bool:
+    """Whether what an armature follows is led by the armature and does not simply go with it.
+
+    Such a goal is a step behind while the chain that leads it is live, and no more when that is baked, see
+    docs/reliability.md.
+    """
+    keyed = any("constraints[" in name for name in changed)
+    return any(
+        isinstance(leader, bpy.types.Object) and (keyed or not simple) and ob in closure(leader, with_goals=False)
+        for other in closure(ob, with_goals=True) - {ob}
+        for leader, simple in leaders(other)
+    )
+
+
+def check_seed(seed: int) -> None:
+    """Build the scene of a seed and raise AssertionError where a way to its frames leads to other poses."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    if not blender.is_enabled():
+        blender.enable()
+    said = io.StringIO()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stderr(said))
+        stack.enter_context(warnings.catch_warnings())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        warnings.simplefilter("error", RuntimeWarning)
+        bpy.utils.register_class(_Engine)
+        stack.callback(bpy.utils.unregister_class, _Engine)
+        session = Session(np.random.default_rng([31, seed]), folder)
+        try:
+            session.make()
+            session.check()
+            assert "Traceback" not in said.getvalue(), "an exception was printed"
+        except Exception as error:
+            error.add_note("The scene: " + "; ".join(session.log) + "\n" + said.getvalue()[-3000:])
+            raise
