@@ -8,7 +8,7 @@ import bpy
 
 from ..rig.chain import chain_with, tips
 from ..settings import chain_of
-from ..setup import MADE
+from ..setup import MADE, why_closed
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -32,9 +32,7 @@ def obstacle(context: bpy.types.Context) -> str:
         return "Select an armature"
     if ob.mode not in {"POSE", "OBJECT"}:
         return "Switch to Pose Mode or Object Mode"
-    if not ob.is_editable:
-        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
-    return ""
+    return why_closed(ob)
 
 
 def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
