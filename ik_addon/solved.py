@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .bake_report import BakeReport, ChainReport, LimitReport
+from .reports import has_reached
 from .rig import keys
 from .rig.channels import FIELDS, Row, rotation_field
 from .rig.continuity import fastest, nearest
 from .rig.plan import ChainPlan, Plan
 from .rig.pose import Posed
-from .solve import OutOfReach, Status
+from .solve import OutOfReach
 from .solve.problem import Floats, Ints
 
 NOISE = 1e-6
@@ -137,7 +138,7 @@ class Solved:
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """The report on the bake; the last two are the largest of the differences."""
-        missed = self._status != Status.REACHED
+        missed = ~has_reached(self._status, self._error)
         names = [chain.tip for chain in self._baked]
         solved = np.isfinite(self._error)
         counts = solved.sum(axis=0)

@@ -34,13 +34,15 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     if report.failed:
         return next(_fixes(tip.id_data, tip, view_layer), None)
     chain = chain_of(tip)
-    if report.status is Status.NOT_CONVERGED:
-        more = 2 * chain.iterations
-        return Fix(f"Allow {more} Iterations", lambda: setattr(chain, "iterations", more))
-    locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
-    if report.status is Status.LIMITED and chain.use_limits and locked:
-        label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
-        return Fix(label, lambda: _unlock(locked))
+    if not report.reached:
+        # With iterations to spare, more of them change nothing.
+        if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
+            more = 2 * chain.iterations
+            return Fix(f"Increase Iterations to {more}", lambda: setattr(chain, "iterations", more))
+        locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
+        if report.status is Status.LIMITED and chain.use_limits and locked:
+            label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
+            return Fix(label, lambda: _unlock(locked))
     still = (
         Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
         for role, goal in (("target", chain.target), ("pole", chain.pole))
