@@ -25,8 +25,8 @@ MADE = "ik_addon_made"
 STRAIGHT = 1e-5
 """A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
 BEYOND = 2e-6
-"""By how much of its length the target of a straight chain is beyond its tip: less than what counts as reached, and
-more than rounding, which would put it nearer and so bend the chain."""
+"""By how much of its length the target of a straight chain is beyond its tip: far less than `reports.NEAR`, and more
+than rounding, which would put it nearer and so bend the chain."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding, of which a user should see nothing."""

@@ -53,7 +53,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
             return {"CANCELLED"}
         remarks = profile.apply(found, tip)
         context.view_layer.update()  # solves where Live is on
-        message = f"{bpy.path.display_name(path.name, title_case=False)} on the chain of '{tip.name}'"
+        message = f"Applied preset {bpy.path.display_name(path.name, title_case=False)}"
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 
