@@ -160,13 +160,14 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     error = float(outcome.error[0])
     reached = bool(has_reached(status, error))
     used = int(outcome.iterations[0])
-    # With iterations to spare it is uneven scale that shears the bones away from where they were solved.
-    is_cut_off = used >= chain_of(ob.pose.bones[chain.tip]).iterations
-    remedy = "Increase Iterations" if is_cut_off else "Use uniform bone scale"
+    missed = f"Missed by {percent(error)} of its length. Increase Iterations"
+    if used < chain_of(ob.pose.bones[chain.tip]).iterations:
+        # It is uneven scale that shears the bones away from where they were solved.
+        missed = f"Missed by {percent(error)} of its length. Use uniform bone scale"
     words = {
         Status.TOO_FAR: f"Too far by {percent(error)} of its length",
         Status.TOO_NEAR: f"Too near by {percent(error)} of its length",
-        Status.NOT_CONVERGED: f"Missed by {percent(error)} of its length. {remedy}",
+        Status.NOT_CONVERGED: missed,
         Status.LIMITED: f"{percent(error)} short (limits or other chains)",
     }
     return Report(
