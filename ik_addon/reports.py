@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from .rig.plan import Plan
 from .rig.pose import Posed
 from .rig.read import Sample
-from .settings import chain_of
 from .solve import Status
 from .solve.problem import Bools, Floats
 
@@ -161,7 +160,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     reached = bool(has_reached(status, error))
     used = int(outcome.iterations[0])
     missed = f"Missed by {percent(error)} of its length. Increase Iterations"
-    if used < chain_of(ob.pose.bones[chain.tip]).iterations:
+    if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
         # It is uneven scale that shears the bones away from where they were solved.
         missed = f"Missed by {percent(error)} of its length. Use uniform bone scale"
     words = {
