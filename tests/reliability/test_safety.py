@@ -160,6 +160,8 @@ HOSTILE: dict[str, Any] = {
     "text": "hostile'\"\\]",
     "nested": "[" * 100_000,
     "names": '["lower b", null, 3, ["upper b"], "missing"]',
+    "half a character": '{"\\ud800": 0.0, "lower a": 0.0}',
+    "not finite": '{"lower a": NaN, "upper a": Infinity}',
     "bytes": b"\xff\xfe",
     "numbers": [1.0, 2.0],
     "nothing": [],
