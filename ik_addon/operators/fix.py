@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 from bpy.props import StringProperty
@@ -79,7 +79,7 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
     if goal is None:
         return
     layer = view_layer.layer_collection
-    if view_layer.objects.get(goal.name) != goal:
+    if not _is_in(view_layer.objects, goal):
         excluded = [found for found in _layers_of(goal, layer) if found.exclude]
         if excluded:
             yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
@@ -91,9 +91,15 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
         yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
 
 
+def _is_in(objects: Any, ob: bpy.types.Object) -> bool:
+    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
+    found = objects.get(ob.name)
+    return found is not None and (found == ob or ob in objects.values())
+
+
 def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
     """The collections of a view layer that an object is in itself."""
-    if goal.name in layer.collection.objects:
+    if _is_in(layer.collection.objects, goal):
         yield layer
     for child in layer.children:
         yield from _layers_of(goal, child)
@@ -112,7 +118,7 @@ def _switched_off(
 def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
     if layer.exclude:
         return
-    if goal.name in layer.collection.objects:
+    if _is_in(layer.collection.objects, goal):
         yield [layer]
     for child in layer.children:
         for way in _ways_to(goal, child):
