@@ -209,7 +209,7 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], list[tuple[bpy.types.
 
 def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
     """The armatures of the scene, or those that are named."""
-    armatures = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE" and ob.pose is not None]
+    armatures = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
     if not options.armature:
         return armatures
     chosen = [_named(name, armatures) for name in options.armature]

@@ -44,6 +44,13 @@ def why_closed(ob: bpy.types.Object) -> str:
     return ""
 
 
+def why_unposed(ob: bpy.types.Object) -> str:
+    """Why an armature object has no bones to pose, and what to do; empty where it has."""
+    if ob.pose is not None:
+        return ""
+    return f"'{ob.name}' has no pose before it is shown for the first time; enable it in viewports"
+
+
 def add_chain(
     context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, length: int, with_pole: bool
 ) -> list[bpy.types.PoseBone]:
@@ -278,7 +285,8 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
 
 
 def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
-    collection: Any = bpy.data.collections.get(f"{ob.name} IK")
+    collections: Any = bpy.data.collections
+    collection = collections.get((f"{ob.name} IK", None))  # not a linked one of that name
     return collection if collection is not None and MADE in collection and collection.is_editable else None
 
 

@@ -40,7 +40,7 @@ def bring_up(ob: bpy.types.Object) -> None:
 def bring_up_all() -> None:
     """Bring all armature objects with chains up to date."""
     for ob in bpy.data.objects:
-        is_old = ob.type == "ARMATURE" and object_of(ob).layout < newest()
+        is_old = ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).layout < newest()
         if is_old and any(has_settings(bone) and chain_of(bone).is_chain for bone in ob.pose.bones):
             bring_up(ob)
 

@@ -18,8 +18,8 @@ class ChainError(Exception):
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones of an armature that carry a chain."""
-    return [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
+    """The bones of an armature that carry a chain; none in an object that Blender has not shown yet."""
+    return [] if ob.pose is None else [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
 
 
 def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
