@@ -123,3 +123,31 @@ def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: flo
     baked = addon.module("bake_report").last(ob)
     assert (baked.missed == 0) == reached
     assert abs(baked.error - beyond) < 1e-6
+
+
+def test_motion_paths_of_live_bones_have_a_remark_until_they_are_baked(addon: Addon) -> None:
+    """Blender calls no handler while it calculates them."""
+    has_blind_paths = addon.module("ui.panel").has_blind_paths
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.6, 0.5, 1.4)})
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 10
+    activate(ob, "lower")
+    ob.ik_addon.live = True
+    scene.frame_set(1)
+
+    def path() -> list[tuple[float, ...]]:
+        bpy.ops.pose.paths_calculate(display_type="RANGE", range="SCENE", bake_location="TAILS")
+        return [tuple(point.co) for point in ob.pose.bones["lower"].motion_path.points]
+
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="SELECT")
+    assert not has_blind_paths(ob)
+    assert len(set(path())) == 1, "it is frozen: otherwise the remark is wrong"
+    assert has_blind_paths(ob)
+    ob.ik_addon.live = False
+    assert not has_blind_paths(ob)
+    ob.ik_addon.live = True
+    bpy.ops.ik_addon.bake()
+    assert len(set(path())) > 5
+    assert not has_blind_paths(ob)
