@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import bpy
 
+from .reports import percent
+
 NAMED = 5
-"""How many chains or joints are named at the most."""
+"""Maximum number of chains or joints that are named."""
 
 _last: dict[int, BakeReport] = {}
 """By `session_uid` of the armature object, which no other gets until Blender is closed."""
@@ -78,11 +80,15 @@ class BakeReport:
         chains, frames = _count(len(self.chains), "chain"), _count(self.frames, "frame")
         reached = "all reached"
         if self.missed:
-            reached = f"{self.missed} not reached, farthest by {100.0 * self.error:.3g} % of the chain's length"
-        return (
-            f"Baked {chains} on {frames} into '{self.action}' ({reached}); playing differs from the solution "
-            f"by at most {100.0 * self.position:.1g} % of the chain's length and {math.degrees(self.angle):.1g}°"
-        )
+            reached = f"{self.missed} not reached, by up to {percent(self.error)} of the chain's length"
+        return f"Baked {chains} on {frames} into '{self.action}' ({reached}); {self.playback}"
+
+    @property
+    def playback(self) -> str:
+        """How the keys play, as the end of a sentence."""
+        if self.plays_alike:
+            return "playback matches the live result"
+        return f"playback is off by up to {percent(self.position)} of the length and {math.degrees(self.angle):.2g}°"
 
 
 def remember(ob: bpy.types.Object, report: BakeReport) -> None:
@@ -104,29 +110,23 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
         if chain.missed:
             yield (
                 f"'{chain.chain}' missed its target on {_count(chain.missed, 'frame')}, "
-                f"by {_percent(chain.error)} of its length at the most",
+                f"by up to {percent(chain.error)} of its length",
                 True,
             )
     missing = sum(chain.missed > 0 for chain in report.each) - NAMED
     if missing > 0:
         yield f"{_count(missing, 'more chain')} missed a target", True
-    yield f"Error of {_percent(report.error)} at the most, {_percent(report.mean_error)} in the mean", False
+    yield f"Max error {percent(report.error)}, mean {percent(report.mean_error)}", False
     for joint in report.limited[:NAMED]:
         yield f"'{joint.bone}' stood at a limit on {_count(joint.frames, 'frame')}", False
     if len(report.limited) > NAMED:
         yield f"{_count(len(report.limited) - NAMED, 'more joint')} stood at a limit", False
     if report.turning_bone:
-        yield f"Fastest joint: '{report.turning_bone}', {report.turn:.3g}° up to frame {report.turning_frame}", False
-    yield (
-        f"Playing differs from live by {_percent(report.position)} of the length and "
-        f"{math.degrees(report.angle):.1g}° at the most",
-        not report.plays_alike,
-    )
+        before, after = report.turning_frame - 1, report.turning_frame
+        yield f"Fastest joint: '{report.turning_bone}', {report.turn:.3g}° from frame {before} to {after}", False
+    playback = report.playback
+    yield playback[0].upper() + playback[1:], not report.plays_alike
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _percent(fraction: float) -> str:
-    return f"{100.0 * fraction:.2g} %"

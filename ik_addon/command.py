@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
-from uuid import uuid4
 
 import bpy
 
 from . import bake
 from .bake_report import BakeReport
+from .outputs import Output, OutputError
 from .rig.carrier import holds_of, in_order
 from .rig.chain import tips
 from .rig.keys import KeysError
 from .rig.plan import Plan, between
 from .settings import chain_of
+from .setup import why_closed
 
 NAME = "ik_bake"
-DONE, MISSED, REFUSED = 0, 1, 2
-"""Exit codes: baked; baked, but with --strict a target was not reached; nothing was baked or saved."""
+DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: baked; with --strict a target was not reached; nothing was written; baked and saved, but not all that was
+asked for; Ctrl-C, nothing was written. See docs/command_line.md."""
+
+Job = tuple[bpy.types.Object, list[str]]
+"""An armature object with the tips of its chains."""
 
 
 class CommandError(Exception):
     """The command cannot do what was asked for; the message says why and what to do."""
+
+
+class InterruptError(Exception):
+    """The user pressed Ctrl-C."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,16 +50,70 @@ def main(arguments: Sequence[str]) -> int:
     except SystemExit as done:  # after --help, or after a sentence on what is wrong
         return DONE if done.code in (None, 0) else REFUSED
     try:
-        _check_paths(options)
-        jobs = _jobs(options)
-        reports = [(ob, _baked(ob, chosen, options)) for ob, chosen in jobs]
-        _save(options)
-        missed = any(report.missed for _ob, report in reports)
-        _write_report(options, reports)
-    except (CommandError, bake.BakeError, KeysError, OSError, RuntimeError) as error:
-        print(f"{NAME}: {str(error).strip()}", file=sys.stderr, flush=True)
-        return REFUSED
-    return MISSED if options.strict and missed else DONE
+        with _watching_for_interrupts() as go_on:
+            return _run(options, go_on)
+    except InterruptError:
+        _complain("Interrupted; nothing was written")
+        return INTERRUPTED
+    except (CommandError, OutputError, bake.BakeError, KeysError, OSError, RuntimeError) as error:
+        _complain(str(error).strip())
+    except Exception:  # Blender would end with 1, which says that a target was not reached
+        traceback.print_exc()
+        _complain("Internal error, see above; nothing was written")
+    return REFUSED
+
+
+def _run(options: argparse.Namespace, go_on: Callable[[], None]) -> int:
+    """Bake, save and report; `go_on` raises where the user wants no more of it."""
+    blend, report = _outputs(options)
+    jobs, left_out = _jobs(options)
+    for ob, reason in left_out:
+        _complain(f"'{ob.name_full}' was left out. {reason}")
+    baked = [(ob, _baked(ob, chosen, options, go_on)) for ob, chosen in jobs]
+    try:
+        if blend is not None:
+            _save(blend)
+        if report is not None:
+            report.new.write_text(_report(options, baked, left_out), encoding="utf-8")
+        go_on()
+        complete = _put_in_place(options, blend, report)
+    finally:
+        for output in (blend, report):
+            if output is not None:
+                output.discard()
+    if left_out or not complete:
+        return INCOMPLETE
+    return MISSED if options.strict and any(outcome.missed for _ob, outcome in baked) else DONE
+
+
+def _complain(sentence: str) -> None:
+    print(f"{NAME}: {sentence}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _watching_for_interrupts() -> Iterator[Callable[[], None]]:
+    """Take Ctrl-C for a while; gives a function that raises `InterruptError` after it was pressed.
+
+    Blender without a window only takes note of the first one, and an exception in the middle of a handler would be
+    printed and lost. A second Ctrl-C ends the process at once.
+    """
+    pressed = False
+
+    def press(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def go_on() -> None:
+        if pressed:
+            raise InterruptError
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield go_on
+    finally:
+        # Blender's own cannot be set from Python; all it would do is to wait for the second Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,11 +121,15 @@ def _parser() -> argparse.ArgumentParser:
         prog=f"blender -b FILE --command {NAME}",
         description="Bake IK chains to keyframes, which play without the add-on. Without --output or --overwrite "
         "nothing is saved: that tells only whether the chains can be baked and reach their targets.",
-        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was baked or saved, and a "
-        "sentence on stderr says why.",
+        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
+        "saved, but an armature was left out or the report could not be written; 130 Ctrl-C, nothing was written. "
+        "A sentence on stderr says why.",
     )
     parser.add_argument(
-        "--armature", action="append", metavar="NAME", help="an armature object; may be repeated (default: all)"
+        "--armature",
+        action="append",
+        metavar="NAME",
+        help="an armature object, linked ones as 'Rig [library.blend]'; may be repeated (default: all)",
     )
     parser.add_argument("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
     frames = parser.add_mutually_exclusive_group()
@@ -81,42 +152,79 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check_paths(options: argparse.Namespace) -> None:
-    """Find out before hours of baking that the result cannot be saved."""
-    if options.overwrite and not bpy.data.filepath:
+def _outputs(options: argparse.Namespace) -> tuple[Output | None, Output | None]:
+    """The file and the report to write; finds out before hours of baking what cannot be written.
+
+    Raises:
+        CommandError, OutputError: one of them cannot be written.
+    """
+    opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+    if options.overwrite and opened is None:
         raise CommandError("--overwrite needs a file: name one after -b, or use --output")
-    if options.output is not None and options.output.suffix != ".blend":
-        raise CommandError(f"--output must end in '.blend', not '{options.output}'")
-    for path in (options.output, options.report):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise CommandError(f"There is no folder '{path.parent}' to write '{path.name}' into")
+    blend = report = None
+    inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
+    if opened is not None:
+        inputs.append((opened, "the file that was opened"))
+    if options.output is not None:
+        if options.output.suffix != ".blend":
+            raise CommandError(f"--output must end in '.blend', not '{options.output}'")
+        blend = Output(options.output, "--output")
+        blend.keep_apart(inputs)
+        inputs.append((options.output, "the file that --output names"))
+    elif opened is not None and options.overwrite:
+        blend = Output(opened, "--overwrite")
+    if options.report is not None:
+        report = Output(options.report, "--report")
+        report.keep_apart(inputs)
+        if report.path.suffix.lower() != ".json":  # behind a symbolic link, too
+            raise CommandError(f"--report must end in '.json', not '{report.path.name}'")
+    return blend, report
 
 
 # ---- what to bake
 
 
-def _jobs(options: argparse.Namespace) -> list[tuple[bpy.types.Object, list[str]]]:
-    """The armatures to bake with the tips of their chains; those that others follow come first."""
-    scene = bpy.context.scene
-    armatures = {ob.name: ob for ob in scene.objects if ob.type == "ARMATURE"}
-    for name in options.armature or ():
-        if name not in armatures:
-            known = ", ".join(f"'{known}'" for known in armatures) or "none"
-            raise CommandError(f"The scene '{scene.name}' has no armature '{name}'; it has {known}")
-    chosen = [ob for ob in armatures.values() if not options.armature or ob.name in options.armature]
-    jobs = {ob.name: (ob, found) for ob in chosen if (found := _chosen_tips(ob, options))}
+def _jobs(options: argparse.Namespace) -> tuple[list[Job], list[tuple[bpy.types.Object, str]]]:
+    """What to bake, the armatures that others follow first; and the armatures that are left out, with the reason."""
+    chosen = _armatures(options)
+    found = [(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
     for tip in options.chains or ():
-        if not any(tip in found for _ob, found in jobs.values()):
+        if not any(tip in own for _ob, own in found):
             raise CommandError(f"There is no chain on a bone '{tip}'; the chains are on {_known(chosen)}")
+    left_out = [(ob, reason) for ob, _own in found if (reason := why_closed(ob))]
+    jobs = {ob.session_uid: (ob, own) for ob, own in found if not why_closed(ob)}
+    for ob, reason in left_out:
+        if options.armature or not jobs:
+            raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
-    needs = {name: _followed(ob).intersection(jobs) for name, (ob, _found) in jobs.items()}
+    needs = {uid: _followed(ob).intersection(jobs) for uid, (ob, _own) in jobs.items()}
     ordered, mutual = in_order(jobs, needs)
     if mutual:
         layer = bpy.context.view_layer
-        plans = {jobs[name][0].session_uid: Plan.of(jobs[name][0], layer.depsgraph) for name in mutual}
-        mutual.sort(key=lambda name: bool(between(plans, jobs[name][0].session_uid, jobs[name][1])))
-    return [jobs[name] for name in (*ordered, *mutual)]
+        plans = {uid: Plan.of(jobs[uid][0], layer.depsgraph) for uid in mutual}
+        mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid][1])))
+    return [jobs[uid] for uid in (*ordered, *mutual)], left_out
+
+
+def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
+    """The armatures of the scene, or those that are named."""
+    armatures = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+    if not options.armature:
+        return armatures
+    chosen = [_named(name, armatures) for name in options.armature]
+    return [ob for ob in armatures if ob in chosen]
+
+
+def _named(name: str, armatures: list[bpy.types.Object]) -> bpy.types.Object:
+    """The armature of a name: linked ones have their library's behind it, needed where names are the same."""
+    found = [ob for ob in armatures if ob.name_full == name] or [ob for ob in armatures if ob.name == name]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"'{ob.name_full}'" for ob in found or armatures) or "none"
+    if found:
+        raise CommandError(f"Several armatures are called '{name}': {known}; name one of them, or rename it")
+    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'; it has {known}")
 
 
 def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:
@@ -129,54 +237,49 @@ def _known(armatures: list[bpy.types.Object]) -> str:
     return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
 
 
-def _followed(ob: bpy.types.Object) -> set[str]:
-    """Names of the other armatures that this one or goals of it hang on."""
+def _followed(ob: bpy.types.Object) -> set[int]:
+    """`session_uid` of the other armatures that carry this one or goals of it."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal for s in settings for goal in ((s.target, s.target_bone), (s.pole, s.pole_bone))]
     carriers = {carrier.armature for held in ((ob, ""), *goals) for carrier, _turns in holds_of(*held)}
-    return {other.name for other in bpy.context.scene.objects if other != ob and other.session_uid in carriers}
+    return carriers - {ob.session_uid}
 
 
 # ---- what becomes of it
 
 
-def _baked(ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace) -> BakeReport:
+def _baked(
+    ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace, go_on: Callable[[], None]
+) -> BakeReport:
     first, last = options.range or bake.frame_range(bpy.context.scene, ob, options.frames)
     frames = bake.frames_between(first, last, options.step)
     for tip in chosen:
         if not chain_of(ob.pose.bones[tip]).enabled:
-            raise CommandError(f"The chain on '{tip}' of '{ob.name}' is switched off; enable it to bake it")
-    report = bake.bake(bpy.context, ob, chosen, frames, new_action=options.new_action)
-    print(f"{ob.name}: {report.message}", flush=True)
+            raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is switched off; enable it to bake it")
+    with closing(bake.steps(bpy.context, ob, chosen, frames, new_action=options.new_action)) as steps:
+        while True:
+            go_on()
+            try:
+                next(steps)
+            except StopIteration as done:
+                report: BakeReport = done.value
+                break
+    print(f"{ob.name_full}: {report.message}", flush=True)
     return report
 
 
-def _save(options: argparse.Namespace) -> None:
-    """Save beside the file that is asked for, and replace that only by what can be read.
+def _save(blend: Output) -> None:
+    """Save beside the file that is asked for, to replace it only by what can be read.
 
     On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
     """
-    if options.overwrite:
-        path = Path(bpy.data.filepath)
-    elif options.output is not None:
-        path = options.output.absolute()
-    else:
-        return
-    new = path.with_name(f".{path.stem}.{uuid4().hex}.blend")
-    try:
-        bpy.ops.wm.save_as_mainfile(filepath=str(new), copy=True)
-        if not _is_whole(new):
-            raise CommandError(f"'{path}' could not be saved whole, it is as it was; is the disk full?")
-        backups: Any = bpy.context.preferences.filepaths
-        if options.overwrite and backups.save_version > 0:
-            path.replace(f"{path}1")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
+    if not _is_whole(blend.new):
+        raise CommandError(f"'{blend.path}' could not be saved whole, it is as it was; is the disk full?")
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether Blender can read the present scene from a file."""
+    """Whether Blender can read the current scene from a file."""
     libraries: Any = bpy.data.libraries
     try:
         with libraries.load(str(path)) as (found, _wanted):
@@ -185,17 +288,43 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _write_report(options: argparse.Namespace, reports: list[tuple[bpy.types.Object, BakeReport]]) -> None:
-    if options.report is None:
-        return
+def _put_in_place(options: argparse.Namespace, blend: Output | None, report: Output | None) -> bool:
+    """Replace the files by what was written; whether all were.
+
+    Raises:
+        OSError: none was.
+    """
+    if blend is not None:
+        backups: Any = bpy.context.preferences.filepaths
+        keep = options.overwrite and backups.save_version > 0
+        blend.put_in_place(Path(f"{blend.path}1") if keep else None)
+    if report is not None:
+        try:
+            report.put_in_place()
+        except OSError as error:
+            if blend is None:
+                raise
+            _complain(f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}")
+            return False
+    return True
+
+
+def _report(
+    options: argparse.Namespace,
+    baked: list[tuple[bpy.types.Object, BakeReport]],
+    left_out: list[tuple[bpy.types.Object, str]],
+) -> str:
     saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
     content: dict[str, Any] = {
         "file": bpy.data.filepath,
         "saved": saved,
-        "reached": not any(report.missed for _ob, report in reports),
-        "armatures": [{"armature": ob.name, **asdict(report), "message": report.message} for ob, report in reports],
+        "reached": not any(outcome.missed for _ob, outcome in baked),
+        "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
+        "armatures": [
+            {"armature": ob.name_full, **asdict(outcome), "message": outcome.message} for ob, outcome in baked
+        ],
     }
-    options.report.write_text(json.dumps(content, indent=2, default=float) + "\n", encoding="utf-8")
+    return json.dumps(content, indent=2, default=float) + "\n"
 
 
 # ---- Blender's command line

@@ -172,7 +172,8 @@ def _made(context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal) -> bpy.
     """The object of a goal, with its position; one that is there is taken only if the add-on made it."""
     if goal.world is None:
         return goal.source
-    found: Any = bpy.data.objects.get(goal.name)
+    objects: Any = bpy.data.objects
+    found = objects.get((goal.name, None))  # not a linked one of that name
     if found is None or found == goal.source or not _is_ours(found, ob):
         found = _copy(ob, goal)
     context.view_layer.update()

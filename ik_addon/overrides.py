@@ -18,7 +18,7 @@ def _save_pre(_file: object, _unused: object = None) -> None:
     for ob in bpy.data.objects:
         linked = None if ob.override_library is None else ob.override_library.reference
         if isinstance(linked, bpy.types.Object) and linked.type == "ARMATURE":
-            for bone in linked.pose.bones:
+            for bone in () if linked.pose is None else linked.pose.bones:
                 _ = chain_of(bone).base.stored
 
 

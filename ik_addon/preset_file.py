@@ -9,50 +9,101 @@ from __future__ import annotations
 
 import ast
 import math
+from pathlib import Path
 from typing import Any
 
 from .profile import IKAddonProfile
 
 NAME = "profile"
+LARGEST = 1_000_000
+"""Bytes: a preset of a chain of a thousand bones is smaller."""
+SHOWN = 30
+"""Maximum number of characters of a wrong value that a message shows."""
+WRONG = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
+"""What values raise that are no setting's; the last two where they are nested too deeply."""
+
+
+class PresetError(Exception):
+    """A file is no preset; the message says what is wrong, and where."""
+
+
+def read_file(path: Path, profile: IKAddonProfile) -> None:
+    """Fill in a profile with the settings in a preset file.
+
+    Raises:
+        PresetError: it cannot be read.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise PresetError(f"it is larger than {LARGEST // 1_000_000} MB")
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PresetError("it is no text") from None
+    except OSError as error:
+        raise PresetError(str(error.strerror)) from None
+    read(text, profile)
 
 
 def read(text: str, profile: IKAddonProfile) -> None:
     """Fill in a profile with the settings in the text of a preset.
 
     Raises:
-        ValueError: where the text says anything else, or a setting has no such value; SyntaxError is one.
-        TypeError: where the value of a setting is of another kind.
+        PresetError: the text says anything else, or a setting has no such value.
     """
+    try:
+        lines = ast.parse(text).body
+    except SyntaxError as error:
+        raise PresetError(f"line {error.lineno or 1} is no setting of a preset") from None
+    except WRONG:
+        raise PresetError("it is nested too deeply") from None
     owners: dict[str, Any] = {NAME: profile}
-    for line in ast.parse(text).body:
+    for line in lines:
         match line:
             case ast.Import() | ast.Expr(value=ast.Constant()):
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name == NAME:
                 pass
-            case ast.Expr(value=ast.Call() as call) if ast.unparse(call) == f"{NAME}.joints.clear()":
+            case ast.Expr(value=ast.Call() as call) if _is_call(call, "clear"):
                 profile.joints.clear()
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
-                ast.unparse(call) == f"{NAME}.joints.add()"
-            ):
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_call(call, "add"):
                 owners[name] = profile.joints.add()
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=setting)], value=value) if (
                 name in owners and setting in owners[name].bl_rna.properties
             ):
-                setattr(owners[name], setting, _literal(value))
+                try:
+                    setattr(owners[name], setting, _literal(value))
+                except WRONG:
+                    source = (ast.get_source_segment(text, value) or "").partition("\n")[0]
+                    shown = source if len(source) <= SHOWN else f"{source[:SHOWN]}…"
+                    raise PresetError(f"line {line.lineno}: '{setting}' can't be {shown}") from None
             case _:
-                raise ValueError(f"line {line.lineno} is no setting of a preset")
+                raise PresetError(f"line {line.lineno} is no setting of a preset")
+
+
+def _is_call(call: ast.Call, method: str) -> bool:
+    """Whether a call is `profile.joints.METHOD()`."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="joints"), attr=found),
+            args=[],
+            keywords=[],
+        ):
+            return (name, found) == (NAME, method)
+    return False
 
 
 def _literal(value: ast.expr) -> Any:
-    """What a number, text, truth, tuple or set says, and an angle in degrees."""
+    """What a number, text, truth, tuple or set says, and an angle in degrees; numbers are finite."""
     match value:
         case ast.Tuple(elts=parts):
             return tuple(map(_literal, parts))
         case ast.Set(elts=parts):
             return set(map(_literal, parts))
-        case ast.Call(func=function, args=[degrees], keywords=[]) if ast.unparse(function) == "math.radians":
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr="radians"), args=[degrees], keywords=[]):
             return math.radians(_literal(degrees))
-        case ast.Call() if ast.unparse(value) == "set()":
+        case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
             return set()
-    return ast.literal_eval(value)
+    found = ast.literal_eval(value)
+    if isinstance(found, int | float) and not math.isfinite(found):
+        raise ValueError
+    return found

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 from .rig.plan import Plan
 from .rig.pose import Posed
 from .rig.read import Sample
 from .solve import Status
+from .solve.problem import Bools, Floats
+
+NEAR = 1e-4
+"""In chain lengths: a tip this near to its target has reached it, for its user. Nobody sees less, and single precision
+holds little less. Only the numbers in a report are finer."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,7 @@ class Report:
     """The verdict on one chain."""
 
     reached: bool
+    """As `has_reached` says; `error` and `status` are those of the solver."""
     failed: bool
     """The chain was not solved at all; `message` says why and what to do."""
     message: str
@@ -37,6 +44,17 @@ Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
 
 
 STATUSES = {int(status): status for status in Status}
+
+
+def has_reached(status: NDArray[np.signedinteger] | int, error: Floats | float) -> Bools:
+    """Whether chains have reached their targets, as it is said everywhere; the error is in chain lengths."""
+    return np.asarray((status == Status.REACHED) | ((status != Status.INVALID) & (np.asarray(error) <= NEAR)))
+
+
+def percent(fraction: float) -> str:
+    """A fraction as text, in as many digits as mean something."""
+    value = 100.0 * fraction
+    return f"{value:.0f}%" if 10.0 <= value < 1e6 else f"{value:.2g}%"
 
 
 @dataclass
@@ -74,19 +92,24 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
 
 
 def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
-    """How the last solve of each chain ended, None where there was none, and its bones at a limit.
+    """How the last solve of each chain ended for its user, None where there was none, and its bones at a limit.
 
     The same as `get` tells, without making sentences of it: cheap enough for each redraw.
     """
     own = _armatures.get(ob.session_uid, _Armature())
     outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
     is_limited = outcomes is None or bool(outcomes.at_limit.any())
+    status: list[int] = []
+    if not is_limited:
+        there = has_reached(outcomes.status[0], outcomes.error[0])
+        status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
     for tip in tips:
         if tip not in own.told and tip in own.index and not is_limited:
-            yield STATUSES[outcomes.status[0, own.index[tip]]], ()
+            yield STATUSES[status[own.index[tip]]], ()
+        elif (found := get(ob, tip)) is None:
+            yield None, ()
         else:
-            found = get(ob, tip)
-            yield (None, ()) if found is None else (found.status, found.at_limit)
+            yield Status.REACHED if found.reached else found.status, found.at_limit
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
@@ -134,27 +157,28 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     if status is Status.INVALID:
         return Report(reached=False, failed=True, message=_why_invalid(ob, frame, index), remarks=chain.remarks)
     error = float(outcome.error[0])
+    reached = bool(has_reached(status, error))
+    used = int(outcome.iterations[0])
+    missed = f"Missed by {percent(error)} of its length. Increase Iterations"
+    if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
+        # It is uneven scale that shears the bones away from where they were solved.
+        missed = f"Missed by {percent(error)} of its length. Use uniform bone scale"
     words = {
-        Status.REACHED: "Reached",
-        Status.TOO_FAR: f"Too far by {_percent(error)} of its length",
-        Status.TOO_NEAR: f"Too near by {_percent(error)} of its length",
-        Status.NOT_CONVERGED: f"Missed by {_percent(error)} of its length; allow more iterations or scale bones evenly",
-        Status.LIMITED: f"Held back by {_percent(error)} of its length, by limits or other targets",
+        Status.TOO_FAR: f"Too far by {percent(error)} of its length",
+        Status.TOO_NEAR: f"Too near by {percent(error)} of its length",
+        Status.NOT_CONVERGED: missed,
+        Status.LIMITED: f"{percent(error)} short (limits or other chains)",
     }
     return Report(
-        reached=status is Status.REACHED,
+        reached=reached,
         failed=False,
-        message=words[status],
+        message="Reached" if reached else words[status],
         error=error,
-        iterations=int(outcome.iterations[0]),
+        iterations=used,
         remarks=chain.remarks,
         status=status,
         at_limit=tuple(plan.skeleton.names[chain.bones[i]] for i in np.flatnonzero(outcome.at_limit[0])),
     )
-
-
-def _percent(fraction: float) -> str:
-    return f"{100.0 * fraction:.3g} %"
 
 
 def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:

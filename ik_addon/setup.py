@@ -25,11 +25,30 @@ MADE = "ik_addon_made"
 STRAIGHT = 1e-5
 """A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
 BEYOND = 2e-6
-"""By how much of its length the target of a straight chain is beyond its tip: less than what counts as reached, and
-more than rounding, which would put it nearer and so bend the chain."""
+"""By how much of its length the target of a straight chain is beyond its tip: far less than `reports.NEAR`, and more
+than rounding, which would put it nearer and so bend the chain."""
 
 NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding, of which a user should see nothing."""
+
+
+def why_closed(ob: bpy.types.Object) -> str:
+    """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
+    if not ob.is_editable:
+        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return (
+            f"The library override of '{ob.name}' is not editable, so it can't be posed; "
+            "choose Library Override > Make > Selected in the Object menu"
+        )
+    return ""
+
+
+def why_unposed(ob: bpy.types.Object) -> str:
+    """Why an armature object has no bones to pose, and what to do; empty where it has."""
+    if ob.pose is not None:
+        return ""
+    return f"'{ob.name}' has no pose before it is shown for the first time; enable it in viewports"
 
 
 def add_chain(
@@ -266,7 +285,8 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
 
 
 def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
-    collection: Any = bpy.data.collections.get(f"{ob.name} IK")
+    collections: Any = bpy.data.collections
+    collection = collections.get((f"{ob.name} IK", None))  # not a linked one of that name
     return collection if collection is not None and MADE in collection and collection.is_editable else None
 
 

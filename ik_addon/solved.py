@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .bake_report import BakeReport, ChainReport, LimitReport
+from .reports import has_reached
 from .rig import keys
 from .rig.channels import FIELDS, Row, rotation_field
 from .rig.continuity import fastest, nearest
@@ -146,7 +147,7 @@ class Solved:
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """The report on the bake; the last two are the largest of the differences."""
-        missed = self._status != Status.REACHED
+        missed = ~has_reached(self._status, self._error)
         names = list(self._baked)
         solved = np.isfinite(self._error)
         counts = solved.sum(axis=0)

@@ -571,7 +571,7 @@ def test_the_report_tells_of_misses_limits_and_speed(bake: Any, addon: Addon) ->
     told = [text for text, _ in addon.module("bake_report").sentences(report)]
     for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' stood at a limit on 5"):
         assert any(text.startswith(words) for text in told), told
-    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° up to frame {fastest[0]}" in told
+    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° from frame {fastest[0] - 1} to {fastest[0]}" in told
     assert [is_remarkable for _, is_remarkable in addon.module("bake_report").sentences(report)].count(True) == 1
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,6 +168,165 @@ def test_reports(ik_bake: Command, tmp_path: Path) -> None:
     assert by_name["Far"]["error"] > 1.0
     assert by_name["Far"]["action"] == bpy.data.objects["Far"].animation_data.action.name
     assert "not reached" in by_name["Far"]["message"]
+
+
+@pytest.mark.parametrize("name", ["rig.blend", "baked.blend", "other.blend", "link.json", "hard.json", "folder.json"])
+def test_a_report_replaces_nothing_but_reports(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    ob = moving_arm()
+    for file in ("other.blend", "rig.blend"):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / file))
+    (tmp_path / "link.json").symlink_to(tmp_path / "other.blend")
+    (tmp_path / "hard.json").hardlink_to(tmp_path / "rig.blend")
+    (tmp_path / "folder.json").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert ik_bake("--report", tmp_path / name, "--output", tmp_path / "baked.blend") == 2
+    assert "ik_bake: --report" in capfd.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    assert not keyed(addon, ob), "it is found out before anything is baked"
+
+
+@pytest.mark.parametrize("option", ["--output", "--report"])
+@pytest.mark.parametrize("kind", ["too long", "folder", "file as folder"])
+def test_what_cannot_be_written_is_found_out_first(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, option: str, kind: str
+) -> None:
+    ob = moving_arm()
+    suffix = ".blend" if option == "--output" else ".json"
+    (tmp_path / f"folder{suffix}").mkdir()
+    (tmp_path / "file").touch()
+    name = {"too long": 300 * "x" + suffix, "folder": f"folder{suffix}", "file as folder": f"file/baked{suffix}"}
+    assert ik_bake(option, tmp_path / name[kind]) == 2
+    assert len(capfd.readouterr().err.splitlines()) == 1
+    assert not keyed(addon, ob)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", f"folder{suffix}"]
+
+
+def test_output_does_not_replace_what_is_read(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    moving_arm()
+    library, file = tmp_path / "library.blend", tmp_path / "rig.blend"
+    bpy.data.libraries.write(str(library), {rigs.empty("Prop")})
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(library), link=True) as (_found, wanted):
+        wanted.objects = ["Prop"]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    before = library.read_bytes(), file.read_bytes()
+    assert ik_bake("--output", library) == 2
+    assert ik_bake("--output", file) == 2
+    assert (library.read_bytes(), file.read_bytes()) == before
+    assert not keyed(addon, bpy.data.objects["Rig"])
+
+
+def test_a_link_stays_a_link(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    moving_arm()
+    file, link = tmp_path / "rig.blend", tmp_path / "link.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    link.symlink_to(file)
+    bpy.ops.wm.open_mainfile(filepath=str(link))
+    assert ik_bake("--overwrite") == 0
+    assert link.is_symlink()
+    bpy.ops.wm.open_mainfile(filepath=str(file))
+    assert keyed(addon, bpy.data.objects["Rig"])
+
+
+def test_a_report_that_fails_after_saving_has_a_code_of_its_own(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    moving_arm()
+    report, output = tmp_path / "report.json", tmp_path / "baked.blend"
+
+    def take_its_place(_scene: bpy.types.Scene) -> None:
+        report.mkdir(exist_ok=True)
+
+    bpy.app.handlers.frame_change_post.append(take_its_place)
+    assert ik_bake("--output", output, "--report", report) == 3
+    assert "was saved, but its report" in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["baked.blend", "report.json"]
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert keyed(addon, bpy.data.objects["Rig"])
+
+
+def test_ctrl_c_ends_it_and_nothing_is_written(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, second = moving_arm("First"), moving_arm("Second")
+    file = tmp_path / "rig.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    content = file.read_bytes()
+
+    def press(scene: bpy.types.Scene) -> None:
+        if scene.frame_current == 10 and keyed(addon, first) and not keyed(addon, second):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    bpy.app.handlers.frame_change_post.append(press)
+    assert ik_bake("--overwrite", "--report", tmp_path / "report.json") == 130
+    assert capfd.readouterr().err == "ik_bake: Interrupted; nothing was written\n"
+    assert file.read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["rig.blend"]
+    assert not keyed(addon, second)
+    assert second.pose.bones["lower"].ik_addon.enabled
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+# ---- armatures of one name
+
+
+def beside_a_linked_one(library: Path, *, chains: bool = True) -> bpy.types.Object:
+    """An armature in a scene into which another one of its name is linked."""
+    linked = moving_arm()
+    if not chains:
+        for bone in ("lower", "shin"):
+            linked.pose.bones[bone].property_unset("ik_addon")
+    collection = bpy.data.collections.new("Set")
+    collection.objects.link(linked)
+    bpy.data.libraries.write(str(library), {collection})
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    ob = moving_arm()
+    everything, own = bpy.context.scene.collection, bpy.data.collections.new("Own")
+    for each in everything.objects[:]:
+        everything.objects.unlink(each)
+        own.objects.link(each)
+    everything.children.link(own)
+    libraries: Any = bpy.data.libraries
+    with libraries.load(str(library), link=True) as (_found, wanted):
+        wanted.collections = ["Set"]
+    everything.children.link(wanted.collections[0])
+    bpy.context.view_layer.update()
+    assert [each.name for each in bpy.context.scene.objects if each.type == "ARMATURE"] == [ob.name] * 2
+    return ob
+
+
+@pytest.mark.parametrize("chains", [False, True])
+def test_a_linked_armature_hides_no_local_one_of_its_name(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, chains: bool
+) -> None:
+    ob = beside_a_linked_one(tmp_path / "set.blend", chains=chains)
+    file = tmp_path / "report.json"
+    assert ik_bake("--report", file) == (3 if chains else 0)
+    assert keyed(addon, ob)
+    report = json.loads(file.read_text())
+    assert [entry["armature"] for entry in report["armatures"]] == ["Rig"]
+    assert [entry["armature"] for entry in report["left_out"]] == ["Rig [set.blend]"] * chains
+    said = capfd.readouterr().err
+    assert ("'Rig [set.blend]' was left out. 'Rig' is linked from another file" in said) == chains
+
+
+def test_linked_and_local_armatures_of_one_name_are_chosen_apart(
+    addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ob = beside_a_linked_one(tmp_path / "set.blend")
+    assert ik_bake("--armature", "Rig [set.blend]") == 2
+    assert "'Rig [set.blend]' can't be baked. 'Rig' is linked from another file" in capfd.readouterr().err
+    assert not keyed(addon, ob)
+    assert ik_bake("--armature", "Nobody") == 2
+    known = capfd.readouterr().err
+    assert "'Rig'" in known
+    assert "'Rig [set.blend]'" in known
+    assert ik_bake("--armature", "Rig") == 0
+    assert keyed(addon, ob)
 
 
 # ---- exit codes

@@ -262,6 +262,54 @@ def test_a_broken_preset_changes_nothing() -> None:
     assert [limits(bone) for bone in ob.pose.bones] == before
 
 
+JOINT = "joint = profile.joints.add()\n"
+WRONG: dict[str, tuple[str, str]] = {
+    "number in place of a list": ("profile.joints = 5", "line 1: 'joints' can't be 5"),
+    "number in place of two": (JOINT + "joint.bend = 5", "line 2: 'bend' can't be 5"),
+    "three in place of two": (JOINT + "joint.bend = (1, 2, 3)", "line 2: 'bend' can't be (1, 2, 3)"),
+    "nested": (JOINT + "joint.bend = ((1, 2), 3)", "line 2: 'bend' can't be ((1, 2), 3)"),
+    "list of a set": (JOINT + "joint.limited = {[1]}", "line 2: 'limited' can't be {[1]}"),
+    "unknown names": (JOINT + "joint.locked = {'elbow'}", "line 2: 'locked' can't be {'elbow'}"),
+    "text in place of a number": ("profile.iterations = 'many'", "line 1: 'iterations' can't be 'many'"),
+    "infinite": (JOINT + "joint.bend = (-1e999, 1)", "line 2: 'bend' can't be (-1e999, 1)"),
+    "infinite angle": (JOINT + "joint.bend = (0, math.radians(1e999))", "line 2: 'bend' can't be"),
+    "giant": ("profile.iterations = 1" + "0" * 40, "line 1: 'iterations' can't be 1000"),
+    "giant angle": (JOINT + "joint.twist = (0, math.radians(1" + "0" * 400 + "))", "line 2: 'twist' can't be"),
+    "long text": (f"profile.solver = '{'x' * 300_000}'", "line 1: 'solver' can't be 'xxx"),
+    "what cannot be set": ("profile.rna_type = 1", "line 1: 'rna_type' can't be 1"),
+    "deep": (f"profile.softness = {'-' * 300_000}1", "it is nested too deeply"),
+    "deep brackets": (f"profile.softness = {'[' * 300_000}", "line 1 is no setting of a preset"),
+    "deep names": (f"profile.{'joints.' * 100_000}clear()", "it is nested too deeply"),
+    "no end": ("profile.softness = (", "line 1 is no setting of a preset"),
+    "zeros": ("profile.softness = 0\0", "line 1 is no setting of a preset"),
+    "bytes": ("\udcff", "it is no text"),
+    "huge": ("# " + "x" * 2_000_000, "it is larger than 1 MB"),
+}
+"""What a preset file holds, and what is said of it."""
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_preset_made_by_hand_is_refused_in_one_sentence(kind: str) -> None:
+    ob = limb(30.0)
+    apply("Human_Elbow")
+    before = [limits(bone) for bone in ob.pose.bones], ob.pose.bones[-1].ik_addon.iterations
+    text, expected = WRONG[kind]
+    folder = Path(bpy.utils.user_resource("SCRIPTS", path="presets/ik_addon", create=True))
+    file = folder / "By Hand.py"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    try:
+        with pytest.raises(RuntimeError) as refusal:
+            bpy.ops.ik_addon.preset_apply(filepath=str(file))
+    finally:
+        file.unlink()
+    said = str(refusal.value).strip()
+    assert said.startswith(f"Error: The preset 'By Hand' can't be read: {expected}")
+    assert said.endswith(f"; correct or remove '{file}'")
+    assert len(said.splitlines()) == 1
+    assert len(said) < 300
+    assert ([limits(bone) for bone in ob.pose.bones], ob.pose.bones[-1].ik_addon.iterations) == before
+
+
 def test_presets_are_found_only_while_the_extension_is_enabled() -> None:
     from tools import blender
 

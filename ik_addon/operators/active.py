@@ -8,7 +8,7 @@ import bpy
 
 from ..rig.chain import chain_with, tips
 from ..settings import chain_of
-from ..setup import MADE
+from ..setup import MADE, why_closed, why_unposed
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -16,8 +16,9 @@ def armature(context: bpy.types.Context) -> bpy.types.Object | None:
     ob: Any = context.active_object  # the stubs know of no custom properties
     if ob is None or ob.type == "ARMATURE" or MADE not in ob:
         return ob
-    rig: bpy.types.Object | None = context.view_layer.objects.get(str(ob[MADE]))
-    return rig if rig is not None and rig.type == "ARMATURE" and _follower(rig, ob) is not None else ob
+    # A linked armature may have the same name.
+    rigs = (rig for rig in context.view_layer.objects if rig.name == ob[MADE] and rig.type == "ARMATURE")
+    return next((rig for rig in rigs if _follower(rig, ob) is not None), ob)
 
 
 def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None) -> bpy.types.PoseBone | None:
@@ -32,9 +33,7 @@ def obstacle(context: bpy.types.Context) -> str:
         return "Select an armature"
     if ob.mode not in {"POSE", "OBJECT"}:
         return "Switch to Pose Mode or Object Mode"
-    if not ob.is_editable:
-        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
-    return ""
+    return why_unposed(ob) or why_closed(ob)
 
 
 def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:

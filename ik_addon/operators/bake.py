@@ -43,7 +43,11 @@ class IK_ADDON_OT_bake(ArmatureOperator):
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
     step: IntProperty(
-        name="Step", description="Key every so many frames, and the last one", default=1, min=1, soft_max=10
+        name="Step",
+        description="Frame interval between keys (the last frame is always keyed)",
+        default=1,
+        min=1,
+        soft_max=10,
     )
     new_action: BoolProperty(
         name="New Action", description="Key into a copy of the current action, which stays as it is", default=False
@@ -118,7 +122,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
             self.cancel(context)
             raise
         context.window_manager.progress_update(100.0 * done)
-        context.workspace.status_text_set(f"Baking IK: {100.0 * done:.0f} %.  Esc or right click: cancel")
+        context.workspace.status_text_set(f"Baking IK: {100.0 * done:.0f}%.  Esc or right click: cancel")
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:

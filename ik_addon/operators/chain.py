@@ -179,7 +179,7 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
 
     bl_idname = "ik_addon.setting_key"
     bl_label = "Key Setting"
-    bl_description = "Insert a keyframe for this setting of the chain on the present frame"
+    bl_description = "Insert a keyframe for this setting of the chain on the current frame"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})

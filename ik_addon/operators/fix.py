@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 from bpy.props import StringProperty
@@ -34,13 +34,15 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     if report.failed:
         return next(_fixes(tip.id_data, tip, view_layer), None)
     chain = chain_of(tip)
-    if report.status is Status.NOT_CONVERGED:
-        more = 2 * chain.iterations
-        return Fix(f"Allow {more} Iterations", lambda: setattr(chain, "iterations", more))
-    locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
-    if report.status is Status.LIMITED and chain.use_limits and locked:
-        label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
-        return Fix(label, lambda: _unlock(locked))
+    if not report.reached:
+        # With iterations to spare, more of them change nothing.
+        if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
+            more = 2 * chain.iterations
+            return Fix(f"Increase Iterations to {more}", lambda: setattr(chain, "iterations", more))
+        locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
+        if report.status is Status.LIMITED and chain.use_limits and locked:
+            label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
+            return Fix(label, lambda: _unlock(locked))
     still = (
         Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
         for role, goal in (("target", chain.target), ("pole", chain.pole))
@@ -77,7 +79,7 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
     if goal is None:
         return
     layer = view_layer.layer_collection
-    if view_layer.objects.get(goal.name) != goal:
+    if not _is_in(view_layer.objects, goal):
         excluded = [found for found in _layers_of(goal, layer) if found.exclude]
         if excluded:
             yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
@@ -89,9 +91,15 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
         yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
 
 
+def _is_in(objects: Any, ob: bpy.types.Object) -> bool:
+    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
+    found = objects.get(ob.name)
+    return found is not None and (found == ob or ob in objects.values())
+
+
 def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
     """The collections of a view layer that an object is in itself."""
-    if goal.name in layer.collection.objects:
+    if _is_in(layer.collection.objects, goal):
         yield layer
     for child in layer.children:
         yield from _layers_of(goal, child)
@@ -110,7 +118,7 @@ def _switched_off(
 def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
     if layer.exclude:
         return
-    if goal.name in layer.collection.objects:
+    if _is_in(layer.collection.objects, goal):
         yield [layer]
     for child in layer.children:
         for way in _ways_to(goal, child):

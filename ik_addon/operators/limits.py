@@ -59,7 +59,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
 
     bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
-    bl_description = "Make the angle at which the bone stands now its limit in this direction"
+    bl_description = "Set this limit to the bone's current angle"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     direction: EnumProperty(

@@ -47,13 +47,13 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         found = profile.profile_of(context)
         profile.clear(found)
         try:
-            preset_file.read(path.read_text(encoding="utf-8"), found)
-        except (OSError, ValueError, TypeError, SyntaxError) as error:
-            self.report({"ERROR"}, f"The preset '{path.stem}' can't be read: {error}")
+            preset_file.read_file(path, found)
+        except preset_file.PresetError as error:
+            self.report({"ERROR"}, f"The preset '{path.stem}' can't be read: {error}; correct or remove '{path}'")
             return {"CANCELLED"}
         remarks = profile.apply(found, tip)
         context.view_layer.update()  # solves where Live is on
-        message = f"{bpy.path.display_name(path.name, title_case=False)} on the chain of '{tip.name}'"
+        message = f"Applied preset {bpy.path.display_name(path.name, title_case=False)}"
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 
@@ -78,7 +78,11 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
             self.report({"ERROR"}, f"'{self.name}' came with the extension and can't be removed")
             return {"CANCELLED"}
-        return super().execute(context)
+        try:
+            return super().execute(context)
+        except OSError as error:
+            self.report({"ERROR"}, f"The preset '{self.name}' can't be written or removed: {error}")
+            return {"CANCELLED"}
 
     def pre_cb(self, context: bpy.types.Context) -> None:
         """Take what is written from the active chain."""

@@ -13,7 +13,7 @@ from .active import armature
 from .bake import FRAME_RANGES
 from .solve import CHAINS, NONE_ACTIVE, ChainsOperator
 
-FRAMES = (("PRESENT", "Present", "The present frame; keyed where auto keying is on"), *FRAME_RANGES)
+FRAMES = (("PRESENT", "Present", "The current frame; keyed where auto keying is on"), *FRAME_RANGES)
 POSES = (
     ("FK", "FK Pose", "The pose that the bones have without this chain"),
     ("SHOWN", "Shown Pose", "The pose as it is shown, with everything that is solved"),
@@ -105,7 +105,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
             frames = self.frames(context)
             if frames is None:
                 remarks = snap.apply_pose(context, ob, found)
-                message = f"The solved pose is the FK pose of {', '.join(repr(tip.name) for tip in found)} now"
+                message = f"Applied the solved pose to {', '.join(repr(tip.name) for tip in found)}"
             else:
                 remarks, message = [], snap.apply_poses(context, ob, found, frames).message
         except (snap.SnapError, bake.BakeError, KeysError) as error:

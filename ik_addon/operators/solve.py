@@ -1,4 +1,4 @@
-"""Operators that solve chains on the present frame, and that take the solution back."""
+"""Operators that solve chains on the current frame, and that take the solution back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ChainsOperator(ArmatureOperator):
 
 
 class IK_ADDON_OT_solve(ChainsOperator):
-    """Solve on the present frame."""
+    """Solve on the current frame."""
 
     bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
@@ -110,7 +110,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         count = setup.restore_pose(ob, context.view_layer, chosen)
         message = f"Restored the FK pose of {count} bones" if count else "No chain is solved, so the pose is as it was"
         if was_live:
-            message += "; Live is off now, it would have solved again"
+            message += ". Live turned off"
         self.report({"INFO"}, message)
         return {"FINISHED"} if count or was_live else {"CANCELLED"}
 

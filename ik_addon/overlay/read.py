@@ -161,7 +161,7 @@ class Reader:
         """
         obs, layouts = [], []
         for ob in view_layer.objects if view_layer.depsgraph is not None else ():
-            if ob.type != "ARMATURE" or not ob.visible_get(viewport=space):
+            if ob.type != "ARMATURE" or ob.pose is None or not ob.visible_get(viewport=space):
                 continue
             if ob.mode == "EDIT":
                 self._layouts.pop(ob.session_uid, None)

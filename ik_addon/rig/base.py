@@ -8,6 +8,7 @@ time it evaluates the armature, which would be most of a frame's cost in rigs of
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -48,9 +49,17 @@ def _noted(chain: IKAddonChain) -> dict[str, float | None]:
         noted = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(noted, dict) or not all(value is None or isinstance(value, float) for value in noted.values()):
-        return {}
-    return noted
+    is_note = isinstance(noted, dict) and all(map(_is_name, noted)) and all(map(_is_distance, noted.values()))
+    return noted if is_note else {}
+
+
+def _is_name(text: str) -> bool:
+    """Whether Blender can look for a bone of this name: JSON may hold halves of characters, which it can't."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _is_distance(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
 def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:

@@ -235,9 +235,11 @@ class _Nodes:
         for count in FEWER:
             sides = self._sides(ends, count) if ends else []
             if all(good.all() for _, good in sides):
-                nothing = np.zeros((len(most), count, len(POWERS), self._fk[0].size), dtype=np.float32)
+                # At the chord itself there is the FK pose.
+                still = np.zeros((len(most), count, len(POWERS), self._fk[0].size), dtype=np.float32)
+                still[:, :, POWERS == 0] = self._fk.reshape(len(most), 1, 1, -1)
                 found = iter(sides)
-                longer, shorter = (next(found)[0] if is_used else nothing for is_used in used)
+                longer, shorter = (next(found)[0] if is_used else still for is_used in used)
                 return _Sides(longer, shorter, least, most)
         return None
 

@@ -55,6 +55,18 @@ class VIEW3D_PT_ik_addon(IKPanel):
         column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
         if needs_lock(context):
             layout.operator("ik_addon.lock_interface", text="Lock Interface for Renders", icon="ERROR")
+        if has_blind_paths(armature(context)):
+            draw_message(layout, context, BLIND_PATHS, icon="INFO")
+
+
+BLIND_PATHS = "Motion paths don't show what Live solves; bake the chains, then update the paths"
+
+
+def has_blind_paths(ob: bpy.types.Object) -> bool:
+    """Whether a live armature has motion paths: Blender calls no add-on while it calculates them."""
+    if not (object_of(ob).live and any(chain_of(tip).enabled for tip in chains.tips(ob))):
+        return False
+    return any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
 
 
 def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:

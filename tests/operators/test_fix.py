@@ -113,14 +113,35 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
 
 
 def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
-    reports, status = addon.module("reports"), addon.module("solve").Status
-    ob, _target = rigs.arm()
-    activate(ob, "lower")
-    chain = ob.pose.bones["lower"].ik_addon
-    message = "Missed by 3 % of its length; allow more iterations"
-    reports.put(ob, "lower", reports.Report(False, False, message, status=status.NOT_CONVERGED))
-    bpy.ops.ik_addon.chain_fix(tip="lower")
-    assert chain.iterations == 200
+    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
+    tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
+    activate(ob, "c")
+    bpy.ops.ik_addon.solve()
+    before = reports.get(ob, "c")
+    assert before.message == "Missed by 4.6% of its length. Increase Iterations"
+    assert fix.fix_of(tip, before, bpy.context.view_layer).label == "Increase Iterations to 2"
+    bpy.ops.ik_addon.chain_fix(tip="c")
+    assert tip.ik_addon.iterations == 2
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "c").error < 0.1 * before.error
+
+
+def test_more_iterations_are_not_offered_where_they_change_nothing(addon: Addon) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), list("abc"))
+    ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
+    tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.3, -0.5, 1.2)), 3)
+    activate(ob, "c")
+    bpy.ops.ik_addon.solve()
+    report = reports.get(ob, "c")
+    assert report.message == "Missed by 79% of its length. Use uniform bone scale"
+    assert fix.fix_of(tip, report, bpy.context.view_layer) is None
+    tip.ik_addon.iterations = 1000
+    bpy.ops.ik_addon.solve()
+    assert reports.get(ob, "c").error == report.error
 
 
 def test_out_of_reach_has_no_button(addon: Addon) -> None:

@@ -124,3 +124,19 @@ def test_a_frame_gets_the_same_bits_alone_as_among_others(bones: int, softness: 
         some = [None if part is None else part[:, first:last] for part in (target, soft, poles, angles)]
         for own, among in zip(table.look_up(*some), found, strict=True):
             assert np.asarray(own).tobytes() == np.asarray(among)[:, first:last].tobytes()
+
+
+@pytest.mark.parametrize("pose", ["straight", "bent"])
+@pytest.mark.parametrize("beyond", [(), (1.05,)], ids=["there alone", "and beyond"])
+def test_a_table_for_known_targets_holds_the_pose_that_is_there_already(pose: str, beyond: tuple[float, ...]) -> None:
+    """Where nothing has to bend, and where that is so on some of the frames only."""
+    problem, fk = prepared(3, pose, pole=False)
+    tips = np.asarray(problem.joints)[:, -1:]
+    target = np.concatenate([tips, *(factor * tips for factor in beyond)], axis=1)
+    none = np.zeros((CHAINS, 1))
+    table = Tabulated.of(problem, fk, (target, none))
+    assert table is not None
+    found = table.look_up(target, none)
+    assert found.usual[:, 0].all()
+    # As above: straight, it is a rounding that decides how far they are to bend.
+    np.testing.assert_allclose(found.turns[:, 0], fk, atol=5e-4 if pose == "straight" else 1e-6)

@@ -78,3 +78,76 @@ def test_states_of_a_chain(addon: Addon) -> None:
     assert state() == ("ERROR", "No target: choose the object that the tip shall follow")
     tip.ik_addon.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
+
+
+@pytest.mark.parametrize(
+    ("points", "pole"),
+    [
+        pytest.param([(0.153 + 0.271 * i, 0.0, 1.437) for i in range(3)], True, id="arm in a T-pose"),
+        pytest.param([(0.0, 0.13 * i, 1.03 + 0.071 * i) for i in range(13)], False, id="tail"),
+    ],
+)
+def test_a_straight_chain_has_reached_its_target_from_the_start(
+    addon: Addon, points: list[tuple[float, float, float]], pole: bool
+) -> None:
+    """Its target is a rounding beyond its tip, so that it bends the same way whenever it comes nearer."""
+    panel, reports, status = addon.module("ui.panel"), addon.module("reports"), addon.module("solve").Status
+    ob = rigs.armature()
+    names = [f"bone {i}" for i in range(len(points) - 1)]
+    rigs.add_bones(ob, points, names)
+    activate(ob, names[-1])
+    bpy.ops.ik_addon.chain_add(tip=names[-1], chain_length=len(names), with_pole=pole, live=True)
+    report, tip = reports.get(ob, names[-1]), ob.pose.bones[names[-1]]
+    assert report.status is status.TOO_FAR, "this is for scripts"
+    assert 1e-6 < report.error < 1e-5
+    assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
+    assert addon.module("operators.fix").fix_of(tip, report, bpy.context.view_layer) is None
+    assert [verdict for verdict, _ in reports.standing(ob, [tip.name])] == [status.REACHED]
+    bpy.ops.ik_addon.solve()  # a warning would be an error in a script
+
+
+@pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
+def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: float, reached: bool) -> None:
+    """In the panel, the overlay, the message of Solve IK, and the report of a bake."""
+    panel, reports, status = addon.module("ui.panel"), addon.module("reports"), addon.module("solve").Status
+    ob, target = rigs.arm(straight_rest=True)
+    activate(ob, "lower")
+    target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
+    bpy.ops.ik_addon.solve()
+    report = reports.get(ob, "lower")
+    assert abs(report.error - beyond) < 1e-6
+    assert report.message == ("Reached" if reached else "Too far by 0.011% of its length")
+    assert (panel.state_of(ob.pose.bones["lower"], report)[0] == "CHECKMARK") == reached
+    assert [verdict is status.REACHED for verdict, _ in reports.standing(ob, ["lower"])] == [reached]
+    addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
+    baked = addon.module("bake_report").last(ob)
+    assert (baked.missed == 0) == reached
+    assert abs(baked.error - beyond) < 1e-6
+
+
+def test_motion_paths_of_live_bones_have_a_remark_until_they_are_baked(addon: Addon) -> None:
+    """Blender calls no handler while it calculates them."""
+    has_blind_paths = addon.module("ui.panel").has_blind_paths
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.6, 0.5, 1.4)})
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 10
+    activate(ob, "lower")
+    ob.ik_addon.live = True
+    scene.frame_set(1)
+
+    def path() -> list[tuple[float, ...]]:
+        bpy.ops.pose.paths_calculate(display_type="RANGE", range="SCENE", bake_location="TAILS")
+        return [tuple(point.co) for point in ob.pose.bones["lower"].motion_path.points]
+
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="SELECT")
+    assert not has_blind_paths(ob)
+    assert len(set(path())) == 1, "it is frozen: otherwise the remark is wrong"
+    assert has_blind_paths(ob)
+    ob.ik_addon.live = False
+    assert not has_blind_paths(ob)
+    ob.ik_addon.live = True
+    bpy.ops.ik_addon.bake()
+    assert len(set(path())) > 5
+    assert not has_blind_paths(ob)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,18 @@ def test_a_render_shows_the_solved_pose(
     for wrong in (rendered("unsolved", nobody, scene), rendered("elsewhere", nobody, baked, other)):
         for unlike, picture in zip(wrong, expected, strict=True):
             assert changed(unlike, picture) > 100, "a wrong pose is seen"
+
+
+def test_ctrl_c_ends_a_bake_and_nothing_is_written(program: Program, farm: Path, scene: Path, scratch: Path) -> None:
+    """Blender without a window only takes note of the first Ctrl-C: the command itself has to end."""
+    file = scratch / "interrupted.blend"
+    shutil.copy(scene, file)
+    press = (
+        "import bpy, os, signal; bpy.app.handlers.frame_change_post.append("
+        "lambda scene: scene.frame_current == 12 and os.kill(os.getpid(), signal.SIGINT))"
+    )
+    before = file.read_bytes()
+    ended = program.run(farm, "-b", file, "--python-expr", press, "--command", "ik_bake", "--overwrite")
+    assert ended.returncode == 130, ended.stdout + ended.stderr
+    assert "ik_bake: Interrupted; nothing was written" in ended.stderr
+    assert file.read_bytes() == before
