@@ -1,9 +1,9 @@
 """Products of matrices and vectors in bulk, whose rounding depends on nothing but their numbers.
 
-`@` and `numpy.linalg` leave products to a BLAS. Some round by where a matrix lies in memory, some share out matrices of
-18 by 18 among threads, which beside a busy program wait for each other a thousand times as long as they compute. numpy's
-own loops behind `einsum` do neither, and for these sizes they are as fast. They get arrays in one piece, because they
-take another way through what lies apart. This is the only module that calls them, and none in here calls a BLAS.
+`@` and `numpy.linalg` leave them to a BLAS. Some round by where a matrix lies in memory, and some share out matrices of
+ten rows among threads, which beside a busy program wait for each other a hundred times as long as they compute. The
+loops of `numpy.einsum` do neither, and take no longer for matrices as small as these. They get arrays in one piece,
+because they take another way through what lies apart.
 """
 
 from __future__ import annotations
@@ -48,6 +48,14 @@ def combined(weights: Floating, v: Floating) -> Floating:
     return _summed("...k,...km->...m", weights, v)
 
 
+def sums_over_rows(a: Floats, b: Floats) -> Floats:
+    """Return the sums (i, B) of numbers (i, j, B) times others (j, B), for at least two members.
+
+    Of a single member the sums would be taken along its own numbers, in another order.
+    """
+    return _summed("ijb,jb->ib", a, b)
+
+
 def determinants(a: Floats) -> Floats:
     """Return the determinants (...) of matrices (..., 3, 3)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(a, (-2, -1), (0, 1))
@@ -57,22 +65,18 @@ def determinants(a: Floats) -> Floats:
 def lengths_of(v: Floats) -> Floats:
     """Return the lengths (...) of vectors (..., 3)."""
     x, y, z = np.moveaxis(v, -1, 0)
-    return np.sqrt(x * x + y * y + z * z)
+    return np.asarray(np.sqrt(x * x + y * y + z * z))
 
 
 def solved(matrix: Floats, wanted: Floats) -> Floats:
-    """Return the solutions (B, m) of equations with symmetric positive matrices (B, m, m) and right-hand sides (B, m)."""
-    # Below the rows of the matrix, what is wanted is treated as they are.
-    rows = np.concatenate([matrix, wanted[:, None]], axis=1)
-    unknowns = wanted.shape[1]
-    for k in range(unknowns):
-        factor = rows[:, k + 1 : unknowns, k] / rows[:, k, k, None]
-        rows[:, k + 1 :, k + 1 :] -= rows[:, k + 1 :, k, None] * factor[:, None]
-    found = np.empty_like(wanted)
-    for k in range(unknowns - 1, -1, -1):
-        found[:, k] = rows[:, -1, k] / rows[:, k, k]
-        rows[:, -1, :k] -= rows[:, k, :k] * found[:, k, None]
-    return found
+    """Return the solutions (B, m) of equations with positive definite matrices (B, m, m) and right-hand sides (B, m)."""
+    # Beside the columns of the matrix, what is wanted is treated as they are.
+    rows = np.concatenate([matrix, wanted[..., None]], axis=2)
+    for k in range(wanted.shape[1]):
+        row = rows[:, k : k + 1] / rows[:, k : k + 1, k : k + 1]
+        rows -= rows[:, :, k : k + 1] * row
+        rows[:, k : k + 1] = row
+    return rows[:, :, -1]
 
 
 def _summed(subscripts: str, a: Floating, b: Floating) -> Floating:

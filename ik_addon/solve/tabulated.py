@@ -26,6 +26,7 @@ NODES = 64
 FEWER = (12, 32)
 """Intervals that are tried where the table is for targets that are known."""
 POWERS = np.arange(5, -1, -1)
+_HALFWAY = np.array([0.5**5, 0.5**4, 0.5**3, 0.5**2, 0.5, 1.0])
 NEAR = 0.02
 """Targets nearer to the root than this, in parts of the FK pose's distance, are left to `solve`."""
 FLAT_END = 1e-4
@@ -151,9 +152,9 @@ class Tabulated:
             usual = (wanted >= self.least[:, None]) & (wanted <= self.most[:, None])
             row, share = self._rows(wanted)
             powers = (share[..., None] ** POWERS).astype(np.float32)
-            turns: NDArray[np.float32] = combined(
-                powers, self.table[np.arange(len(wanted))[:, None], row]
-            ).reshape(*wanted.shape, -1, 4)
+            turns: NDArray[np.float32] = combined(powers, self.table[np.arange(len(wanted))[:, None], row]).reshape(
+                *wanted.shape, -1, 4
+            )
             # Twice the smallest rotation to the target, but for its length.
             line = np.broadcast_to(self.line[:, :, None], place.shape)
             aim = np.concatenate([(distance + dot(line, place))[None], cross(line, place)])
@@ -254,7 +255,7 @@ class _Nodes:
         sides = []
         for turns, good in zip(np.split(both, len(ends)), np.split(reached, len(ends)), strict=True):
             found = _polynomials(turns[::2])
-            halfway = combined(0.5**POWERS, found).swapaxes(0, 1)
+            halfway = combined(_HALFWAY, found).swapaxes(0, 1)
             good[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
             sides.append((found.astype(np.float32), good))
         return sides
