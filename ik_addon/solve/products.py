@@ -69,7 +69,7 @@ def lengths_of(v: Floats) -> Floats:
 
 
 def solved(matrix: Floats, wanted: Floats) -> Floats:
-    """Return the solutions (B, m) of equations with positive definite matrices (B, m, m) and right-hand sides (B, m)."""
+    """Return the solutions (B, m) of equations with positive definite matrices (B, m, m), right-hand sides (B, m)."""
     # Beside the columns of the matrix, what is wanted is treated as they are.
     rows = np.concatenate([matrix, wanted[..., None]], axis=2)
     for k in range(wanted.shape[1]):

@@ -26,7 +26,6 @@ NODES = 64
 FEWER = (12, 32)
 """Intervals that are tried where the table is for targets that are known."""
 POWERS = np.arange(5, -1, -1)
-_HALFWAY = np.array([0.5**5, 0.5**4, 0.5**3, 0.5**2, 0.5, 1.0])
 NEAR = 0.02
 """Targets nearer to the root than this, in parts of the FK pose's distance, are left to `solve`."""
 FLAT_END = 1e-4
@@ -255,7 +254,7 @@ class _Nodes:
         sides = []
         for turns, good in zip(np.split(both, len(ends)), np.split(reached, len(ends)), strict=True):
             found = _polynomials(turns[::2])
-            halfway = combined(_HALFWAY, found).swapaxes(0, 1)
+            halfway = combined(np.asarray(0.5**POWERS, dtype=np.float64), found).swapaxes(0, 1)
             good[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
             sides.append((found.astype(np.float32), good))
         return sides
