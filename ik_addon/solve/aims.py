@@ -8,6 +8,7 @@ import numpy as np
 
 from .articulated import Body, Pose, axes_of
 from .problem import Bools, Floats, Ints
+from .products import times_back
 from .rotations import about, cross, dot, norm, reject, rotate, unit
 
 _TURN = 0.3
@@ -75,7 +76,7 @@ class Aims:
         ends = pose.points[len(body.parents) :].transpose(1, 0, 2)
         parts = [((self.target - ends) * np.sqrt(self.weight)[:, None]).reshape(len(ends), -1)]
         parts += [
-            _TURN * _rotation_vector(turn.rotation @ pose.frames[body.segments[turn.effector]].swapaxes(-1, -2))
+            _TURN * _rotation_vector(times_back(turn.rotation, pose.frames[body.segments[turn.effector]]))
             for turn in self.turns
         ]
         for bend in self.bends:

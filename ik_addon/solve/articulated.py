@@ -13,6 +13,7 @@ import numpy as np
 
 from .cones import Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from .problem import Bools, Floats, Ints
+from .products import applied, times
 
 STEEPEST = 1e-3
 """Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
@@ -69,20 +70,19 @@ def pose_of(body: Body, angles: Floats) -> Pose:
     """Return where joint angles (B, n, 3) put the bones."""
     bones, members = len(body.parents), len(angles)
     rest, heads = body.rest.swapaxes(0, 1), body.heads.swapaxes(0, 1)
-    frames = rest @ _turns(angles)
+    frames = times(rest, _turns(angles))
     for i, parent in enumerate(body.parents):
         if not body.free[i]:
-            frames[i] = frames[parent] @ frames[i]
+            frames[i] = times(frames[parent], frames[i])
     # Of roots, which hang on nothing, what comes of the last bone is not used.
     above = frames[body.parents]
-    zeros = np.where(body.free[:, None, None, None], rest, above @ rest)
+    zeros = np.where(body.free[:, None, None, None], rest, times(above, rest))
     points = np.empty((bones + len(body.segments), members, 3))
-    points[:bones] = np.where(body.parents[:, None, None] < 0, heads, (above @ heads[..., None])[..., 0])
+    points[:bones] = np.where(body.parents[:, None, None] < 0, heads, applied(above, heads))
     for i, parent in enumerate(body.parents):
         if parent >= 0:
             points[i] += points[parent]
-    ends = frames[body.segments] @ body.ends.swapaxes(0, 1)[..., None]
-    points[bones:] = points[body.segments] + ends[..., 0]
+    points[bones:] = points[body.segments] + applied(frames[body.segments], body.ends.swapaxes(0, 1))
     return Pose(zeros, frames, points)
 
 
@@ -155,6 +155,6 @@ def axes_of(pose: Pose, angles: Floats) -> Floats:
     local[..., 0, 0], local[..., 1, 0], local[..., 2, 0] = x * x / rest + rest, z, x * z / rest
     local[..., 0, 1], local[..., 1, 1], local[..., 2, 1] = x * z / rest, -x, z * z / rest + rest
     axes = np.empty_like(pose.frames)
-    axes[..., :2, :] = np.swapaxes(pose.zeros @ local, -1, -2)
+    axes[..., :2, :] = np.swapaxes(times(pose.zeros, local), -1, -2)
     axes[..., 2, :] = pose.frames[..., :, 1]
     return axes

@@ -23,6 +23,7 @@ from .line_search import search
 from .lines import are_lines
 from .polish import Anchor, polish
 from .problem import Bools, Floats, Goal, Ints, Limits, OutOfReach, Problem, Solution, Status
+from .products import back_applied, back_times, determinants, times, times_back
 from .reach import reachable
 from .rotations import norm, quaternions, unit
 
@@ -84,7 +85,7 @@ def valid_members(problem: Problem) -> Bools:
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
         ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
-        proper = np.linalg.det(frames)
+        proper = determinants(frames)
         ok &= (np.abs(np.abs(proper) - 1.0) < 0.1).all(axis=1) & (np.ptp(np.sign(proper), axis=1) == 0.0)
         lengths = _lengths(problem)
         ok &= np.isfinite(lengths).all(axis=0) & (lengths > 1e-100).all(axis=0)
@@ -95,7 +96,7 @@ def valid_members(problem: Problem) -> Bools:
         values: list[Floats | float | None] = [problem.softness]
         if problem.limits is not None:
             values += [problem.limits.root, problem.limits.rest if np.ndim(problem.limits.rest) == 4 else None]
-            sides = np.sign(np.linalg.det(np.asarray(problem.limits.root, dtype=np.float64)))
+            sides = np.sign(determinants(np.asarray(problem.limits.root, dtype=np.float64)))
             ok &= sides == np.sign(proper[:, 0])
             # What a bone that does not inherit rotation is measured from has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
@@ -112,7 +113,7 @@ def valid_members(problem: Problem) -> Bools:
 def solve_bodies(problem: Problem, solution: Solution, index: Ints) -> None:
     """Solve the members `index` (k,) and write them into the solution."""
     side = np.ones(len(problem.joints))
-    side[index] = np.sign(np.linalg.det(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
+    side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
     if (side < 0.0).any():
         _solve_upright(_reflected(problem, side), solution, index)
         solution.joints[..., 0] *= side[:, None]
@@ -174,7 +175,7 @@ def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
         missed = missed - push[:, None]
     error = np.sqrt(missed[..., 0] ** 2 + missed[..., 1] ** 2 + missed[..., 2] ** 2)
     frames = pose.frames.transpose(1, 0, 2, 3)
-    solution.rotations[index] = frames @ task.frames.swapaxes(-1, -2)
+    solution.rotations[index] = times_back(frames, task.frames)
     solution.stretch[index] = task.stretch
     points = pose.points.transpose(1, 0, 2) + push[:, None]
     solution.joints[index] = points * task.scale[:, None, None] + task.origin[:, None]
@@ -231,9 +232,9 @@ class _Task:
         target = (target - origin[:, None]) / scale[:, None, None]
 
         rest, cone, ease, limited, locked = _joints_of(problem, index, parents, free)
-        zeros = np.where(free[:, None, None], rest, frames[:, parents] @ rest)
+        zeros = np.where(free[:, None, None], rest, times(frames[:, parents], rest))
         zeros[:, locked] = frames[:, locked]
-        turns = quaternions((zeros.swapaxes(-1, -2) @ frames).transpose(2, 3, 0, 1))
+        turns = quaternions(back_times(zeros, frames).transpose(2, 3, 0, 1))
 
         push_limit = _per_member(problem.push_limit, len(problem.joints))[index]
         tolerance = _per_member(problem.tolerance, len(problem.joints))[index]
@@ -246,9 +247,9 @@ class _Task:
             scale = scale * grown
             points, target, wanted = (array / grown[:, None, None] for array in (points, target, wanted))
         offsets = points[:, :bones] - points[:, parents]
-        heads = _seen_from(frames[:, parents], offsets) * stretch[:, parents, None]
+        heads = back_applied(frames[:, parents], offsets) * stretch[:, parents, None]
         heads[:, parents < 0] = points[:, :bones][:, parents < 0]
-        ends = _seen_from(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
+        ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
         body = Body(parents, free, segments, rest, heads, ends, cone, ease)
         weight = np.array([goal.weight for goal in problem.goals], dtype=np.float64)
         aims = Aims(wanted, weight / weight.max(), *_wishes(problem, body, points, origin, scale, index))
@@ -288,7 +289,7 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
     """
     bones = len(parents)
     frames = np.asarray(problem.frames, dtype=np.float64)[index]
-    rest = np.where(free[:, None, None], frames, frames[:, parents].swapaxes(-1, -2) @ frames)
+    rest = np.where(free[:, None, None], frames, back_times(frames[:, parents], frames))
     ease = np.ones((bones, 3)) if problem.stiffness is None else 1.0 - np.asarray(problem.stiffness, dtype=np.float64)
     ease = ease[:, [0, 2, 1]]
     everything = np.tile([-np.inf, np.inf], (bones, 3))
@@ -302,7 +303,7 @@ def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tup
         rest[:, limited] = at_rest[:, limited]
         for i in map(int, np.flatnonzero(limited & (parents < 0))):
             if _inherits(problem, i):
-                rest[:, i] = root @ at_rest[:, i]
+                rest[:, i] = times(root, at_rest[:, i])
     cone = cone_of(ranges[:, :4], ranges[:, 4:])
     cone = Cone(cone.low[:, None], cone.high[:, None], cone.twist_low[None], cone.twist_high[None])
     return rest, cone, ease * (ranges[:, ::2] != ranges[:, 1::2]), limited, locked
@@ -358,11 +359,6 @@ def _wishes(
             angle = _per_member(0.0 if goal.pole_angle is None else goal.pole_angle, len(problem.joints))[index]
             bends.append(Bend(e, tuple(branch), pole, angle, masses_of(points[:, [*branch, bones + e]])))
     return tuple(turns), tuple(bends)
-
-
-def _seen_from(frames: Floats, offset: Floats) -> Floats:
-    """Return offsets (B, 3) in the axes of frames (B, 3, 3)."""
-    return np.asarray((frames.swapaxes(-1, -2) @ offset[..., None])[..., 0])
 
 
 def _per_member(value: Floats | float, members: int) -> Floats:

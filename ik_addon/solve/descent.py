@@ -18,6 +18,7 @@ from .aims import Aims
 from .articulated import Body, Pose, allowed_angles, pose_of, split
 from .cones import nearest_swing
 from .problem import Bools, Floats, Ints
+from .products import applied, back_applied, solved, times_back
 
 EXACT = 1e-8
 """Distance in chain lengths at which an effector stands on its target."""
@@ -126,7 +127,7 @@ class _Descent:
         fixed = np.zeros_like(self.angles)
         held, stopped = np.zeros(twist.shape, dtype=bool), np.zeros(twist.shape, dtype=bool)
         for rounds in range(ROUNDS + 1):
-            rest = wanted - (matrix @ fixed.reshape(len(fixed), -1, 1))[..., 0]
+            rest = wanted - applied(matrix, fixed.reshape(len(fixed), -1))
             free = _damped(left.reshape(matrix.shape), rest, self.damping).reshape(fixed.shape)
             move = (fixed + free) * units
             ahead, turned = split(self.angles + move)
@@ -154,11 +155,10 @@ class _Descent:
 
 def _damped(matrix: Floats, wanted: Floats, damping: Floats) -> Floats:
     """Return the shortest steps (B, k) that nearly bring what is wanted (B, m), for matrices (B, m, k)."""
-    transposed = matrix.swapaxes(-1, -2)
-    square = matrix @ transposed
+    square = times_back(matrix, matrix)
     diagonal = np.arange(square.shape[1])
     square[:, diagonal, diagonal] += damping[:, None]
-    return np.asarray((transposed @ np.linalg.solve(square, wanted[..., None]))[..., 0])
+    return back_applied(matrix, solved(square, wanted))
 
 
 def _square(missing: Floats) -> Floats:

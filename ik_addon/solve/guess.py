@@ -7,6 +7,7 @@ import numpy as np
 from .arc import arc_of
 from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .problem import Floats
+from .products import back_applied
 from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
 from .twist import STRAIGHT, Axes, centroid, chain_axes, joints_of
 
@@ -103,7 +104,7 @@ def _bend(normal: Floats, along_line: Floats, line: Floats, room: Floats, turn: 
 
 def _root_room(body: Body, zeros: Floats, normal: Floats) -> Floats:
     """Return by how many radians (B,) roots can turn backwards about axes (3, B)."""
-    local = -(zeros.swapaxes(-1, -2) @ normal.T[..., None])[:, ::2, 0].T
+    local = -back_applied(zeros, normal.T)[:, ::2].T
     root = int(np.argmax(body.parents < 0))
     low, high = body.cone.low[:, :, root], body.cone.high[:, :, root]
     sides = np.minimum(np.where(local < 0.0, low, high), 1.0)
@@ -133,7 +134,7 @@ def _roomiest(body: Body, zeros: Floats, path: list[int], axes: Axes) -> Floats:
     low, high = np.minimum(body.cone.low[:, 0], 1.0), np.minimum(body.cone.high[:, 0], 1.0)
     best, room = axes.normal, np.full(axes.normal.shape[1], -1.0)
     for axis in (axes.normal, -axes.normal, cross(axes.line, axes.normal), cross(axes.normal, axes.line)):
-        local = (zeros.swapaxes(-1, -2) @ axis.T[None, :, :, None])[..., ::2, 0]
+        local = back_applied(zeros, axis.T)[..., ::2]
         sides = np.where(local < 0.0, low.T[path][:, None], high.T[path][:, None])
         found = np.cumsum((np.abs(local) * sides)[1:].sum(axis=-1), axis=0)[-1] if len(path) > 1 else room + 1.0
         more = found > room + 1e-6

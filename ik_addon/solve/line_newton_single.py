@@ -8,7 +8,7 @@ import numpy as np
 
 from .articulated import STEEPEST, swing_curvature
 from .choice import SAME
-from .line_newton import DAMPING, HARDEST, LONGEST, ON_RIM, ROUNDING, SOFTEST, STILL
+from .line_newton import DAMPING, HARDEST, LONGEST, ROUNDING, SOFTEST, STILL
 from .line_single import (
     Joint,
     Matrix,
@@ -21,6 +21,7 @@ from .line_single import (
     vector_of,
 )
 from .lines import Lines
+from .newton import ON_RIM
 from .problem import Floats
 from .tuples import Vector, dot
 
@@ -95,7 +96,7 @@ class _Equation:
 
 
 def _step(joints: list[Joint], angles: list[Vector], pose: OnePose, damping: float) -> list[Vector]:
-    """See `line_newton.step`."""
+    """See `newton.newton_step`."""
     equations = [
         _Equation(*parts, pose.missing) for parts in zip(joints, angles, pose.zeros, pose.along, pose.arms, strict=True)
     ]
@@ -106,7 +107,7 @@ def _step(joints: list[Joint], angles: list[Vector], pose: OnePose, damping: flo
 
 
 def _room(joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[float, float], float, tuple[bool, bool, bool]]:
-    """See `line_newton._room`: the direction along the rim, the curvature across it, and which coordinates are free."""
+    """See `newton._room`: the direction along the rim, the curvature across it, and which coordinates are free."""
     x, z, twist = angle
     free_x, free_z, free_twist = (ease > 0.0 for ease in joint.ease)
     half_x = joint.low[0] if x < 0.0 or (x == 0.0 and slope[0] > 0.0) else joint.high[0]
@@ -134,7 +135,7 @@ def _along(values: Matrix, first: float, second: float) -> Matrix:
 
 
 def _solved(equations: list[_Equation], damping: float) -> list[Vector]:
-    """See `line_newton._solved`."""
+    """See `newton._solved`."""
     a = b = c = d = e = f = g = h = i = u = v = w = 0.0
     taken_up = []
     for equation in equations:
@@ -173,7 +174,7 @@ def _solved(equations: list[_Equation], damping: float) -> list[Vector]:
             if not equation.free[k]:
                 continue
             value, p, q, r, (a, b, c), later = taken_up.pop()
-            value = value - p * x - q * y - r * z
+            value -= p * x + q * y + r * z
             if k == 0:
                 value -= side * values[1]
             elif k == 1:

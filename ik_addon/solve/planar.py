@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .problem import Bools, Floats, Problem, Solution, Status
+from .products import applied, lengths_of, times
 from .rotations import between, matrices
 
 _FLAT = 1e-9
@@ -31,11 +32,11 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
     """
     with np.errstate(all="ignore"):
         normal = np.asarray(problem.plane, dtype=np.float64)
-        normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        normal = normal / lengths_of(normal)[:, None]
         joints = np.asarray(problem.joints, dtype=np.float64)
         root = joints[:, :1]
         segments = np.diff(joints, axis=1)
-        lengths = np.linalg.norm(segments, axis=2, keepdims=True)
+        lengths = lengths_of(segments)[..., None]
         directions = _flat_directions(segments, lengths, normal)
         line = (lengths * directions).sum(axis=1)
         target = _projected(np.asarray(problem.goal.target, dtype=np.float64) - root[:, 0], normal)
@@ -47,8 +48,8 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             lean = _sine(line, middle, normal)
             straight = np.abs(lean) <= _STRAIGHT * lengths.sum(axis=1)[:, 0] ** 3
             mirrored = ~straight & (side * lean < 0.0)
-            along = line / np.linalg.norm(line, axis=1, keepdims=True)
-            image = 2.0 * (directions @ along[:, :, None]) * along[:, None] - directions
+            along = line / lengths_of(line)[:, None]
+            image = 2.0 * applied(directions, along)[..., None] * along[:, None] - directions
             directions = np.where(mirrored[:, None, None], image, directions)
             hinge = np.where(side[:, None] > 0.0, -normal, normal)
         turns = _turns(segments, lengths, directions, normal)
@@ -72,20 +73,20 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
     valid = solution.status != Status.INVALID
     joints, rotations = np.array(problem.joints, dtype=np.float64), np.tile(np.eye(3), (*turns.shape[:2], 1, 1))
     normal = np.asarray(problem.plane, dtype=np.float64)[valid]
-    normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    normal = normal / lengths_of(normal)[:, None]
     upright = np.broadcast_to(normal[:, None], (*normal.shape[:1], turns.shape[1], 3))
-    leaning = (solution.rotations[valid] @ upright[..., None])[..., 0]
+    leaning = applied(solution.rotations[valid], upright)
     # Half a turn over is none that rounding makes: any axis will do.
     back = between(*(np.moveaxis(v, -1, 0) for v in (leaning, upright, upright[..., [1, 2, 0]])))
-    kept = matrices(back).transpose(2, 3, 0, 1) @ solution.rotations[valid]
-    steps = (kept @ np.diff(flat.joints[valid], axis=1)[..., None])[..., 0] * solution.stretch[valid, :, None]
+    kept = times(matrices(back).transpose(2, 3, 0, 1), solution.rotations[valid])
+    steps = applied(kept, np.diff(flat.joints[valid], axis=1)) * solution.stretch[valid, :, None]
     seen = np.cumsum(np.concatenate([solution.joints[valid, :1], steps], axis=1), axis=1)
     joints[valid] = joints[valid, :1] + seen
-    rotations[valid] = kept @ turns[valid]
+    rotations[valid] = times(kept, turns[valid])
     error, status = np.array(solution.error), np.array(solution.status)
-    error[valid] = np.linalg.norm(np.asarray(flat.goal.target)[valid] - seen[:, -1], axis=1)
+    error[valid] = lengths_of(np.asarray(flat.goal.target)[valid] - seen[:, -1])
     with np.errstate(all="ignore"):
-        lengths = np.linalg.norm(np.diff(flat.joints, axis=1), axis=2).sum(axis=1)
+        lengths = lengths_of(np.diff(flat.joints, axis=1)).sum(axis=1)
         missed = (status == Status.REACHED) & (error > problem.tolerance * lengths)
     status[missed] = Status.NOT_CONVERGED
     return replace(solution, joints=joints, rotations=rotations, error=error, status=status)
@@ -115,13 +116,13 @@ def _sine(a: Floats, b: Floats, normal: Floats) -> Floats:
 def _flat_directions(segments: Floats, lengths: Floats, normal: Floats) -> Floats:
     """Unit directions (B, n, 3) of the bones in the plane."""
     flat = _projected(segments, normal)
-    sizes = np.linalg.norm(flat, axis=2, keepdims=True)
+    sizes = lengths_of(flat)[..., None]
     # Any direction in the plane will do for a bone that shows none.
     some = np.cross(normal, np.eye(3)[np.argmin(np.abs(np.nan_to_num(normal)), axis=1)])
-    some = np.broadcast_to((some / np.linalg.norm(some, axis=1, keepdims=True))[:, None], flat.shape)
+    some = np.broadcast_to((some / lengths_of(some)[:, None])[:, None], flat.shape)
     # Once more: of a bone that nearly stands on the plane, rounding would be a part of what is left.
     flat = _projected(flat / sizes, normal)
-    return np.where(sizes > _FLAT * lengths, flat / np.linalg.norm(flat, axis=2, keepdims=True), some)
+    return np.where(sizes > _FLAT * lengths, flat / lengths_of(flat)[..., None], some)
 
 
 def _turns(segments: Floats, lengths: Floats, directions: Floats, normal: Floats) -> Floats:

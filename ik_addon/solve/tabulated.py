@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .problem import Bools, Floats, Goal, Ints, Problem
+from .products import combined, times
 from .reach import ease, inner_radius
 from .rotations import cross, dot, multiply, norm, quaternions, reject, rotate, unit
 from .solver import solve
@@ -149,8 +150,8 @@ class Tabulated:
             distance, wanted = _distances(place, softness, self.inner)
             usual = (wanted >= self.least[:, None]) & (wanted <= self.most[:, None])
             row, share = self._rows(wanted)
-            powers = (share[..., None, None] ** POWERS).astype(np.float32)
-            turns: NDArray[np.float32] = (powers @ self.table[np.arange(len(wanted))[:, None], row]).reshape(
+            powers = (share[..., None] ** POWERS).astype(np.float32)
+            turns: NDArray[np.float32] = combined(powers, self.table[np.arange(len(wanted))[:, None], row]).reshape(
                 *wanted.shape, -1, 4
             )
             # Twice the smallest rotation to the target, but for its length.
@@ -255,7 +256,7 @@ class _Nodes:
         sides = []
         for turns, good in zip(np.split(both, len(ends)), np.split(reached, len(ends)), strict=True):
             found = _polynomials(turns[::2])
-            halfway = ((0.5**POWERS) @ found).swapaxes(0, 1)
+            halfway = combined(np.asarray(0.5**POWERS, dtype=np.float64), found).swapaxes(0, 1)
             good[1::2] &= (np.abs(halfway - turns[1::2]) < SMOOTH).all(axis=-1)
             sides.append((found.astype(np.float32), good))
         return sides
@@ -309,10 +310,22 @@ def _polynomials(values: Floats) -> Floats:
     for before in range(6):
         own = np.flatnonzero(np.arange(intervals) - first == before)
         if len(own):
-            weights = np.linalg.inv((np.arange(6.0) - before)[:, None] ** POWERS)
             around = values[first[own][:, None] + np.arange(6)].transpose(2, 0, 1, 3)
-            out[:, own] = weights @ around
+            out[:, own] = times(_weights(before), around)
     return out
+
+
+def _weights(before: int) -> Floats:
+    """Return the matrix (6, 6) that makes polynomials of values at six whole numbers, of which some are below 0."""
+    places = [float(i - before) for i in range(6)]
+    weights = np.zeros((6, 6))
+    for column, place in zip(weights.T, places, strict=True):
+        # One factor after another of the polynomial that is 1 at its own place and 0 at the others.
+        column[-1] = 1.0
+        for other in places:
+            if other != place:
+                column[:] = (np.append(column[1:], 0.0) - other * column) / (place - other)
+    return weights
 
 
 def _conjugate(q: Floats) -> Floats:
