@@ -20,11 +20,10 @@ from . import bake
 from .bake_report import BakeReport
 from .outputs import Output, OutputError
 from .rig.carrier import holds_of, in_order
-from .rig.chain import tips
+from .rig.chain import tips, why_closed
 from .rig.keys import KeysError
 from .rig.plan import Plan, between
 from .settings import chain_of
-from .setup import why_closed
 
 NAME = "ik_bake"
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130

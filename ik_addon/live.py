@@ -135,9 +135,9 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         versions.bring_up_all()
     known = _state.live.get(scene.session_uid)
     if known is not None:
-        found = [ob for reference in known if (ob := reference.find()) is not None and ob.pose is not None]
-        if len(found) == len(known):
-            return found
+        found = [(reference, reference.find()) for reference in known]
+        if all(ob is not None and ob.name == reference.name and ob.pose is not None for reference, ob in found):
+            return [ob for _, ob in found]
     objects = {
         ob.session_uid: ob
         for shown in with_sets(scene)

@@ -32,18 +32,6 @@ NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding, of which a user should see nothing."""
 
 
-def why_closed(ob: bpy.types.Object) -> str:
-    """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
-    if not ob.is_editable:
-        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
-    if ob.override_library is not None and ob.override_library.is_system_override:
-        return (
-            f"The library override of '{ob.name}' is not editable, so it can't be posed; "
-            "choose Library Override > Make > Selected in the Object menu"
-        )
-    return ""
-
-
 def why_unposed(ob: bpy.types.Object) -> str:
     """Why an armature object has no bones to pose, and what to do; empty where it has."""
     if ob.pose is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import bpy
 import numpy as np
 
 from ..solve.problem import Floats, Ints
 from . import curves
+from .reference import Reference
 
 MANY = 3
 """From so many goals on, the matrices of all objects are read at once."""
@@ -18,11 +18,11 @@ CROWD = 30
 
 
 class FreeGoals:
-    """Objects that chains follow, by name and `session_uid`."""
+    """Objects that chains follow."""
 
     def __init__(self, goals: Sequence[bpy.types.Object]) -> None:
         """Take G objects."""
-        self._known = [(goal.name, goal.session_uid) for goal in goals]
+        self._known = [Reference.of(goal) for goal in goals]
         self._rows: dict[tuple[int, int], Ints | None] = {}
 
     def places(self, depsgraph: bpy.types.Depsgraph) -> Floats | None:
@@ -60,19 +60,13 @@ class FreeGoals:
         return places.astype(np.float64)
 
     def _objects(self) -> list[bpy.types.Object] | None:
-        objects = bpy.data.objects
-        found: list[bpy.types.Object] = []
-        for name, uid in self._known:
-            goal: Any = objects.get(name)
-            if goal is None or goal.session_uid != uid:
-                return None
-            found.append(goal)
-        return found
+        found = [goal for reference in self._known if (goal := reference.find()) is not None]
+        return found if len(found) == len(self._known) else None
 
     def _rows_in(self, depsgraph: bpy.types.Depsgraph) -> Ints | None:
         """Their places (G,) among the objects of a depsgraph; None: it is better to look them up by name."""
         uids = [ob.original.session_uid for ob in depsgraph.objects]
-        wanted = [uid for _name, uid in self._known]
+        wanted = [reference.uid for reference in self._known]
         if len(uids) > CROWD * len(wanted) or not set(wanted) <= set(uids):
             return None
         return np.array([uids.index(uid) for uid in wanted], dtype=np.int64)
