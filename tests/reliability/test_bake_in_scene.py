@@ -257,6 +257,13 @@ def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
     assert played(ob)[1].max() < CLOSE
 
 
+def test_the_range_of_the_action_is_in_frames_of_the_scene(bake: Any) -> None:
+    ob, _target = crowded_arm()
+    render = bpy.context.scene.render
+    render.frame_map_old, render.frame_map_new = 100, 200
+    assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
+
+
 def test_a_copy_of_the_scene_that_misleads_is_found_out(
     bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
