@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -273,7 +273,7 @@ class _Bake:
         Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
         else must do.
         """
-        is_disturbed = way is not Way.IN_SCENE and simulates(self.view_layer)
+        is_disturbed = way is not Way.IN_SCENE and simulates(self.scene)
         if way is Way.IN_COPY or is_disturbed:
             with stage(self.view_layer, self.ob) as copy:
                 yield copy, copy if is_disturbed else self.view_layer
@@ -431,8 +431,9 @@ class _Before:
             self._scene.frame_set(frame, subframe=subframe)
         self._edits.put_back()
         for other in self._others:
-            if not other.is_the_same:
-                other.put_back()
+            with suppress(ReferenceError):  # another add-on deleted it
+                if not other.is_the_same:
+                    other.put_back()
 
 
 def _check(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import bpy
 
 from . import compat, live
 from .rig import chain
+from .rig.channels import FIELDS
 from .rig.curves import BONE_PATH
 from .rig.read import CUSTOM
 from .rig.steady import others_may_pose
@@ -61,10 +62,9 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
         bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
 
-def simulates(view_layer: bpy.types.ViewLayer) -> bool:
-    """Whether something in a view layer is simulated, which going from frame to frame in any order would disturb."""
-    everything = _evaluated_in(view_layer.depsgraph)
-    modifiers = (modifier for known in everything for modifier in getattr(known, "modifiers", ()))
+def simulates(scene: bpy.types.Scene) -> bool:
+    """Whether something in a scene is simulated, which going from frame to frame in any order would disturb."""
+    modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 
 
@@ -96,6 +96,12 @@ def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
             yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
 
 
+def _evaluated_for(scene: bpy.types.Scene) -> set[Any]:
+    """The data-blocks that are evaluated in any view layer of a scene."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
+
+
 def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
     """The drivers on a data-block that are not muted."""
     data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
@@ -116,20 +122,25 @@ class Edits:
 
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
         """Look at everything that is evaluated; `posed` are the armatures to leave out."""
-        graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-        everything = {known for graph in graphs for known in _evaluated_in(graph)}
         self._values = [
             (owner, path, _value_at(owner, path))
-            for owner in everything
+            for owner in _evaluated_for(scene)
             for path in {curve.data_path for curve in _curves_of(owner)}
-            if not (owner in posed and BONE_PATH.fullmatch(path))
+            if not (owner in posed and _is_channel(path))
         ]
 
     def put_back(self) -> None:
-        """Set again what is different now."""
+        """Set again what is different now; other add-ons may have deleted some of it."""
         for owner, path, value in self._values:
-            if value is not None and _value_at(owner, path) != value:
-                _set_at(owner, path, value)
+            with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
+                if value is not None and _value_at(owner, path) != value:
+                    _set_at(owner, path, value)
+
+
+def _is_channel(path: str) -> bool:
+    """Whether a data path is that of a channel of a bone."""
+    match = BONE_PATH.fullmatch(path)
+    return match is not None and match["rest"] in FIELDS
 
 
 def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
