@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -182,7 +182,7 @@ def steps(
             report = report or (yield from work.do(undo, way))
         assert report is not None, "what is sampled in the scene itself needs no proof"
         before.show_frame()
-        before.put_back([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
+        before.posed.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
         bake_report.remember(ob, report)
         undo.pop_all()
     return report
@@ -234,7 +234,7 @@ class _Bake:
             if not (yield from _part(self._solve(solved, way), 0.0, sampled)):
                 return None
         self._check_solved(solved)
-        self.before.put_back()
+        self.before.posed.put_back_channels()
         written = sampled + 0.1
         with ExitStack() as undo:
             undo.callback(self.before.restore)
@@ -283,7 +283,7 @@ class _Bake:
         Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
         else must do.
         """
-        is_disturbed = way is not Way.IN_SCENE and simulates(self.view_layer)
+        is_disturbed = way is not Way.IN_SCENE and simulates(self.scene)
         if way is Way.IN_COPY or is_disturbed:
             with stage(self.view_layer, self.ob) as copy:
                 yield copy, copy if is_disturbed else self.view_layer
@@ -401,19 +401,47 @@ def _part(steps: Generator[float, None, Result], first: float, last: float) -> G
             yield first + (last - first) * share
 
 
+class _Posed:
+    """How an armature is posed, and what live solving knows of it."""
+
+    def __init__(self, ob: bpy.types.Object) -> None:
+        self._ob = ob
+        self._everything = np.arange(len(ob.pose.bones))
+        self._rows = channels.read(ob, self._everything)
+        self._bases = base.snapshot(ob)
+        self._known = live.snapshot(ob)
+
+    @property
+    def is_the_same(self) -> bool:
+        """Whether it is still posed like that."""
+        return np.array_equal(channels.read(self._ob, self._everything), self._rows)
+
+    def put_back(self) -> None:
+        """Put everything back."""
+        self.put_back_channels()
+        base.put_back(self._ob, self._bases)
+        # It was solved on the frames that were compared. A copy, as what is put back goes on to change.
+        live.put_back(self._ob, None if self._known is None else self._known.copy())
+
+    def put_back_channels(self, bones: Sequence[int] | None = None) -> None:
+        """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
+        indices = self._everything if bones is None else np.array(bones, dtype=np.int64)
+        channels.write(self._ob, indices, self._rows[indices])
+
+
 class _Before:
-    """All that a bake touches besides the keys, to put it back: frame, pose, base, switches, edits of anything else."""
+    """All that a bake touches besides the keys, to put it back: frame, pose, switches, and edits of anything else."""
 
     def __init__(self, scene: bpy.types.Scene, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
+        others = [other for other in live.live_armatures(scene) if other != ob]
         self._scene = scene
         self._view_layer = view_layer
         self._ob = ob
         self._frame = scene.frame_current, scene.frame_subframe
-        self._edits = Edits(scene, [ob, *live.live_armatures(scene)])
-        self._rows = channels.read(ob, np.arange(len(ob.pose.bones)))
+        self._edits = Edits(scene, [ob, *others])
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
-        self._bases = base.snapshot(ob)
-        self._known = live.snapshot(ob)
+        self.posed = _Posed(ob)
+        self._others = [_Posed(other) for other in others]
 
     def restore(self) -> None:
         """Put everything back."""
@@ -423,9 +451,7 @@ class _Before:
                 if settings.enabled != enabled:
                     settings.enabled = enabled
             self.show_frame()
-            self.put_back()
-            base.put_back(self._ob, self._bases)
-            live.put_back(self._ob, self._known)  # chains that stay live were solved on the frames that were compared
+            self.posed.put_back()
 
     def show_frame(self) -> None:
         """Go back to the frame, and evaluate what changed."""
@@ -436,11 +462,10 @@ class _Before:
         else:
             self._scene.frame_set(frame, subframe=subframe)
         self._edits.put_back()
-
-    def put_back(self, bones: Sequence[int] | None = None) -> None:
-        """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
-        indices = np.arange(len(self._rows)) if bones is None else np.array(bones, dtype=np.int64)
-        channels.write(self._ob, indices, self._rows[indices])
+        for other in self._others:
+            with suppress(ReferenceError):  # another add-on deleted it
+                if not other.is_the_same:
+                    other.put_back()
 
 
 def _check(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import bpy
 
 from . import compat, live
 from .rig import chain
-from .rig.read import CUSTOM
+from .rig.channels import FIELDS
+from .rig.paths import set_at, value_at
 from .rig.steady import others_may_pose
 from .rig.watch import BONE_PATH
 from .settings import chain_of
@@ -61,10 +62,9 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
         bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
 
-def simulates(view_layer: bpy.types.ViewLayer) -> bool:
-    """Whether something in a view layer is simulated, which going from frame to frame in any order would disturb."""
-    everything = _evaluated_in(view_layer.depsgraph)
-    modifiers = (modifier for known in everything for modifier in getattr(known, "modifiers", ()))
+def simulates(scene: bpy.types.Scene) -> bool:
+    """Whether something in a scene is simulated, which going from frame to frame in any order would disturb."""
+    modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 
 
@@ -96,6 +96,12 @@ def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
             yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
 
 
+def _evaluated_for(scene: bpy.types.Scene) -> set[Any]:
+    """The data-blocks that are evaluated in any view layer of a scene."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
+
+
 def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
     """The drivers on a data-block that are not muted."""
     data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
@@ -116,42 +122,28 @@ class Edits:
 
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
         """Look at everything that is evaluated; `posed` are the armatures to leave out."""
-        graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-        everything = {known for graph in graphs for known in _evaluated_in(graph)}
         self._values = [
-            (owner, path, _value_at(owner, path))
-            for owner in everything
+            (owner, path, value_at(owner, path))
+            for owner in _evaluated_for(scene)
             for path in {curve.data_path for curve in _curves_of(owner)}
-            if not (owner in posed and BONE_PATH.fullmatch(path))
+            if not (owner in posed and _is_channel(path))
         ]
 
     def put_back(self) -> None:
-        """Set again what is different now."""
+        """Set again what is different now; other add-ons may have deleted some of it."""
         for owner, path, value in self._values:
-            if value is not None and _value_at(owner, path) != value:
-                _set_at(owner, path, value)
+            with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
+                if value is not None and value_at(owner, path) != value:
+                    set_at(owner, path, value)
+
+
+def _is_channel(path: str) -> bool:
+    """Whether a data path is that of a channel of a bone."""
+    match = BONE_PATH.fullmatch(path)
+    return match is not None and match["rest"] in FIELDS
 
 
 def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
     """The F-curves that animate a data-block, from its action and its NLA strips."""
     if getattr(owner, "animation_data", None) is not None:
         yield from (curve for curve in compat.animating(owner) if curve.driver is None)
-
-
-def _value_at(owner: Any, path: str) -> Any:
-    """What a property holds; None where an F-curve is for something that is not there."""
-    try:
-        value = owner.path_resolve(path)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) or not hasattr(value, "__len__") else tuple(value)
-
-
-def _set_at(owner: Any, path: str, value: Any) -> None:
-    custom = CUSTOM.fullmatch(path)
-    prefix, name = (custom["owner"], custom["name"]) if custom else path.rpartition(".")[::2]
-    holder: Any = owner.path_resolve(prefix) if prefix else owner
-    if custom:
-        holder[bpy.utils.unescape_identifier(name)] = value
-    else:
-        setattr(holder, name, value)

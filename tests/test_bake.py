@@ -350,6 +350,23 @@ def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, share: float
     )  # it is solved again, with the leader's hand as Blender has it
 
 
+@pytest.mark.parametrize("share", [0.2, 0.8, None])
+def test_what_is_not_keyed_on_another_live_armature_stays(bake: Any, share: float | None) -> None:
+    leader, follower = two_arms()
+    edited = (0.8, 0.0, 0.6, 0.0)
+    leader.pose.bones["lower"].rotation_quaternion = edited
+    bpy.context.view_layer.update()
+    before = state(leader)[2:]
+    if share is None:
+        assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
+    else:
+        stopped(bake, follower, share)
+    bpy.context.view_layer.update()
+    assert state(leader)[2:] == before
+    leader.ik_addon.live = False
+    assert np.allclose(leader.pose.bones["lower"].rotation_quaternion, edited, atol=1e-6)
+
+
 @pytest.mark.parametrize("blend", ["REPLACE", "ADD"])
 def test_keys_play_above_nla_strips(bake: Any, blend: str) -> None:
     ob = animated_arm()

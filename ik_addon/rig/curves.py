@@ -332,8 +332,6 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
     world, armature = motion.world(ob), motion.armature(ob)
     armature.hold(plan.live, base)
     to_object = inverse(world)
-    rows = armature.rows(plan.live)
-    poses = [armature.pose(bone) for bone in plan.sampled.tolist()]
     still = np.zeros((1, len(plan.chains), 3))
     target, pole = [], [still[:, c] for c in range(len(plan.chains))]
     turns: list[Floats] = [np.eye(3)[None]] * len(plan.chains)
@@ -346,6 +344,9 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
             turns[c] = orientation(to_object @ motion.goal(pointers.target, pointers.target_bone))
         if chain.has_pole:
             pole[c] = transformed(to_object, motion.point(pointers.pole, pointers.pole_bone))
+    # The bones come last: where the goals are not told, as most often, nothing of these is looked at.
+    rows = armature.rows(plan.live)
+    poses = [armature.pose(bone) for bone in plan.sampled.tolist()]
     count = len(motion._frames)
 
     def of_all(parts: list[Floats], *shape: int) -> Floats:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,11 @@ from ..settings import chain_of
 from ..solve.problem import Bools, Floats, Ints
 from . import channels
 from .channels import Row
+from .paths import set_at, value_at
 from .plan import ChainPlan, Plan
 from .skeleton import inverse_of_one, matrix_array, orthonormal
 from .watch import NUMBERS
 
-CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
-"""The data path of a custom property."""
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
 
@@ -215,14 +214,6 @@ def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 def _take(original: Any, evaluated: Any) -> None:
     for path in {curve.data_path for curve in compat.animating(original)}:
-        try:
-            value = evaluated.path_resolve(path)
-            custom = CUSTOM.fullmatch(path)
-            if custom:
-                owner = original.path_resolve(custom["owner"]) if custom["owner"] else original
-                owner[bpy.utils.unescape_identifier(custom["name"])] = value
-            else:
-                prefix, _, name = path.rpartition(".")
-                setattr(original.path_resolve(prefix) if prefix else original, name, value)
-        except (ValueError, AttributeError, TypeError, KeyError):
-            continue  # an F-curve for something that is not there or cannot be set
+        value = value_at(evaluated, path)
+        with suppress(ValueError, AttributeError, TypeError, KeyError):  # what an F-curve is for may not be there
+            set_at(original, path, value)

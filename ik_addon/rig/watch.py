@@ -16,6 +16,7 @@ import bpy
 from .. import compat
 from .chain import CHAIN_CONSTRAINTS
 from .channels import FIELDS
+from .paths import value_at
 from .reference import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
@@ -119,13 +120,9 @@ def _facts(constraint: Any) -> Facts:
 
 
 def _value(owner: Any, path: str) -> object:
-    try:
-        value = owner.path_resolve(path)
-    except ValueError:  # an F-curve for something that is not there
-        return None
-    if path.endswith(".influence"):
-        return value > 0.0  # how much is Blender's business, whether at all decides what takes along what
-    return value if isinstance(value, bool | int | float | str) else tuple(value)
+    value = value_at(owner, path)
+    # How much is Blender's business, whether at all decides what takes along what.
+    return value > 0.0 if path.endswith(".influence") and value is not None else value
 
 
 def animated_paths(owner: bpy.types.ID) -> Iterator[str]:

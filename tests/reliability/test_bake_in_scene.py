@@ -257,6 +257,13 @@ def test_a_view_layer_without_the_rig_comes_first(bake: Any) -> None:
     assert played(ob)[1].max() < CLOSE
 
 
+def test_the_range_of_the_action_is_in_frames_of_the_scene(bake: Any) -> None:
+    ob, _target = crowded_arm()
+    render = bpy.context.scene.render
+    render.frame_map_old, render.frame_map_new = 100, 200
+    assert bake.frame_range(bpy.context.scene, ob, "ACTION") == (2, 40)
+
+
 def test_a_copy_of_the_scene_that_misleads_is_found_out(
     bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,11 +310,14 @@ def test_what_is_set_but_not_keyed_elsewhere_stays(bake: Any) -> None:
     extra["dial"] = 0.0
     extra.keyframe_insert('["dial"]', frame=1)
     rigs.key(ob, "rotation_euler", {1: (0, 0, 0), 20: (0, 0, 0.5)})
+    for frame in (1, 20):
+        ob.keyframe_insert('pose.bones["lower"].ik_addon.pole_angle', frame=frame)
     scene.frame_set(7)
     edits: list[tuple[Any, str, Any]] = [
         (extra, "location", (7.0, 8.0, 9.0)),
         (other.pose.bones["a"], "rotation_quaternion", (0.5, 0.5, 0.5, 0.5)),
         (ob, "rotation_euler", (0.25, 0.0, 0.0)),
+        (ob.pose.bones["lower"].ik_addon, "pole_angle", 0.125),
     ]
     for owner, path, value in edits:
         setattr(owner, path, value)
@@ -316,6 +326,9 @@ def test_what_is_set_but_not_keyed_elsewhere_stays(bake: Any) -> None:
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
     for _ in range(2):
         assert scene.frame_current == 7
-        assert [tuple(getattr(owner, path)) for owner, path, _ in edits] == [value for *_, value in edits]
+        found = [getattr(owner, path) for owner, path, _ in edits]
+        assert [tuple(value) if hasattr(value, "__len__") else value for value in found] == [
+            value for *_, value in edits
+        ]
         assert (scene["control"], extra["dial"]) == (0.75, 3.0)
         bpy.context.view_layer.update()
