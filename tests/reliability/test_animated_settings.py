@@ -59,6 +59,7 @@ EXCEPTIONS = {
 """What is not compared: patterns of properties, and why. With Live off it depends on the frame before as well."""
 DRIVEN = {
     **{f'*/pose.bones["{bone}"].rotation_quaternion*': "a chain whose bones are driven is refused" for bone in CHAINS},
+    "*/pose_position": "Blender may evaluate the pose before the driver",
 }
 """What is not compared where it is driven, and why."""
 APART = {
