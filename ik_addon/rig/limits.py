@@ -41,6 +41,16 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
     return low, high
 
 
+def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
+    """Raise `ChainError` where what a bone has for IK is no number, with its limits only where these are used."""
+    if limits:
+        ranges_of(bone)
+        if not all(map(math.isfinite, stiffness_of(bone))):
+            raise ChainError(f"The IK stiffness of bone '{bone.name}' is not a number; set it again")
+    if not math.isfinite(bone.ik_stretch):
+        raise ChainError(f"The IK stretch of bone '{bone.name}' is not a number; set it again")
+
+
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
     """How little a bone wants to turn about X, Y and Z, from 0 to 0.99."""
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z

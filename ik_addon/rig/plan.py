@@ -20,7 +20,7 @@ from . import chain as chains
 from .carrier import Carrier, Hold, all_needs, holds_of, in_order, related, uid_of
 from .chain import ChainError
 from .grouping import Group, Shape, Wave, groups_of, in_waves
-from .limits import FREE, is_held_back, ranges_of, stiffness_of
+from .limits import FREE, check_numbers, is_held_back, ranges_of, stiffness_of
 from .presence import Presence
 from .skeleton import Skeleton
 from .watch import Facts, Value, Watch, facts_of
@@ -268,9 +268,8 @@ def _checked(
     """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
     settings = chain_of(tip)
     remarks = chains.check_seen(ob, tip, bones, constrained, presence)
-    if settings.use_limits:
-        for bone in bones:
-            ranges_of(bone)
+    for bone in bones:
+        check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
         remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
     return ChainPlan(
