@@ -69,7 +69,11 @@ class _State:
                 yield uid, own.rig
 
     def of(self, ob: bpy.types.Object) -> _Armature:
-        return self.armatures.setdefault(ob.session_uid, _Armature())
+        uid = ob.session_uid
+        own = self.armatures.get(uid)
+        if own is None:
+            own = self.armatures[uid] = _Armature()
+        return own
 
 
 _state = _State()
@@ -135,9 +139,14 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         versions.bring_up_all()
     known = _state.live.get(scene.session_uid)
     if known is not None:
-        found = [(reference, reference.find()) for reference in known]
-        if all(ob is not None and ob.name == reference.name and ob.pose is not None for reference, ob in found):
-            return [ob for _, ob in found]
+        found: list[bpy.types.Object] = []
+        for reference in known:
+            ob = reference.find()
+            if ob is None or ob.name != reference.name:
+                break
+            found.append(ob)
+        else:
+            return found
     objects = {
         ob.session_uid: ob
         for shown in with_sets(scene)
@@ -444,7 +453,7 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
     own = _state.of(ob)
     rig = own.rig
     assert rig is not None
-    is_own = rig.views.get(Layer.of(depsgraph.view_layer)) is rig.view
+    is_own = rig.is_seen_by(depsgraph)
     following = rig.follow(ob, depsgraph) if is_own else None
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
@@ -484,12 +493,12 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     armatures = _unpaused(scene)
     if not armatures:
         return
-    in_step = _is_in_step(depsgraph)
     for ob in armatures:
         if state_of_channels(ob) is State.FOLLOWING:
             _guarded(_follow, ob, scene, depsgraph)
     if all(state_of_channels(ob) is State.FOLLOWING for ob in armatures):
         return
+    in_step = _is_in_step(depsgraph)
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if rig.state is State.FOLLOWING:

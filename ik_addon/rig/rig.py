@@ -70,6 +70,8 @@ class Rig:
         self.views = {layer: self.view}
         self._before: View | None = None
         """The view layer that solved the frame before."""
+        self._address = 0
+        """Of the view layer that solves now, once it was seen."""
         self.at: Moment | None = None
         """Of which frame `fk` and `solution` are; None: of none that is known."""
         self.solution: Row | None = None
@@ -100,8 +102,16 @@ class Rig:
             self.views[layer] = View(plan, self.view.state)
         if plan.modes != self.plan.modes:
             self.fk = None  # the same channels are another pose
-        self.view = self.views[layer]
+        if self.view is not self.views[layer]:
+            self.view, self._address = self.views[layer], 0
         self.view.take(plan)
+
+    def is_seen_by(self, depsgraph: bpy.types.Depsgraph) -> bool:
+        """Whether a depsgraph is of the view layer that solves now; where its address is new, its name is asked."""
+        address = depsgraph.view_layer.as_pointer()
+        if address != self._address and self.views.get(Layer.of(depsgraph.view_layer)) is self.view:
+            self._address = address
+        return address == self._address
 
     def enter(self, state: State) -> None:
         """Note what the channels hold now, in the view layer that solves and so in all others.
@@ -399,7 +409,7 @@ class Rig:
         if following is None or is_animated(ob) or others_may_pose() or not following.step(ob, depsgraph, self.written):
             self.stop_following()
             return None
-        self.at, self.solution = moment_of(depsgraph), self.written
+        self.at, self.solution = None, self.written  # the FK pose is the same on all frames
         return following
 
     def stop_following(self) -> None:
