@@ -116,6 +116,9 @@ def snap_goals(
     Raises:
         SnapError, KeysError: it cannot be done; nothing was changed.
     """
+    for tip in tips:
+        if reason := setup.why_unusable(tip):
+            raise SnapError(reason)
     goals = {tip.name: _goals(tip) for tip in tips}
     _check(goals)
     scene, view_layer = context.scene, context.view_layer

@@ -9,7 +9,7 @@ import bpy
 
 from . import live
 from .rig import chain
-from .settings import chain_of
+from .settings import chain_of, goal_of
 
 
 @contextmanager
@@ -20,7 +20,8 @@ def stage(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[bpy.types.Sc
     out, and is not evaluated on each frame. It is the scene itself where there is nothing else, and where it is bound
     to be.
     """
-    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
+    found = (goal_of(chain_of(tip), role)[0] for tip in chain.tips(ob) for role in ("target", "pole"))
+    goals = {goal for goal in found if goal is not None}
     if is_bound(scene) or {ob, *goals}.issuperset(scene.objects):
         yield scene
         return
