@@ -99,9 +99,27 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 
 def _remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none."""
+    """A custom property of a bone; None where it has none, or one that somebody else wrote."""
     holder: Any = bone  # the stubs know of no custom properties
-    return holder.get(name)
+    found = holder.get(name)
+    try:
+        is_ours = _WRITTEN[name](found)
+    except (TypeError, KeyError, ValueError):
+        return None
+    return found if is_ours else None
+
+
+def _is_conversion(found: Any) -> bool:
+    return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
+
+
+def _is_pose(found: Any) -> bool:
+    row = np.array(found["channels"], dtype=np.float32)
+    return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
+
+
+_WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
+"""What tells whether a custom property holds what was written into it."""
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
