@@ -57,7 +57,7 @@ class Conversion:
         count = len(self.tips)
         moved = (
             f"Converted {count} IK constraint{'s' * (count != 1)} to {'chains' if count != 1 else 'a chain'}, which "
-            f"Live solves now; tips moved by at most {100.0 * self.distance:.2g} % of the chain's length, "
+            f"Live solves now; tips moved by up to {reports.percent(self.distance)} of the chain's length, "
             f"bones turned by at most {math.degrees(self.angle):.2g}°"
         )
         return ". ".join([moved, *self.warnings, *self.notes])
@@ -78,7 +78,7 @@ class _Move:
         """The move as a sentence."""
         nearer = ", nearer to its target" * self.nearer
         return (
-            f"The tip of '{tip}' moved by {100.0 * self.distance:.2g} % of the chain's length{nearer}; "
+            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{nearer}; "
             f"its bones turned by up to {math.degrees(self.angle):.2g}°"
         )
 
