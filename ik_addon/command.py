@@ -23,7 +23,7 @@ from .rig.carrier import holds_of, in_order
 from .rig.chain import tips, why_closed
 from .rig.keys import KeysError
 from .rig.plan import Plan, between
-from .settings import chain_of
+from .settings import chain_of, goal_of
 
 NAME = "ik_bake"
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -239,7 +239,7 @@ def _known(armatures: list[bpy.types.Object]) -> str:
 def _followed(ob: bpy.types.Object) -> set[int]:
     """`session_uid` of the other armatures that carry this one or goals of it."""
     settings = [chain_of(tip) for tip in tips(ob)]
-    goals = [goal for s in settings for goal in ((s.target, s.target_bone), (s.pole, s.pole_bone))]
+    goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
     carriers = {carrier.armature for held in ((ob, ""), *goals) for carrier, _turns in holds_of(*held)}
     return carriers - {ob.session_uid}
 

@@ -57,7 +57,7 @@ class Conversion:
         count = len(self.tips)
         moved = (
             f"Converted {count} IK constraint{'s' * (count != 1)} to {'chains' if count != 1 else 'a chain'}, which "
-            f"Live solves now; tips moved by at most {100.0 * self.distance:.2g} % of the chain's length, "
+            f"Live solves now; tips moved by up to {reports.percent(self.distance)} of the chain's length, "
             f"bones turned by at most {math.degrees(self.angle):.2g}°"
         )
         return ". ".join([moved, *self.warnings, *self.notes])
@@ -78,7 +78,7 @@ class _Move:
         """The move as a sentence."""
         nearer = ", nearer to its target" * self.nearer
         return (
-            f"The tip of '{tip}' moved by {100.0 * self.distance:.2g} % of the chain's length{nearer}; "
+            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{nearer}; "
             f"its bones turned by up to {math.degrees(self.angle):.2g}°"
         )
 
@@ -99,9 +99,27 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 
 def _remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none."""
+    """A custom property of a bone; None where it has none, or one that somebody else wrote."""
     holder: Any = bone  # the stubs know of no custom properties
-    return holder.get(name)
+    found = holder.get(name)
+    try:
+        is_ours = _WRITTEN[name](found)
+    except (TypeError, KeyError, ValueError):
+        return None
+    return found if is_ours else None
+
+
+def _is_conversion(found: Any) -> bool:
+    return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
+
+
+def _is_pose(found: Any) -> bool:
+    row = np.array(found["channels"], dtype=np.float32)
+    return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
+
+
+_WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
+"""What tells whether a custom property holds what was written into it."""
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:

@@ -12,7 +12,7 @@ from mathutils import Matrix
 from .rig.chain import chain_bones
 from .rig.present import world_of
 from .settings import chain_of
-from .setup import MADE
+from .setup import MADE, why_unusable
 from .solve.problem import Floats
 
 ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
@@ -63,6 +63,8 @@ def mirror_chain(
         MirrorError: this cannot be done; nothing was changed.
     """
     context.view_layer.update()
+    if reason := why_unusable(tip):
+        raise MirrorError(reason)
     other = _other_tip(ob, tip)
     chain, pairs = chain_of(tip), _pairs(tip, other)
     target = _goal(context, ob, tip, other, "target")

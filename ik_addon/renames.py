@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rig.chain import tips
-from .settings import IKAddonChain, chain_of
+from .settings import IKAddonChain, chain_of, goal_of
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,6 @@ def _goals_on_bones(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAdd
         for tip in tips(ob) if ob.type == "ARMATURE" else ():
             chain = chain_of(tip)
             for role in ("target", "pole"):
-                goal = getattr(chain, role)
-                if isinstance(goal, bpy.types.Object) and goal.type == "ARMATURE" and getattr(chain, f"{role}_bone"):
+                goal, bone = goal_of(chain, role)
+                if goal is not None and goal.type == "ARMATURE" and bone:
                     yield chain, f"{role}_bone", goal

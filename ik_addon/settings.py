@@ -322,6 +322,15 @@ def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
             yield name, label
 
 
+def goal_of(chain: IKAddonChain, role: str) -> tuple[bpy.types.Object | None, str]:
+    """The target or pole of a chain with its bone; none where a file that was made by hand holds something else."""
+    try:
+        goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+    except UnicodeDecodeError:
+        return None, ""
+    return (goal, bone) if isinstance(goal, bpy.types.Object) else (None, "")
+
+
 @cache
 def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
     """Identifier and label of each setting of a chain, and what tells whether it can have a value."""

@@ -16,7 +16,7 @@ from .rig.chain import ChainError
 from .rig.present import Limb
 from .rig.rig import is_animated
 from .rig.skeleton import matrix_array, orthonormal
-from .settings import IKAddonChain, chain_of, object_of
+from .settings import IKAddonChain, chain_of, object_of, unusable
 from .solve import pole_angle
 from .solve.problem import Floats
 
@@ -37,6 +37,13 @@ def why_unposed(ob: bpy.types.Object) -> str:
     if ob.pose is not None:
         return ""
     return f"'{ob.name}' has no pose before it is shown for the first time; enable it in viewports"
+
+
+def why_unusable(tip: bpy.types.PoseBone) -> str:
+    """Why a chain can't be worked with: a file that was made by hand may hold anything; empty where it can."""
+    for _name, label in unusable(chain_of(tip)):
+        return f"'{label}' of the chain on '{tip.name}' has a value that is not allowed; reset this setting"
+    return ""
 
 
 def add_chain(

@@ -116,6 +116,9 @@ def snap_goals(
     Raises:
         SnapError, KeysError: it cannot be done; nothing was changed.
     """
+    for tip in tips:
+        if reason := setup.why_unusable(tip):
+            raise SnapError(reason)
     goals = {tip.name: _goals(tip) for tip in tips}
     _check(goals)
     scene, view_layer = context.scene, context.view_layer
@@ -146,7 +149,7 @@ def snap_goals(
     view_layer.update()
     remarks = [f"'{name}' is held by a constraint, driver or lock and is not where it should be" for name in held]
     remarks += [
-        f"Solving moves the chain on '{tip}' by {100.0 * distance:.2g} % of its length all the same, "
+        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length all the same, "
         "as softness, limits or another chain hold it back"
         for tip, distance in moved.items()
         if distance > PLACED and not held

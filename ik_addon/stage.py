@@ -14,7 +14,7 @@ from .rig.channels import FIELDS
 from .rig.paths import set_at, value_at
 from .rig.steady import others_may_pose
 from .rig.watch import BONE_PATH
-from .settings import chain_of
+from .settings import chain_of, goal_of
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
 """Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""
@@ -38,7 +38,8 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
     different in there, or where there is nothing to leave out.
     """
     scene: Any = view_layer.id_data
-    goals = {goal for tip in chain.tips(ob) for goal in (chain_of(tip).target, chain_of(tip).pole) if goal is not None}
+    found = (goal_of(chain_of(tip), role)[0] for tip in chain.tips(ob) for role in ("target", "pole"))
+    goals = {goal for goal in found if goal is not None}
     if is_bound(scene) or others_may_pose() or {ob, *goals}.issuperset(scene.objects):
         yield None
         return

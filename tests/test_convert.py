@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -14,6 +14,9 @@ from mathutils import Euler, Matrix
 
 from tests import rigs
 from tests.operators.states import activate, refused, said
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
 
 PLACES = [(0.6, 0.5, 1.2), (0.9, -0.3, 0.8), (-0.5, 0.9, 0.4), (0.2, 0.1, 1.8), (1.2, 0.2, 0.2), (0.1, 0.3, 0.9)]
 TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), (2.0, 2.0, 2.0))
@@ -370,6 +373,31 @@ def test_does_not_restore_a_constraint_that_is_gone() -> None:
 
 
 # ---- what is refused
+
+
+NOT_OURS: tuple[Any, ...] = (
+    *(5, "text", [1.0, 2.0], {}, {"constraint": 5, "was_live": 1}, {"constraint": "IK"}),
+    *({"mode": "XYZ"}, {"mode": "XYZ", "channels": [1.0]}, {"mode": 3, "channels": [0.0] * 17}),
+    {"mode": "XYZ", "channels": [math.nan] * 17},
+)
+
+
+@pytest.mark.parametrize("value", NOT_OURS, ids=map(str, NOT_OURS))
+def test_takes_no_custom_property_of_others_for_its_own(addon: Addon, value: Any) -> None:
+    """A file may be made by hand, or another add-on may use the name."""
+    convert = addon.module("convert")
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.chain_remove()
+    constraint(ob, "lower", target, 2)
+    for bone in ob.pose.bones:
+        for name in (convert.CONVERTED, convert.FK_BEFORE):
+            bone[name] = value
+    assert convert.converted_bones(ob) == []
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert [bone.name for bone in convert.converted_bones(ob)] == ["lower"]
+    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
+    assert not ob.pose.bones["lower"].constraints[0].mute
 
 
 def test_refuses_itasc() -> None:

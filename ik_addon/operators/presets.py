@@ -10,6 +10,7 @@ from bl_operators.presets import AddPresetBase
 from bpy.props import StringProperty
 
 from .. import preset_file, profile
+from ..setup import why_unusable
 from .active import ArmatureOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
@@ -77,6 +78,10 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         path = find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
             self.report({"ERROR"}, f"'{self.name}' came with the extension and can't be removed")
+            return {"CANCELLED"}
+        tip = active_chain(context)
+        if tip is not None and (reason := why_unusable(tip)):
+            self.report({"ERROR"}, reason)
             return {"CANCELLED"}
         try:
             return super().execute(context)

@@ -14,7 +14,7 @@ from ..rig.chain import ChainError
 from ..rig.limits import FREE, ranges_of
 from ..rig.plan import has_plane
 from ..rig.skeleton import Skeleton, matrix_array
-from ..settings import chain_of, object_of
+from ..settings import IKAddonChain, chain_of, goal_of, object_of
 from ..solve import Status
 from ..solve.problem import Bools, Floats, Ints
 from .geometry import Active, Chains, Joint, Plane, State
@@ -202,11 +202,9 @@ def _shown(
             target = NOWHERE
             # Live keeps a tip that arrived at its target, to which no line goes then.
             if not (is_live and status is Status.REACHED and chain.influence == 1.0):
-                goal = chain.target
-                target = NOWHERE if goal is None else _place(goal, chain.target_bone, depsgraph)
-            pole = chain.pole
+                target = _place(chain, "target", depsgraph)
             targets.append(target)
-            poles.append(NOWHERE if pole is None else _place(pole, chain.pole_bone, depsgraph))
+            poles.append(_place(chain, "pole", depsgraph))
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
     columns = poses.reshape(-1, 4, 4)  # Blender stores columns
@@ -315,8 +313,11 @@ def _steps(joints: Floats, ends: Ints) -> Floats:
     return steps
 
 
-def _place(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
+def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
     """World position of a target or pole."""
+    goal, bone = goal_of(chain, role)
+    if goal is None:
+        return NOWHERE
     evaluated = goal.evaluated_get(depsgraph)
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     if pose_bone is None:

@@ -316,8 +316,8 @@ def snapshot(ob: bpy.types.Object) -> Stored:
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
     bases = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
     return Stored(
-        {i: chain.resting for i, chain in own.items() if chain.resting},
-        {i: {name: _plain(getattr(base, name)) for name in _FIELDS} for i, base in bases.items()},
+        {i: text for i, chain in own.items() if (text := _read(chain, "resting"))},
+        {i: {name: _read(base, name) for name in _FIELDS} for i, base in bases.items()},
     )
 
 
@@ -335,5 +335,10 @@ def put_back(ob: bpy.types.Object, stored: Stored) -> None:
                 setattr(_base(ob, bone), name, value)
 
 
-def _plain(value: Any) -> Any:
+def _read(holder: Any, name: str) -> Any:
+    """What is stored under a name, numbers as a tuple; text that is none, in a file made by hand, is empty."""
+    try:
+        value = getattr(holder, name)
+    except UnicodeDecodeError:
+        return ""
     return value if isinstance(value, str | bool) else tuple(value)

@@ -6,14 +6,13 @@ made of has another value on another frame. The bones that chains pose are the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
-from ..settings import IKAddonChain, chain_of
+from ..settings import chain_of, goal_of
 from ..solve import OutOfReach, Solver
 from ..solve.problem import Ints
 from . import chain as chains
@@ -125,7 +124,6 @@ class Plan:
         index = {name: i for i, name in enumerate(skeleton.names)}
         presence = Presence(depsgraph.view_layer, depsgraph)
         faults: dict[str, str] = {}
-        inputs = {ob.session_uid, ob.data.session_uid}
         planned: list[ChainPlan] = []
         paths: dict[str, tuple[int, ...]] = {}
         goals: list[tuple[bpy.types.Object, str]] = []
@@ -134,13 +132,15 @@ class Plan:
             settings = chain_of(tip)
             if not (settings.enabled if only is None else tip.name in only):
                 continue
-            inputs.update(goal.session_uid for goal in (settings.target, settings.pole) if goal is not None)
             path = paths[tip.name] = tuple(index[bone.name] for bone in chains.chain_bones(tip))
             try:
                 planned.append(_checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
             except ChainError as error:
                 faults[tip.name] = str(error)
-            goals += [(goal, bone) for goal, bone in _roles(settings) if isinstance(goal, bpy.types.Object)]
+            for goal, bone in (goal_of(settings, "target"), goal_of(settings, "pole")):
+                if goal is not None:
+                    goals.append((goal, bone))
+        inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         bones = {bone for path in paths.values() for bone in path}
         groups, needs = _without_circles(ob, skeleton, index, planned, faults)
         live = np.array(sorted(bones), dtype=np.int64)
@@ -281,13 +281,6 @@ def _checked(
         has_pole=settings.pole is not None,
         turns=settings.use_rotation,
     )
-
-
-def _roles(settings: IKAddonChain) -> Iterator[tuple[bpy.types.Object | None, str]]:
-    """The goals of a chain, each with the bone that it is, if it is one."""
-    for name in ("target", "pole"):
-        with suppress(UnicodeDecodeError):  # a bone's name in a file made by hand; `chain.check` says so
-            yield getattr(settings, name), getattr(settings, f"{name}_bone")
 
 
 def _without_circles(

@@ -10,7 +10,7 @@ from .. import convert, reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig import chain as chains
-from ..settings import IKAddonChain, chain_of, object_of, overlay_of
+from ..settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 
@@ -254,7 +254,7 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
 def draw_goal(layout: bpy.types.UILayout, chain: IKAddonChain, role: str) -> None:
     """Draw the choice of a target or a pole, and of its bone where it is an armature."""
     layout.prop(chain, role)
-    goal = getattr(chain, role)
+    goal, _bone = goal_of(chain, role)
     if goal is not None and goal.type == "ARMATURE":
         layout.prop_search(chain, f"{role}_bone", goal.data, "bones", text="Bone")
 

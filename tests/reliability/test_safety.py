@@ -241,6 +241,49 @@ def test_hostile_settings_are_refused_in_words(addon: Addon, kind: str, tmp_path
             OPERATORS.ik_addon.bake(frame_start=1, frame_end=3)
 
 
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
+    addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The panel's rows, the overlay, the command line, and the operators on each chain."""
+    panel, fix, reports = (addon.module(name) for name in ("ui.panel", "operators.fix", "reports"))
+    view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
+    settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")
+    ob = arms(*settings, "b")
+    value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
+    for setting in settings:
+        with contextlib.suppress(TypeError):
+            stored(ob.pose.bones[f"lower {setting}"])[setting] = value
+    view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.ik_addon.live = True
+    view_layer.update()
+    for tip in addon.module("rig.chain").tips(ob):
+        ob.data.bones.active = tip.bone
+        report = reports.get(ob, tip.name)
+        _icon, text = panel.state_of(tip, report)
+        assert len(text) < 200
+        fix.fix_of(tip, report, view_layer)
+        panel.shares_bones(tip)
+        assert draw.read(view_layer, None, True, True)[1] is not None
+        for operator, options in (
+            ("snap_target", {"chains": "ACTIVE"}),
+            ("preset_add", {"name": f"Own {tip.name}"}),
+            ("preset_add", {"name": f"Own {tip.name}", "remove_name": True}),
+            ("mirror_chain", {}),
+        ):
+            with contextlib.suppress(RuntimeError):  # a traceback is printed, and makes this fail
+                getattr(OPERATORS.ik_addon, operator)(**options)
+    assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
+    capfd.readouterr()
+    if addon.module("command").main(["--range", "1", "2"]):
+        said = capfd.readouterr().err
+        assert said.startswith("ik_bake: The chain on 'lower ")
+        assert "can't be baked" in said
+        assert len(said.splitlines()) == 1
+        assert addon.module("command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "label"),
     [
@@ -290,6 +333,10 @@ def test_hostile_bases_are_given_up(addon: Addon, kind: str, tmp_path: Path) -> 
     ob = bpy.data.objects["Rig"]
     bpy.context.scene.frame_set(3)
     assert_others_go_on(addon, ob)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = ob.data.bones["lower b"]
+    assert OPERATORS.ik_addon.bake(chains="ACTIVE", frame_start=1, frame_end=2) == {"FINISHED"}
     ob.ik_addon.live = False
     assert np.isfinite(rigs.channels(ob)).all()
 
