@@ -7,6 +7,7 @@ range and kind, and can be set, keyed and driven.
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ class Animatable:
         """Its name in tests and patterns: `objects/Rig/pose.bones["upper"].scale[1]`."""
         component = "" if self.index < 0 else f"[{self.index}]"
         return f"{self.kind}/{self.owner}/{self.path}{component}"
+
+    @property
+    def change(self) -> str:
+        """Its name and the other value: `objects/Rig/pose.bones["upper"].rotation_mode=XYZ`."""
+        return f"{self.name}={self.values[1]}"
 
     def block(self) -> bpy.types.ID:
         """The data-block, in the current file."""
@@ -155,8 +161,9 @@ def _components(block: bpy.types.ID, struct: Any, prop: Any, path: str) -> Itera
         first = prop.enum_items[0].identifier
         yield Animatable(kind, block.name, path, -1, "FLAGS", (value, value ^ {first}))
     elif prop.type == "ENUM":
-        other = next((item for item in _accepted(struct, prop.identifier) if item != value), None)
-        if other is not None:
+        others = [item for item in _accepted(struct, prop.identifier) if item != value]
+        if others:  # not the same one everywhere
+            other = random.Random(f"{block.name} {path}").choice(others)
             yield Animatable(kind, block.name, path, -1, "ENUM", (value, other))
     elif getattr(prop, "is_array", False):
         rows: Any = value.transposed() if isinstance(value, Matrix) else [value]
@@ -199,10 +206,12 @@ def _curves(block: bpy.types.ID) -> Iterator[tuple[Any, Any]]:
 
 
 def reason(patterns: dict[str, str], name: str) -> str | None:
-    """The reason beside the first of these patterns that a property's name matches; `*` stands for anything."""
-    return next((why for pattern, why in patterns.items() if fnmatchcase(name, _plain(pattern))), None)
+    """The reason beside the first of these patterns that a property's name, or its `change`, matches.
+
+    In a pattern `*` stands for anything, as in `*.hide_render`; one that ends in `=ITEM` means changes to that item.
+    """
+    return next((why for pattern, why in patterns.items() if _matches(pattern.replace("[", "[[]"), name)), None)
 
 
-def _plain(pattern: str) -> str:
-    """A pattern in which brackets mean themselves."""
-    return pattern.replace("[", "[[]")
+def _matches(pattern: str, name: str) -> bool:
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}=*")
