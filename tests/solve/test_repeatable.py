@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,6 @@ TIGHT = degrees((-1, 6), (-6, 3), (-6, 3))
 SOURCE = Path(ik_addon.solve.__file__).parent
 BLAS = {"linalg", "dot", "vdot", "inner", "matmul", "matvec", "vecmat", "tensordot", "convolve", "correlate"}
 """What numpy may leave to a BLAS or to LAPACK. `einsum` does so where it is asked to optimize."""
-Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def near_and_far(rig: Rig, count: int = COUNT, *, pole: bool = False, rotation: bool = False) -> Problem:
@@ -94,7 +94,7 @@ def changed(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
     )
 
 
-def shifted(array: Array) -> Array:
+def shifted(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that begins in the middle between two addresses that are divisible by 16."""
     memory = np.empty(array.nbytes + 24, dtype=np.uint8)
     start = -memory.ctypes.data % 16 + 8
@@ -120,7 +120,7 @@ def test_what_is_solved_beside_it_changes_no_bit(name: str) -> None:
     problem = PROBLEMS[name]()
     together = solve(problem)
     for i in range(len(problem.joints)):
-        alone = solve(changed(problem, lambda array, i=i: shifted(array[i : i + 1])))
+        alone = solve(changed(changed(problem, itemgetter(slice(i, i + 1))), shifted))
         assert_same(alone, Solution(*(getattr(together, part)[i : i + 1] for part in Solution.__dataclass_fields__)))
 
 
