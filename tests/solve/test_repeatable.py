@@ -11,11 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import ik_addon.solve
 from benchmarks.cases import CHAINS, Rig, chain, degrees, tree_hand, tree_y
@@ -23,7 +21,7 @@ from ik_addon.solve import Goal, OutOfReach, Problem, Solution, solve
 from ik_addon.solve.problem import Floats
 from ik_addon.solve.tabulated import Tabulated
 
-from .chains import aim, make_chains, random_rotations, unit
+from .chains import aim, make_chains, random_rotations, shifted, unit
 
 COUNT = 8
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
@@ -92,16 +90,6 @@ def changed(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
         limits=None if limits is None else replace(limits, root=change(limits.root)),
         plane=None if problem.plane is None else change(problem.plane),
     )
-
-
-def shifted(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that begins in the middle between two addresses that are divisible by 16."""
-    memory = np.empty(array.nbytes + 24, dtype=np.uint8)
-    start = -memory.ctypes.data % 16 + 8
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    assert copy.ctypes.data % 16 == 8
-    return copy
 
 
 def assert_same(one: Solution, other: Solution) -> None:
