@@ -10,6 +10,7 @@ import numpy as np
 
 from ..solve import Limits, OutOfReach, Solution, Status
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.products import applied
 from ..solve.rotations import norm
 from ..solve.twist import total
 from . import channels
@@ -88,7 +89,7 @@ class Limbs:
             return None
         normals = np.array([self.plan.skeleton.normal_at_rest(bones) for bones in self.wave.bones.tolist()])
         parents = orthonormal(self.root[:, :3, :3])
-        return np.asarray((parents @ normals[self.group][:, :, None])[..., 0])
+        return applied(parents, normals[self.group])
 
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..solve import Goal, Problem, Solution, Status, solve
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.products import applied
 from ..solve.rotations import matrices, norm
 from .carrier import Carrier, Hold
 from .channels import FIELDS, Row
@@ -202,7 +203,7 @@ def _taken(hold: Hold, moves: Floats, points: Floats) -> Floats:
 
 def _moved(moves: Floats, points: Floats) -> Floats:
     """Points (F, 3) moved by matrices (F, 4, 4)."""
-    return np.asarray((moves[:, :3, :3] @ points[:, :, None])[..., 0] + moves[:, :3, 3])
+    return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
 
 
 class _Poses:

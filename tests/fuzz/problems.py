@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solver
 from ik_addon.solve.problem import Bools, Floats, Ints
-from tests.solve.chains import POSES, pose_directions, random_rotations, unit
+from tests.solve.chains import POSES, pose_directions, random_rotations, shifted, unit
 
 TARGETS = ("inside", "tip", "root", "line", "behind", "rim", "beyond", "far", "inner", "axis", "close")
 NO_LENGTH = 1e-6
@@ -403,11 +403,11 @@ def _segments(problem: Problem) -> Ints:
 
 
 def member(problem: Problem, i: int) -> Problem:
-    """One member of a batch as a batch of its own."""
+    """One member of a batch as a batch of its own, elsewhere in memory."""
     members = len(problem.joints)
 
     def cut(value: Any) -> Any:
-        return value[i : i + 1] if np.ndim(value) and len(value) == members else value
+        return shifted(np.asarray(value)[i : i + 1]) if np.ndim(value) and len(value) == members else value
 
     def goal_of(goal: Goal) -> Goal:
         return replace(
@@ -416,7 +416,7 @@ def member(problem: Problem, i: int) -> Problem:
 
     limits = problem.limits
     if limits is not None:
-        rest = limits.rest[i : i + 1] if np.ndim(limits.rest) == 4 else limits.rest
+        rest = shifted(limits.rest[i : i + 1]) if np.ndim(limits.rest) == 4 else limits.rest
         limits = replace(limits, rest=rest, root=cut(limits.root))
     return replace(
         problem,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from ik_addon.solve import Goal, Problem, Solution
 from ik_addon.solve.problem import Floats
@@ -105,3 +107,13 @@ def check_consistent(problem: Problem, solution: Solution) -> None:
     assert np.abs((turned - solved) / size[:, None, None]).max() < noise
     error = np.linalg.norm(problem.goal.target - solution.joints[:, -1], axis=1)
     np.testing.assert_allclose(solution.error, error, atol=1e-9 * size.max())
+
+
+def shifted(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that begins in the middle between two addresses that are divisible by 16."""
+    memory = np.empty(array.nbytes + 24, dtype=np.uint8)
+    start = -memory.ctypes.data % 16 + 8
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert copy.ctypes.data % 16 == 8
+    return copy
