@@ -12,12 +12,17 @@ CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 
 
 def value_at(owner: Any, path: str) -> Any:
-    """What a property of a data-block holds, several numbers as a tuple; None where there is no such property."""
+    """What a property of a data-block holds, several numbers as tuples; None where there is no such property."""
     try:
-        value = owner.path_resolve(path)
+        return _plain(owner.path_resolve(path))
     except ValueError:
         return None
-    return value if isinstance(value, str) or not hasattr(value, "__len__") else tuple(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, set):
+        return tuple(sorted(value))  # several items of an enumeration
+    return tuple(map(_plain, value)) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 
 def set_at(owner: Any, path: str, value: Any) -> None:
