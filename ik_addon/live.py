@@ -472,17 +472,20 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
         rig.evaluate_base(ob, depsgraph)
 
 
-def _is_in_step(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether the original objects stand at the frame of a depsgraph: Blender writes back what a window shows."""
-    now = moment_of(depsgraph)
+def _in_step(depsgraph: bpy.types.Depsgraph) -> bpy.types.Depsgraph | None:
+    """The depsgraph that has set the originals of its objects to the frame of this one; None: there is none.
+
+    Blender writes back what it evaluates for a window, or for the only view layer where there is none.
+    """
     shown = bpy.context.view_layer
-    if depsgraph.mode == "VIEWPORT" and shown is not None and shown.depsgraph is not None:
-        if depsgraph.as_pointer() == shown.depsgraph.as_pointer():
-            _state.flushed = now
-            return True
-        if depsgraph.as_pointer() == depsgraph.view_layer.depsgraph.as_pointer():
-            return _state.flushed == now
-    return False
+    if depsgraph.mode != "VIEWPORT" or shown is None or shown.depsgraph is None:
+        return None
+    now, address = moment_of(depsgraph), depsgraph.as_pointer()
+    if address == shown.depsgraph.as_pointer():
+        _state.flushed = now
+    elif address != depsgraph.view_layer.depsgraph.as_pointer() or _state.flushed != now:
+        return None
+    return shown.depsgraph
 
 
 @persistent
@@ -498,13 +501,13 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
             _guarded(_follow, ob, scene, depsgraph)
     if all(state_of_channels(ob) is State.FOLLOWING for ob in armatures):
         return
-    in_step = _is_in_step(depsgraph)
+    in_step = _in_step(depsgraph)
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if rig.state is State.FOLLOWING:
             return moves
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)
-        if not in_step:
+        if in_step is None or not ob.evaluated_get(in_step).is_evaluated:
             take_animated(ob, depsgraph)
         rig.steady(ob, frame)
         moves = _solve(ob, rig, depsgraph, frame, moves, frame.channels[0])
