@@ -17,7 +17,6 @@ from .cones import Cone
 from .problem import Bools, Floats
 from .products import sums_over_rows
 from .rotations import stacked
-from .twist import total
 
 ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
@@ -165,4 +164,7 @@ def _solved(matrix: tuple[Floats, Floats, Floats, Floats], wanted: Floats, dampi
 
 def _one_by_one(a: Floats, b: Floats) -> Floats:
     """Return `sums_over_rows` as `line_newton_single` forms them in plain floats."""
-    return total(a * b)
+    sums = a[:, 0] * b[0]
+    for j in range(1, len(b)):
+        sums += a[:, j] * b[j]
+    return np.asarray(sums)

