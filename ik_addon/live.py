@@ -422,7 +422,8 @@ def _in_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step
     def leave_in_fk(ob: bpy.types.Object) -> None:
         rig = _state.of(ob).rig
         assert rig is not None
-        rig.write(ob, read(ob, rig).channels[0])
+        rows = read(ob, rig).channels[0]
+        rig.write(ob, rows, rows)
         message = f"The armatures {names} follow each other in a circle; give a chain of one another target"
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
@@ -458,6 +459,7 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
         return
+    rig.stop_following()
     # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
     is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # everything in a render is new
     edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
@@ -503,18 +505,22 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         return
     in_step = _in_step(depsgraph)
 
-    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if rig.state is State.FOLLOWING:
-            return moves
+    def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)
         if in_step is None or not ob.evaluated_get(in_step).is_evaluated:
             take_animated(ob, depsgraph)
+        return frame
+
+    def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
+        if rig.state is State.FOLLOWING:
+            return moves
+        frame = read(ob, rig)
         rig.steady(ob, frame)
         moves = _solve(ob, rig, depsgraph, frame, moves, frame.channels[0])
         rig.begin_to_follow(ob, frame)
         return moves
 
-    _in_order(scene, depsgraph, step, lambda ob, rig: rig.read_fk(ob, depsgraph))
+    _in_order(scene, depsgraph, step, read)
     for ob in armatures:
         _guarded(_stand_by, ob, depsgraph)
 

@@ -407,7 +407,6 @@ class Rig:
         """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
         following = self.view.following
         if following is None or is_animated(ob) or others_may_pose() or not following.step(ob, depsgraph, self.written):
-            self.stop_following()
             return None
         self.at, self.solution = None, self.written  # the FK pose is the same on all frames
         return following
