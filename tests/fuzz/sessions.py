@@ -71,8 +71,9 @@ class _Engine(bpy.types.RenderEngine):
 def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
     layer, found = depsgraph.view_layer.name, {}
     for ob in armatures():
-        if ob.name in depsgraph.view_layer.objects:
-            bones = ob.evaluated_get(depsgraph).pose.bones
+        seen = ob.evaluated_get(depsgraph)
+        if ob.name in depsgraph.view_layer.objects and not seen.hide_viewport:  # Blender evaluates no hidden ones
+            bones = seen.pose.bones
             values = np.empty(16 * len(bones), dtype=np.float32)
             bones.foreach_get("matrix", values)
             found[place, layer, ob.name] = values
@@ -103,8 +104,8 @@ class Session:
         """Names of the armatures whose chains are on."""
         self.fk: Poses = {}
         package: Any = blender.PACKAGE
-        self.reports, self.chain = (
-            importlib.import_module(f"{package}.ik_addon.{name}") for name in ("reports", "rig.chain")
+        self.reports, self.chain, self.bake_report = (
+            importlib.import_module(f"{package}.ik_addon.{name}") for name in ("reports", "rig.chain", "bake_report")
         )
 
     # ---- the scene
@@ -273,7 +274,8 @@ class Session:
         """
         name = choose(self.rng, self.live)
         ob = bpy.context.scene.objects[name]
-        if ob.name not in bpy.context.view_layer.objects or is_led_by_itself(ob, self.changed):
+        is_aside = is_led_by_itself(ob, self.changed) or is_led_aside(ob, self.live, self.changed)
+        if ob.name not in bpy.context.view_layer.objects or is_aside:
             return {}
         bpy.context.view_layer.objects.active = ob
         bake: Any = bpy.ops.ik_addon.bake
@@ -283,6 +285,9 @@ class Session:
             self.log.append(f"{name} not baked: {str(refused).strip()}")
             return {}
         self.log.append(f"{name} baked")
+        if not self.bake_report.last(ob).plays_alike and any(0.0 in bone.scale[:] for bone in ob.pose.bones):
+            self.log.append("the bake says that bones that are scaled to nothing do not play as they were solved")
+            return {}
         return {key: pose for key, pose in self.played([(BEFORE, 0.0), (AFTER, 0.0)]).items() if key[2] == name}
 
     def ways(self) -> Iterator[tuple[str, str, Poses]]:
@@ -384,6 +389,19 @@ def is_led_by_itself(ob: bpy.types.Object, changed: list[str]) -> bool:
     return any(
         isinstance(leader, bpy.types.Object) and (keyed or not simple) and ob in closure(leader, with_goals=False)
         for other in closure(ob, with_goals=True) - {ob}
+        for leader, simple in leaders(other)
+    )
+
+
+def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) -> bool:
+    """Whether a live armature has a say in what an armature follows, or in where it is, and does not simply lead it.
+
+    While that is live it is a step behind, and a bake of the follower alone is not, see docs/reliability.md.
+    """
+    keyed = any("constraints[" in name for name in changed)
+    return any(
+        isinstance(leader, bpy.types.Object) and leader.name in live and (keyed or not simple)
+        for other in closure(ob, with_goals=True)
         for leader, simple in leaders(other)
     )
 
