@@ -12,17 +12,16 @@ CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 
 
 def value_at(owner: Any, path: str) -> Any:
-    """What a property of a data-block holds, several numbers as tuples; None where there is no such property."""
+    """A copy of what a property of a data-block holds, which can be compared and hashed; None where there is none."""
     try:
-        return _plain(owner.path_resolve(path))
+        value = owner.path_resolve(path)
     except ValueError:
         return None
-
-
-def _plain(value: Any) -> Any:
     if isinstance(value, set):
-        return tuple(sorted(value))  # several items of an enumeration
-    return tuple(map(_plain, value)) if hasattr(value, "__len__") and not isinstance(value, str) else value
+        return frozenset(value)  # several items of an enumeration
+    if hasattr(value, "freeze"):
+        return value.copy().freeze()  # a vector or a matrix, which as a tuple would be set with rows for columns
+    return tuple(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 
 def set_at(owner: Any, path: str, value: Any) -> None:
@@ -34,6 +33,7 @@ def set_at(owner: Any, path: str, value: Any) -> None:
     custom = CUSTOM.fullmatch(path)
     prefix, name = (custom["owner"], custom["name"]) if custom else path.rpartition(".")[::2]
     holder: Any = owner.path_resolve(prefix) if prefix else owner
+    value = set(value) if isinstance(value, frozenset) else value
     if custom:
         holder[bpy.utils.unescape_identifier(name)] = value
     else:
