@@ -16,7 +16,7 @@ from ..solve import Goal, Problem, Solution, Status, solve
 from ..solve.problem import Bools, Floats, Ints
 from ..solve.products import applied
 from ..solve.rotations import matrices, norm
-from .carrier import Carrier, Hold
+from .carrier import Carrier, Hold, uid_of
 from .channels import FIELDS, Row
 from .grouping import Wave, paths
 from .limb import Limbs
@@ -144,7 +144,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         rides = world is sample.world
         for hold in holds:
             carrier = hold.carrier
-            if carrier.armature == ob.session_uid and carrier.bone in plan.skeleton.names:
+            if carrier.armature == uid_of(ob) and carrier.bone in plan.skeleton.names:
                 bone = plan.skeleton.names.index(carrier.bone)
                 if plan.moves(bone):
                     return _taken(hold, current.displacement(bone), points)
@@ -171,7 +171,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
     current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
-        known[Carrier(ob.session_uid, plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
+        known[Carrier(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
