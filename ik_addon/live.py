@@ -22,7 +22,7 @@ from .rig import base, chain, channels, curves
 from .rig.carrier import in_order
 from .rig.plan import Plan, in_a_circle
 from .rig.pose import Moves
-from .rig.presence import Layer, with_sets
+from .rig.presence import Layer, Presence, with_sets
 from .rig.read import Sample, take_animated
 from .rig.reference import Reference
 from .rig.rig import Moment, Rig, moment_of
@@ -390,7 +390,8 @@ def _in_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step
     Those that follow each other in a circle are left in the FK pose that is read. Those of which another view layer has
     all goals are left to that one.
     """
-    armatures = {ob.session_uid: ob for ob in _unpaused(scene) if ob.evaluated_get(depsgraph).is_evaluated}
+    presence = Presence(depsgraph.view_layer)
+    armatures = {ob.session_uid: ob for ob in _unpaused(scene) if presence.has(ob)}
     if not armatures:
         return
     for _ in range(2):  # the first plan of one tells which bones of another its targets are attached to
@@ -474,8 +475,8 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
         rig.evaluate_base(ob, depsgraph)
 
 
-def _in_step(depsgraph: bpy.types.Depsgraph) -> bpy.types.Depsgraph | None:
-    """The depsgraph that has set the originals of its objects to the frame of this one; None: there is none.
+def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
+    """The view layer that has set the originals of its objects to the frame of a depsgraph; None: there is none.
 
     Blender writes back what it evaluates for a window, or for the only view layer where there is none.
     """
@@ -487,7 +488,7 @@ def _in_step(depsgraph: bpy.types.Depsgraph) -> bpy.types.Depsgraph | None:
         _state.flushed = now
     elif address != depsgraph.view_layer.depsgraph.as_pointer() or _state.flushed != now:
         return None
-    return shown.depsgraph
+    return Presence(shown)
 
 
 @persistent
@@ -507,7 +508,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)
-        if in_step is None or not ob.evaluated_get(in_step).is_evaluated:
+        if in_step is None or not in_step.has(ob):
             take_animated(ob, depsgraph)
         return frame
 
@@ -536,7 +537,7 @@ def _stand_by(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     rig = _state.of(ob).rig
     if rig is None or rig.state is not State.AT_BASE:
         return
-    rig.stand_by(ob, depsgraph, is_shown=ob.evaluated_get(depsgraph).is_evaluated)
+    rig.stand_by(ob, depsgraph, is_shown=Presence(depsgraph.view_layer).has(ob))
     _owe(ob, depsgraph)
     if rig.state is State.AT_BASE:
         rig.enter(State.UNKNOWN)

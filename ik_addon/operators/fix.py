@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 from bpy.props import StringProperty
@@ -12,6 +12,7 @@ from bpy.props import StringProperty
 from .. import reports
 from ..rig import chain as chains
 from ..rig.channels import rotation_field
+from ..rig.presence import is_in
 from ..settings import IKAddonChain, chain_of, object_of, unusable
 from ..solve import Status
 from .active import ArmatureOperator, armature
@@ -79,7 +80,7 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
     if goal is None:
         return
     layer = view_layer.layer_collection
-    if not _is_in(view_layer.objects, goal):
+    if not is_in(view_layer.objects, goal):
         excluded = [found for found in _layers_of(goal, layer) if found.exclude]
         if excluded:
             yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
@@ -91,15 +92,9 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
         yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
 
 
-def _is_in(objects: Any, ob: bpy.types.Object) -> bool:
-    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
-    found = objects.get(ob.name)
-    return found is not None and (found == ob or ob in objects.values())
-
-
 def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
     """The collections of a view layer that an object is in itself."""
-    if _is_in(layer.collection.objects, goal):
+    if is_in(layer.collection.objects, goal):
         yield layer
     for child in layer.children:
         yield from _layers_of(goal, child)
@@ -118,7 +113,7 @@ def _switched_off(
 def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
     if layer.exclude:
         return
-    if _is_in(layer.collection.objects, goal):
+    if is_in(layer.collection.objects, goal):
         yield [layer]
     for child in layer.children:
         for way in _ways_to(goal, child):

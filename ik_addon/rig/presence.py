@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 
@@ -35,6 +35,12 @@ def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
         shown = shown.background_set
 
 
+def is_in(objects: Any, ob: bpy.types.Object) -> bool:
+    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
+    found = objects.get(ob.name)
+    return found is not None and (found == ob or ob in objects.values())
+
+
 class Presence:
     """The objects of a view layer, and of the scenes that are shown behind it, by `session_uid`."""
 
@@ -46,7 +52,7 @@ class Presence:
             depsgraph: in whose evaluation the objects are to be seen; None: as they are.
         """
         scene, *sets = with_sets(view_layer.id_data)
-        self._scene = scene
+        self._scene: Any = scene
         self._depsgraph = depsgraph
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 
@@ -64,6 +70,10 @@ class Presence:
     def in_renders(self) -> set[int]:
         """Those in a collection that is not disabled in renders."""
         return self._enabled("hide_render")
+
+    def has(self, ob: bpy.types.Object) -> bool:
+        """Whether an object is here; a depsgraph also holds objects that are not, if properties point at them."""
+        return any(is_in(layer.objects, ob) for layer in self._layers)
 
     def seen(self, ob: bpy.types.Object) -> bpy.types.Object:
         """An object as it is evaluated."""

@@ -30,6 +30,8 @@ from .exceptions import BAKED, PLAYED, RENDERED, excused, is_tried
 from .rigs import armatures, choose
 
 SAME = 1e-6
+SLIDES = 1e-3
+"""The same for a bake of trees that miss their targets: rounding may take them along their limits, see performance.md."""
 """By how much poses may differ, in units of the length of all bones, of the largest number of the pose, or of 1."""
 FIRST, LAST = 1, 20
 BEFORE, AFTER = TURN - 1, TURN
@@ -319,7 +321,7 @@ class Session:
             self.check_reports(name)
             why = excused(way, self.changed)
             if why is None:
-                self.compare(name, poses, reference)
+                self.compare(name, poses, reference, SLIDES if way == BAKED and self.is_sliding() else SAME)
             else:
                 self.log.append(f"{name}: {why}")
         for ob in armatures() if self.library else ():
@@ -328,7 +330,7 @@ class Session:
         bpy.context.view_layer.update()
         self.compare("switched off", self.played(self.orders[3]), self.fk)
 
-    def compare(self, name: str, poses: Poses, reference: Poses) -> None:
+    def compare(self, name: str, poses: Poses, reference: Poses, same: float = SAME) -> None:
         """Assert that poses are those of the reference, in view layers that have all of it."""
         complete = self.complete()
         for (place, layer, ob), now in poses.items():
@@ -338,8 +340,13 @@ class Session:
                 size = max(1.0, lengths, float(np.nanmax(np.abs(wanted), initial=0.0)))
                 both_nan = np.isnan(now) & np.isnan(wanted)  # Blender makes such of some scales of zero
                 gap = float(np.abs(np.where(both_nan, 0.0, now - wanted)).max(initial=0.0))
-                if not gap <= SAME * size:
+                if not gap <= same * size:
                     raise DifferenceError(f"{name}: {ob!r} is off by {gap / size:.1e} on {place} in {layer!r}")
+
+    def is_sliding(self) -> bool:
+        """Whether what was baked is a tree that missed targets: what is left open there, rounding may decide."""
+        reports = [report for ob in armatures() if (report := self.bake_report.last(ob)) is not None]
+        return any(report.missed and len(report.chains) > 1 for report in reports)
 
     def check_reports(self, name: str) -> None:
         """Assert that nothing went wrong inside, and that what cannot be written is not said to be reached."""
@@ -400,10 +407,17 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
     """
     keyed = any("constraints[" in name for name in changed)
     return any(
-        isinstance(leader, bpy.types.Object) and leader.name in live and (keyed or not simple)
+        isinstance(leader, bpy.types.Object)
+        and leader.name in live
+        and (keyed or not simple or _is_constrained(leader))
         for other in closure(ob, with_goals=True)
         for leader, simple in leaders(other)
     )
+
+
+def _is_constrained(ob: bpy.types.Object) -> bool:
+    """Whether a bone of an armature may go elsewhere than a chain takes it."""
+    return ob.pose is not None and any(bone.constraints for bone in ob.pose.bones)
 
 
 def attempt(seed: int, *, live: bool) -> Session:
