@@ -30,9 +30,9 @@ from .exceptions import BAKED, PLAYED, RENDERED, excused, is_tried
 from .rigs import armatures, choose
 
 SAME = 1e-6
-SLIDES = 1e-3
-"""The same for a bake of trees that miss their targets: rounding may take them along their limits, see performance.md."""
 """By how much poses may differ, in units of the length of all bones, of the largest number of the pose, or of 1."""
+SLIDES = 1e-3
+"""The same for a bake of trees that miss their targets, which rounding may take along their limits."""
 FIRST, LAST = 1, 20
 BEFORE, AFTER = TURN - 1, TURN
 """What is keyed changes from one to the other, if not slowly; what is baked is these two."""
