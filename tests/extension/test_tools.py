@@ -102,10 +102,10 @@ def test_a_run_says_how_far_it_is_and_names_failures_while_it_lasts(
     tests = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, *progress.options(notes), tmp_path]
     with progress.Watch(every=0.2) as watch:
         watch.begin("Blender 9.9", notes)
-        while not (said := capsys.readouterr().out):  # before the run has noted anything
+        while not (first := capsys.readouterr().out):  # before the run has noted anything
             time.sleep(0.05)
         ended = subprocess.run(tests, cwd=environments.ROOT, capture_output=True, text=True, check=False)
-        said = (said + capsys.readouterr().out).splitlines()
+        said = (first + capsys.readouterr().out).splitlines()
         watch.end(notes)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout
     assert said[0] == "Blender 9.9: collecting tests"
