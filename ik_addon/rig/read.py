@@ -13,6 +13,7 @@ import numpy as np
 from .. import compat
 from ..settings import chain_of
 from ..solve.problem import Bools, Floats, Ints
+from ..solve.products import applied
 from . import channels
 from .channels import Row
 from .paths import set_at, value_at
@@ -197,7 +198,7 @@ def orientation(matrices: Floats) -> Floats:
 def transformed(matrices: Floats, points: Floats) -> Floats:
     """Points (..., 3) in another space; not a number where they are too far away for Blender's single precision."""
     with np.errstate(all="ignore"):
-        moved = (matrices[..., :3, :3] @ points[..., None])[..., 0] + matrices[..., :3, 3]
+        moved = applied(matrices[..., :3, :3], points) + matrices[..., :3, 3]
         return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..solve import Goal, OutOfReach, Problem, Status
 from ..solve.problem import Floats
+from ..solve.products import applied
 from ..solve.tabulated import Found, Tabulated
 from .channels import FIELDS
 from .grouping import Wave
@@ -61,7 +62,7 @@ class _Chains:
             solver=shape.solver,
             iterations=shape.iterations,
         )
-        to_space = np.concatenate([back, -back @ roots.swapaxes(-1, -2)], axis=-1)
+        to_space = np.concatenate([back, -applied(back, roots[:, 0])[..., None]], axis=-1)
         known = None
         if only is not None:
             own = wave.chains[:, 0]
