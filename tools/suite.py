@@ -19,6 +19,8 @@ BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
 """They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
 SOLVER_TESTS = "tests/solve"
+KERNELS_TEST = f"{SOLVER_TESTS}/test_repeatable.py::test_no_kind_of_processor_changes_a_bit"
+"""It starts processes under each of the kernels by itself."""
 """They need numpy alone."""
 AT_ONCE = 2
 NO_TESTS = 5
@@ -68,13 +70,15 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
     """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
 
-    Without arguments, those of the solvers run again under each of `linear_algebra.KERNELS`.
+    Without arguments, those of the solvers run under each of `linear_algebra.KERNELS`, and under those of this machine
+    on the last Blender alone.
     """
     interpreters = {blender: ensure(blender.environment) for blender in blenders}
     BUILD.mkdir(exist_ok=True)
     runs = [
-        Run(f"Blender {blender.version}", blender.environment.name, interpreter, tuple(arguments))
+        Run(f"Blender {blender.version}", blender.environment.name, interpreter, tuple(arguments) or rest)
         for blender, interpreter in interpreters.items()
+        for rest in [() if blender == blenders[-1] else (f"--ignore={SOLVER_TESTS}",)]
     ]
     left_out = Outcome()
     for blender, interpreter in interpreters.items() if not arguments else ():
@@ -83,7 +87,8 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
             reason = linear_algebra.why_not(interpreter, kernels)
             if reason is None:
                 folder = f"{blender.environment.name}-{kernels}"
-                runs.append(Run(name, folder, interpreter, (SOLVER_TESTS,), {linear_algebra.CHOICE: kernels}))
+                own = (SOLVER_TESTS, f"--deselect={KERNELS_TEST}")
+                runs.append(Run(name, folder, interpreter, own, {linear_algebra.CHOICE: kernels}))
             else:
                 print(f"{name}: skipped, {reason}", flush=True)
                 left_out += Outcome(skipped=1)
