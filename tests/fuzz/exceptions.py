@@ -17,6 +17,7 @@ NEVER = {
     "objects/*/parent_type": "Blender builds its relations from it, and only where it is set by hand",
     "*.use_tail": "Blender builds the order in which bones are evaluated from it, and only where it is set by hand",
     "*_space=CUSTOM": "Blender looks for the object of the space where it is set by hand, and not when it is animated",
+    "armatures/*/pose_position": "Blender evaluates no pose for it: one that nothing else moves stays as it was",
     "*.set_inverse_pending": "a button: Blender changes the constraint once and sets it back",
     "*/animation_data.*": "it chooses what animates everything else, so it is another animation",
     "*.matrix[*": "Blender writes it through to the channels, which are keyed by themselves",
