@@ -21,9 +21,9 @@ from . import compat, renames, reports, settings, versions
 from .rig import base, chain, channels, curves
 from .rig.carrier import in_order
 from .rig.plan import Plan, in_a_circle
-from .rig.pose import Moves
+from .rig.pose import Moves, pose
 from .rig.presence import Layer, Presence, with_sets
-from .rig.read import Sample, take_animated
+from .rig.read import Sample, sample, take_animated
 from .rig.reference import Reference
 from .rig.rig import Moment, Rig, moment_of
 from .rig.state import State
@@ -42,6 +42,8 @@ class _Armature:
     """What holds in every view layer where there is no rig: it is FAILED or READ_ONLY, or was not planned yet."""
     is_stale: bool = False
     """Its settings or bones changed."""
+    aside: dict[str, str] = field(default_factory=dict)
+    """Chains, by tip bone, that raised an error nobody expected, and that error; the others go on."""
     owed: set[Layer] = field(default_factory=set)
     """View layers that Blender will update only because the add-on wrote to the channels for another one."""
 
@@ -176,6 +178,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
     versions.bring_up(ob)
     own = _state.of(ob)
     own.is_stale = True
+    own.aside.clear()
     if own.state is State.FAILED:
         own.state = State.UNKNOWN
     if ob.session_uid in _state.paused_rigs:
@@ -275,7 +278,7 @@ def _rig(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     view = None if rig is None or own.is_stale else rig.views.get(layer)
     plan = None if view is None else view.find(depsgraph)
     if plan is None or not followed.issubset(plan.skeleton.names[bone] for bone in plan.followed):
-        plan = Plan.of(ob, depsgraph, followed=followed)
+        plan = Plan.of(ob, depsgraph, followed=followed, aside=own.aside)
         if plan.carriers:
             renames.remember(ob)
     if rig is None:
@@ -373,11 +376,34 @@ def _guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: obje
         step(ob, *arguments)
     except Exception as error:
         # Once in the console, and in the panel for as long as it stands; never once a frame.
+        if _put_aside(ob, own):
+            return
         own.state, own.rig = State.FAILED, None
         log.exception("IK of '%s' is off until a setting of it changes", ob.name)
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], f"Internal error ({error}); see the console")
         with suppress(Exception):
             base.restore(ob, base.stored_bones(ob))
+
+
+def _put_aside(ob: bpy.types.Object, own: _Armature) -> bool:
+    """Put aside the chains that raise an error by themselves; return whether there are any, and others that do not."""
+    enabled = [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled and tip.name not in own.aside]
+    faulty: dict[str, str] = {}
+    depsgraph = bpy.context.view_layer.depsgraph
+    for tip in enabled if depsgraph is not None else ():
+        try:
+            plan = Plan.of(ob, depsgraph, [tip])
+            pose(ob, plan, sample(ob, plan, depsgraph))
+        except Exception as error:
+            faulty[tip] = f"Internal error ({error}); see the console"
+            log.exception("The chain on '%s' of '%s' is off until a setting of it changes", tip, ob.name)
+    if not 0 < len(faulty) < len(enabled):
+        return False
+    own.aside.update(faulty)
+    own.is_stale = True
+    reports.fail(ob, [*faulty], "Internal error; see the console")
+    ob.update_tag()  # the others are solved with the update that follows
+    return True
 
 
 Step = Callable[[bpy.types.Object, Rig, Moves], Moves]

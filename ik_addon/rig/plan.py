@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import bpy
 import numpy as np
@@ -108,6 +109,7 @@ class Plan:
         depsgraph: bpy.types.Depsgraph,
         only: Collection[str] | None = None,
         followed: Collection[str] = (),
+        aside: Mapping[str, str] = MappingProxyType({}),
     ) -> Plan:
         """Plan the enabled chains of an armature object.
 
@@ -116,6 +118,7 @@ class Plan:
             depsgraph: its evaluated copies tell settings that may be animated, and goals must be in its view layer.
             only: tip bones to plan, enabled or not; None: all enabled chains.
             followed: bones of this armature that goals of other armatures are attached to.
+            aside: tip bones of chains that are not solved, and why.
         """
         seen = ob.evaluated_get(depsgraph)
         if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys():
@@ -134,6 +137,8 @@ class Plan:
                 continue
             path = paths[tip.name] = tuple(index[bone.name] for bone in chains.chain_bones(tip))
             try:
+                if tip.name in aside:
+                    raise ChainError(aside[tip.name])
                 planned.append(_checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
             except ChainError as error:
                 faults[tip.name] = str(error)

@@ -227,3 +227,29 @@ def test_a_fault_of_one_chain_leaves_the_others_solved(
         assert_solved(addon, ob, "b")
         assert_solved(addon, other, "a", "b")
         assert "Internal error" not in addon.module("reports").get(ob, "lower a").message
+
+
+@pytest.mark.expects_traceback  # the console is told once
+def test_an_error_that_nobody_foresaw_leaves_the_other_chains_solved(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob = limbs("Rig", 0.0)
+    plan = addon.module("rig.plan")
+    check = plan.check_numbers
+
+    def fails(bone: bpy.types.PoseBone, *, limits: bool) -> None:
+        if bone.name == "lower a":
+            raise ZeroDivisionError("a fault in the extension itself")
+        check(bone, limits=limits)
+
+    monkeypatch.setattr(plan, "check_numbers", fails)
+    ob.ik_addon.live = True
+    for step in steps():
+        step()
+    assert_solved(addon, ob, "b")
+    assert "Internal error" in addon.module("reports").get(ob, "lower a").message
+    monkeypatch.undo()
+    ob.pose.bones["lower a"].ik_addon.use_limits = not ob.pose.bones["lower a"].ik_addon.use_limits
+    for step in steps():
+        step()
+    assert_solved(addon, ob, "a", "b")
