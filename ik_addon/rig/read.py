@@ -214,7 +214,9 @@ def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 def _take(original: Any, evaluated: Any) -> None:
-    for path in {curve.data_path for curve in compat.animating(original)}:
+    paths = {curve.data_path for curve in compat.animating(original)}
+    # Rotation modes first: setting one converts the rotation.
+    for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
         value = value_at(evaluated, path)
         with suppress(ValueError, AttributeError, TypeError, KeyError):  # what an F-curve is for may not be there
             set_at(original, path, value)

@@ -220,7 +220,11 @@ class Rig:
         own = [bone for bone in base.stored_bones(ob) if bone in bones]
         last = self._last_fk
         if last is not None and own:
-            channels.write(ob, np.array(own, dtype=np.int64), last[[self.plan.rows[bone] for bone in own]])
+            rows = last[[self.plan.rows[bone] for bone in own]]
+            for k, bone in enumerate(own):
+                before, mode = self._modes[self.plan.rows[bone]], ob.pose.bones[bone].rotation_mode
+                rows[k] = rows[k] if mode == before else channels.convert_rotation(rows[k], before, mode)
+            channels.write(ob, np.array(own, dtype=np.int64), rows)
             base.forget(ob, own)
 
     def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
@@ -427,7 +431,19 @@ class Rig:
             channels.tag(ob, int(self.plan.live[0]))
         self.written = rows.copy()
         self.solution = self.written
+        if self.plan.watch:
+            self._take_modes(ob)
         self.enter(State.SOLVED)
+
+    def _take_modes(self, ob: bpy.types.Object) -> None:
+        """Have the base stand for the same rotations where animation has changed the mode of a bone."""
+        rows = self.base.copy()
+        for k, bone in enumerate(self.plan.live.tolist()):
+            mode = ob.pose.bones[bone].rotation_mode
+            if mode != self._modes[k]:
+                rows[k] = channels.convert_rotation(rows[k], self._modes[k], mode)
+                self._modes[k] = mode
+        self.base = rows
 
     def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
         """Leave a frame to another view layer, which has all goals: put back what that one solved, if it has."""
