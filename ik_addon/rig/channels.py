@@ -206,7 +206,13 @@ def matrix_of(row: Row, mode: str) -> Floats:
 
 
 def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
-    """A row whose rotation was stored in one mode, with the same rotation in the channel of another mode."""
+    """A row (17,) whose rotation was stored in one mode, as Blender leaves it when that is changed to another.
+
+    It has the same rotation in the channel of the new mode. Between orders of Euler angles Blender keeps the angles,
+    which make another rotation then (`BKE_rotMode_change_values`).
+    """
+    if rotation_field(old_mode) == rotation_field(new_mode):
+        return row.copy()
     return with_rotation(row[None], matrix_of(row, old_mode)[None], np.array([new_mode]))[0]
 
 

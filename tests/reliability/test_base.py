@@ -126,6 +126,36 @@ def test_a_rotation_mode_that_is_changed_over_a_solution_keeps_the_base(posed: b
     assert np.abs(np.array(bone.matrix_basis) - before).max() < 1e-6
 
 
+@pytest.mark.parametrize("through", ["live", "operator", "driver"])
+def test_an_order_of_euler_angles_that_is_changed_over_a_solution_keeps_the_angles_of_the_base(through: str) -> None:
+    ob = limb("upper", "lower")
+    bone, angles = ob.pose.bones["lower"], (0.4, -0.3, 0.7)
+    bone.rotation_mode, bone.rotation_euler = "XYZ", angles
+    bpy.context.view_layer.update()
+    if through == "operator":
+        bpy.context.view_layer.objects.active = ob
+        assert OPERATORS.ik_addon.solve() == {"FINISHED"}
+    else:
+        switch_on(ob)
+    assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
+    if through == "driver":
+        curve: Any = bone.driver_add("rotation_mode")
+        curve.driver.expression = "6 if frame > 5 else 1"
+        for frame in (1, 10, 3, 8):
+            bpy.context.scene.frame_set(frame)
+    else:
+        bone.rotation_mode = "ZYX"
+        bpy.context.view_layer.update()
+    if through == "operator":
+        OPERATORS.ik_addon.solve()
+        OPERATORS.ik_addon.restore_pose()
+    else:
+        ob.ik_addon.live = False
+    bpy.context.view_layer.update()
+    assert bone.rotation_mode == "ZYX"
+    assert bone.rotation_euler[:] == pytest.approx(angles), "Blender keeps the angles, whatever they make"
+
+
 def test_a_rotation_that_is_set_together_with_its_mode_is_the_new_base() -> None:
     ob = limb("upper", "lower")
     switch_on(ob)
