@@ -5,9 +5,10 @@ from __future__ import annotations
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from .. import compat, ends, setup
-from ..rig.chain import ChainError, chain_with, tips
-from ..settings import chain_of, object_of
+from .. import compat
+from ..data.settings import chain_of, object_of
+from ..rig.plan.chain import ChainError, chain_with, tips
+from ..setup import chain_ends, new_chain
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
@@ -76,7 +77,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
             return {"CANCELLED"}
         try:
-            bones = setup.add_chain(context, ob, tip, self.chain_length, self.with_pole)
+            bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole)
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -102,9 +103,9 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
         if active is None or (is_asked and self.found_from in ("", active.name)):
             return
-        found = ends.find(active.bone)
+        found = chain_ends.find(active.bone)
         if chain_of(ob.pose.bones[found.tip.name]).is_chain and chain_with(active) is None:
-            found = ends.find_above(active.bone)  # the hand of an arm that has a chain
+            found = chain_ends.find_above(active.bone)  # the hand of an arm that has a chain
         self.tip, self.chain_length, self.found_from = found.tip.name, found.length, active.name
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -142,7 +143,7 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
         """Remove the chain."""
         tip = active_chain(context)
         assert tip is not None
-        kept = setup.remove_chain(context, tip, self.remove_targets)
+        kept = new_chain.remove_chain(context, tip, self.remove_targets)
         message = f"Removed the chain on '{tip.name}'"
         if kept:
             names = " and ".join(f"'{name}'" for name in kept)
