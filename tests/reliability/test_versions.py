@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.reliability.released import write_sample
 from tests.live.test_handlers import animated_arm
+from tests.reliability.released import write_sample
 from tools import extension
 from tools.environments import OLDEST
 
