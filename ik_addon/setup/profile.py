@@ -29,6 +29,7 @@ from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
 from . import chain_ends
+from .figure import Figure
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -192,15 +193,16 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     if spread:
         last = max(len(bones) - 1, 1)
         return [round(i * (count - 1) / last) for i in range(len(bones))]
-    names = [bone.name for bone in bones]
-    limb = chain_ends.limb_in(bones[-1].bone)
-    if limb is not None and all(bone.name in names for bone in limb):
+    figure = Figure.of(bones[0].id_data)
+    row = [figure.names.index(bone.name) for bone in bones]
+    elbow = chain_ends.elbow(figure, row)
+    if elbow is not None:
         # Where a limb has more than two bones only its shoulder and its elbow are joints.
-        upper, lower = (names.index(bone.name) for bone in limb)
-        behind = max(i for i, bone in enumerate(bones) if chain_ends.part_of(bone.bone) == chain_ends.part_of(limb[1]))
-        after = {i: min(i - behind + 1, count - 1) for i in range(behind + 1, len(bones))}
-        return [{upper: 0, lower: min(1, count - 1), **after}.get(i) for i in range(len(bones))]
-    above = len(bones) - min(chain_ends.find_above(bones[-1].bone).length, len(bones))
+        limb = chain_ends.limb_of(figure, row[-1])
+        after = range(row.index(limb[-1]) + 1, len(bones))
+        rest = {i: min(i - after.start + 2, count - 1) for i in after}
+        return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
+    above = len(bones) - min(chain_ends.find_above(figure, row[-1]).length, len(bones))
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 
