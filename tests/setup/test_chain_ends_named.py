@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import bpy
 import pytest
-from tests.setup.test_chain_ends import added
 
 from tests import rigs_named
 from tests.operators.states import activate
 from tests.rigs_named import RIGS
+from tests.setup.test_chain_ends import added
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
