@@ -10,7 +10,7 @@ Tasks:
                 tools/window.py; ARGUMENTS go to pytest
   fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
-  build         build the extension's zip in build/
+  build         build the extension's zip in build/, with this Python alone
   demo          install the extension into a fresh user folder and run tools/demo.py there
   bench         measure the speed against Blender's own IK, on the newest Blender; ARGUMENTS go to
                 benchmarks/performance.py
@@ -55,7 +55,7 @@ def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
         python = ensure(blender.environment)
         BUILD.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=BUILD) as folder:
-            variables = extension.install(python, extension.build(python, Path(folder)), Path(folder))
+            variables = extension.install(python, extension.build(Path(folder)), Path(folder))
             print(f"======== Blender {blender.version} ========", flush=True)
             codes.append(run([str(python), "-m", "tests.fuzz", *arguments], variables, limit=None))
     return 1 if any(codes) else 0
@@ -72,8 +72,8 @@ def lint() -> int:
 
 
 def build() -> int:
-    """Build and validate the extension's zip."""
-    package = extension.build(ensure(OLDEST.environment), BUILD)
+    """Build the extension's zip."""
+    package = extension.build(BUILD)
     print(f"Built {package.relative_to(ROOT)}")
     return 0
 
@@ -106,7 +106,7 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
     BUILD.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{script.stem}-", dir=BUILD))
     try:
-        variables = extension.install(python, extension.build(python, folder), folder)
+        variables = extension.install(python, extension.build(folder), folder)
         code = run([str(python), str(script), *arguments], variables)
         if code is None:
             raise ToolError(f"{name} was ended: it took more than {TIME_LIMIT // 60} minutes.")
