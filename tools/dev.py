@@ -1,4 +1,4 @@
-"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
+"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
   test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run those of the solvers
@@ -16,6 +16,8 @@ Tasks:
                 benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
+  version       print the extension's version; ARGUMENTS begin another one (0.3.0) or release it (0.3.0 2027-01-31), see
+                tools/version.py
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
   pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where there is
@@ -36,7 +38,7 @@ from pathlib import Path
 # Started as a script, Python looks for imports beside this file; `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import extension, suite, window
+from tools import extension, suite, version, window
 from tools.environments import BLENDERS, LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT, run
 
@@ -145,13 +147,16 @@ def main(arguments: Sequence[str]) -> int:
         "bench",
         "bench-quality",
         "samples",
+        "version",
         "release-sample",
         "pictures",
         "environments",
     )
     parser.add_argument("task", choices=tasks)
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
+    parser.add_argument("arguments", nargs="*", help="for the task; after `--` where they begin with a dash")
     chosen = parser.parse_args(options)
+    rest = [*chosen.arguments, *rest]
     try:
         if chosen.task == "test":
             return test(chosen.bpy, rest)
@@ -175,6 +180,8 @@ def main(arguments: Sequence[str]) -> int:
             return pictures(rest)
         if chosen.task == "environments":
             return environments()
+        if chosen.task == "version":
+            return version.main(rest)
         if chosen.task == "release-sample":
             return with_extension(OLDEST, ROOT / "tests" / "reliability" / "released" / "write_sample.py", rest)
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import blender
+from tools import blender, version
 from tools.environments import ROOT, ToolError
 from tools.processes import run
 
@@ -20,7 +19,7 @@ OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
 def build(folder: Path) -> Path:
     """Build the extension's zip in `folder`; a test compares it with the one that Blender builds."""
     folder.mkdir(parents=True, exist_ok=True)
-    package = folder / f"ik_addon-{version()}.zip"
+    package = folder / f"ik_addon-{version.current()}.zip"
     with zipfile.ZipFile(package, "w") as archive:
         for path in sorted(_sources()):
             entry = zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), OLDEST_TIME)
@@ -42,15 +41,6 @@ def install(interpreter: Path, package: Path, folder: Path) -> dict[str, str]:
     if run([str(interpreter), "-c", code, str(package)], variables):
         raise ToolError(f"Blender could not install {package.name}. The reason stands above.")
     return variables
-
-
-def version() -> str:
-    """The extension's version, as its manifest says."""
-    # tomllib is not in every Python that may start the tools.
-    found = re.search(r'^version = "(.+)"$', (ROOT / "blender_manifest.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    if not found:
-        raise ToolError('blender_manifest.toml has no line `version = "..."`; give it one.')
-    return found[1]
 
 
 def _sources() -> Iterator[Path]:
