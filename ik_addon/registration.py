@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from . import command, live, overrides, profile, settings
+from . import command, live, overrides, profile, settings, versions
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
@@ -64,6 +64,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     profile.register()
+    versions.register()
     live.register()
     overrides.register()
     overlay.register()
@@ -86,6 +87,7 @@ def unregister() -> None:
     overlay.unregister()
     overrides.unregister()
     live.unregister()
+    versions.unregister()
     profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):
