@@ -7,7 +7,7 @@ from typing import Final
 import bpy
 
 from .bake import command
-from .data import overrides, settings
+from .data import overrides, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
@@ -67,6 +67,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     profile.register()
+    versions.register()
     handlers.register()
     overrides.register()
     overlay.register()
@@ -89,6 +90,7 @@ def unregister() -> None:
     overlay.unregister()
     overrides.unregister()
     handlers.unregister()
+    versions.unregister()
     profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):
