@@ -145,8 +145,8 @@ def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]
     """Return the angles at which c0 + c1 cos(a) + s1 sin(a) + c2 cos(2a) + s2 sin(2a) = 0.
 
     With x = cos(a) and y = sin(a) this is a conic. Some sum of it and the unit circle is a pair of lines, and these
-    meet the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies between
-    what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
+    meet the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies
+    between what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
     """
     second = hypot(c2, s2)
     if second <= _ROUND * (abs(c1) + abs(s1)):
