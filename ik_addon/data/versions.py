@@ -12,7 +12,6 @@ from typing import Final
 
 import bpy
 
-from ..rig.plan import limits
 from ..solve import Solver
 from . import fk_store, settings
 from .settings import IKAddonChain, chain_of, has_settings, object_of
@@ -34,7 +33,7 @@ def _from_1(ob: bpy.types.Object) -> None:
         chain = chain_of(tip)
         if chain.solver == Solver.FABRIK.value:
             chain.solver = Solver.EVEN_BEND.value
-        if any(any(limits.stiffness_of(bone)) for bone in (tip, *tip.parent_recursive)):
+        if any(getattr(bone, f"ik_stiffness_{axis}") for bone in (tip, *tip.parent_recursive) for axis in "xyz"):
             chain.stiff_as_limited = True
 
 
