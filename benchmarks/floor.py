@@ -75,6 +75,18 @@ def writing_after(poses: Mapping[str, Finished]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def writing_on_updates(ob: bpy.types.Object, poses: Rows) -> Iterator[None]:
+    """Write one pose (F, bones, 4) of an armature after the other, each after an update of the scene."""
+    name, waiting = ob.name, iter(poses)
+
+    def write(_scene: bpy.types.Scene, _depsgraph: object) -> None:
+        _put(bpy.data.objects[name], next(waiting))
+
+    with _added(handlers.depsgraph_update_post, write):
+        yield
+
+
 def _turns_of(ob: bpy.types.Object) -> Rows:
     values = np.empty((len(ob.pose.bones), 4), dtype=np.float32)
     ob.pose.bones.foreach_get("rotation_quaternion", values.ravel())

@@ -38,7 +38,7 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield "| case | ours | Blender | floor | unit | ratio | aim | by the floor | worst |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for row in rows:
-        floor = "" if row.before is None else f"{_number(row.before)} / {_number(row.after)}"
+        floor = " / ".join(_number(floor) for floor in (row.before, row.after) if floor is not None)
         worst = "" if row.worst is None else f"{row.worst:.1f} / {_number(row.blender_worst, 1)}"
         yield (
             f"| `{row.case}` | {row.ours:.3g} | {row.blender:.3g} | {floor} | {row.unit} | {_number(row.ratio)} "

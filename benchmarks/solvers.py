@@ -93,8 +93,7 @@ def limb(number: int) -> Run:
 
 def _problems(drag: Drag, number: int) -> Iterable[Problem]:
     rig = drag.rig()
-    places, _ = drag.targets(rig, number)
-    for place in places:
+    for place in drag.moves(rig, number).places:
         problem = rig.problem(rig.at_rest(1), place[None], tolerance=TOLERANCE)
         yield replace(problem, goal=replace(problem.goal, pole=np.array([POLE]), segment=None))
 
@@ -102,7 +101,7 @@ def _problems(drag: Drag, number: int) -> Iterable[Problem]:
 def blender_limb(number: int) -> Run:
     """Return the microseconds of an update with Blender's IK on the limb, without those of the same update alone."""
     rig = LIMB[0].rig()
-    places = np.concatenate([drag.targets(rig, number)[0][:, 0] for drag in LIMB])
+    places = np.concatenate([drag.moves(rig, number).places[:, 0] for drag in LIMB])
     took = []
     for is_solved in (True, False):
         built = BlenderRig(rig)

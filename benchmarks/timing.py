@@ -43,8 +43,8 @@ class Case:
     """The solved bones are keyed, so a pose can't be written before the frame: the second floor counts."""
     aim: float | None = None
     """The ratio to get to."""
-    of_the_floor: float = OF_THE_FLOOR
-    """The same in multiples of the floor, where there is one."""
+    of_the_floor: float | None = OF_THE_FLOOR
+    """The same in multiples of the floor; None: the floor sets no aim."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def measure(name: str, case: Case, runs: int) -> Row:
         aim=case.aim,
         before=before,
         after=after,
-        floor_aim=None if floor is None else case.of_the_floor * floor / blender,
+        floor_aim=None if floor is None or case.of_the_floor is None else case.of_the_floor * floor / blender,
         worst=_median([run.worst for run in found[0] if run.worst is not None]),
         blender_worst=_median([run.worst for run in found[1] if run.worst is not None]),
         runs=runs,
