@@ -255,7 +255,7 @@ def solve_now(
     rig.absorb_edits(ob)
     _solve_again(ob, rig, depsgraph, {})
     if not live and rig.fk is not None:
-        solved = (rig.written != rig.fk[0]).any(axis=1)
+        solved = (rig.written != rig.fk).any(axis=1)
         base.note_written(ob, rig.plan.live[solved], rig.written[solved])
         base.forget(ob, rig.plan.live[~solved].tolist())  # there is nothing to go back to
     return _reports(ob, [*(plan.tip for plan in rig.plan.chains), *rig.plan.faults])

@@ -50,11 +50,10 @@ class FreeGoals:
         found = self._objects()
         if found is None:
             return None
-        motion = curves.Motion(frames)
         places = np.empty((len(frames), len(found), 3), dtype=np.float32)
         try:
             for g, goal in enumerate(found):
-                places[:, g] = motion.place(goal)
+                places[:, g] = curves.place(goal, frames)
         except curves.Untold:
             return None
         return places.astype(np.float64)

@@ -16,7 +16,6 @@ import bpy
 import numpy as np
 
 from ..settings import chain_of
-from ..solve.problem import Floats
 from . import base, channels, curves
 from .channels import Row
 from .following import Following
@@ -80,15 +79,15 @@ class Rig:
         self.written: Row = base.take_written(ob, plan.live, present)
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
         self.base, new = base.load(ob, plan.live, present)
-        self.fk: tuple[Row, Floats] | None = None
-        """Channels (k, 17) and basis (k, 4, 4) of the FK pose; None: not known."""
+        self.fk: Row | None = None
+        """(k, 17) channels of the FK pose; None: not known."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         self._animated = curves.animated(ob, plan.live)
         self._told: Row | None = None
         if len(new) == len(plan.live):
-            self.fk = present, channels.read_basis(ob, plan.live)
+            self.fk = present
             self.view.state = State.SOLVED  # by nobody yet: the FK pose itself
 
     @property
@@ -170,9 +169,8 @@ class Rig:
         if self.fk is not None and after.fk is None:
             known = set(new_rows if kept else []) | after._never_solved
             if len(known) == len(after.plan.live):
-                rows, matrices = channels.read(ob, after.plan.live), channels.read_basis(ob, after.plan.live)
-                rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
-                after.fk = rows, matrices
+                after.fk = channels.read(ob, after.plan.live)
+                after.fk[new_rows] = self.fk[old_rows]
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
@@ -201,7 +199,7 @@ class Rig:
     @property
     def _last_fk(self) -> Row | None:
         """FK channels (k, 17) as far as they are known."""
-        return self._told if self.fk is None else self.fk[0]
+        return self._told if self.fk is None else self.fk
 
     def copy(self) -> Rig:
         """What is known at this moment, to go back to when the channels are put back."""
@@ -243,7 +241,7 @@ class Rig:
             copy = ob.evaluated_get(depsgraph)
             if copy.pose is not None and len(copy.pose.bones) == len(ob.pose.bones):
                 self.written = np.where(channels.read(copy, live) == present, present, self.written)
-        rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
+        rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk).copy()
         animated = curves.animated(ob, live)
         for k, bone in enumerate(live.tolist()):
             before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
@@ -270,7 +268,7 @@ class Rig:
         if self.fk is not None:
             channels.write(ob, live, fk_rows)
             self.written = fk_rows
-            self.fk = fk_rows, channels.read_basis(ob, live)
+            self.fk = fk_rows
 
     def _set_base(self, ob: bpy.types.Object, rows: Row) -> None:
         """Make rows (k, 17) the base, and store those that are new."""
@@ -302,7 +300,7 @@ class Rig:
         """Sample a frame that was evaluated from the base."""
         self._before_edit.clear()
         frame = sample(ob, self.plan, depsgraph)
-        self.fk, self.at = (frame.channels[0], frame.basis[0]), moment_of(depsgraph)
+        self.fk, self.at = frame.channels[0], moment_of(depsgraph)
         return frame
 
     def keep_fk(self, depsgraph: bpy.types.Depsgraph) -> None:
@@ -316,7 +314,7 @@ class Rig:
         """
         if self.fk is None or not self.plan.stands or self.plan.watch or is_animated(ob):
             return False
-        if not np.array_equal(self.fk[0], self.base):
+        if not np.array_equal(self.fk, self.base):
             return False
         bones = ob.pose.bones
         settings = [chain_of(bones[chain.tip]) for chain in self.plan.chains]
@@ -331,7 +329,7 @@ class Rig:
         self.at = now
         return sample(ob, self.plan, depsgraph, self.fk)
 
-    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Row, Floats]:
+    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Row:
         """The FK pose of the current frame after loading a file or undo, when only the base is known.
 
         Where more than F-curves animates it, it is evaluated once more, which calls the handlers of
@@ -340,16 +338,13 @@ class Rig:
         everything = np.arange(len(ob.pose.bones))
         present = channels.read(ob, everything)
         try:
-            rows = curves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
-            channels.write(ob, self.plan.live, rows)
-            source = ob
+            fk = curves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
         except curves.Untold:
             self.restore_base(ob)
             self.evaluate_base(ob, depsgraph)
-            source = ob.evaluated_get(depsgraph)
-        fk = channels.read(source, self.plan.live), channels.read_basis(source, self.plan.live)
-        # What the user changed on other bones and did not key yet must survive that.
-        channels.write(ob, everything, present)
+            fk = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
+            # What the user changed on other bones and did not key yet must survive that.
+            channels.write(ob, everything, present)
         self.written = present[self.plan.live]
         return fk
 
