@@ -476,13 +476,16 @@ def _evaluated(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.t
     return [*more, *(layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None)]
 
 
-def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _follow(
+    ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, in_step: Presence | None
+) -> None:
     """Look whether an armature that follows its goals was posed right for the frame."""
     own = _state.of(ob)
     rig = own.rig
     assert rig is not None
     is_own = rig.is_seen_by(depsgraph)
-    following = rig.follow(ob, depsgraph) if is_own else None
+    is_flushed = in_step is not None and in_step.has(ob)
+    following = rig.follow(ob, depsgraph, in_step=is_flushed) if is_own else None
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
         return
@@ -495,6 +498,9 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
         rig.absorb_edits(ob, _evaluated(scene, depsgraph))
         if rig.stands_alone(ob):
             rig.keep_fk(depsgraph)
+            return
+        if not is_flushed:
+            rig.enter(State.UNKNOWN)  # this evaluation cannot be repeated; F-curves tell its FK pose
             return
     _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
     with paused():
@@ -525,12 +531,12 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     armatures = _unpaused(scene)
     if not armatures:
         return
+    in_step = _in_step(depsgraph)
     for ob in armatures:
         if state_of_channels(ob) is State.FOLLOWING:
-            _guarded(_follow, ob, scene, depsgraph)
+            _guarded(_follow, ob, scene, depsgraph, in_step)
     if all(state_of_channels(ob) is State.FOLLOWING for ob in armatures):
         return
-    in_step = _in_step(depsgraph)
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)

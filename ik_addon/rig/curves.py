@@ -111,9 +111,7 @@ def place(ob: bpy.types.Object, frames: Sequence[float]) -> Row:
 
 
 def _place(ob: bpy.types.Object, curves: Mapping[str, list[bpy.types.FCurve]], frames: Sequence[float]) -> Row:
-    own, delta = (
-        evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in ("location", "delta_location")
-    )
+    own, delta = (evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in ("location", "delta_location"))
     return own + delta
 
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..settings import chain_of
 from ..solve.problem import Bools, Floats, Ints
-from ..solve.products import times
-from . import channels, transforms
+from . import channels
 from .chain import moved_by
 from .channels import WIDTH, Row
 from .reference import Reference
@@ -157,9 +156,9 @@ class Inputs:
         seen = [original.evaluated_get(depsgraph) for original in originals]
         numbers = np.empty((1, self.width), dtype=np.float32)
         matrices: list[float] = []
-        for ob in seen:
-            for row in ob.matrix_basis:
-                matrices += row[:]
+        for matrix in [ob.matrix_basis for ob in seen]:
+            for row in range(4):
+                matrices += matrix[row][:]
         numbers[0, : self.rows.start] = matrices
         numbers[0, : self.rows.start] += 0.0  # no zero has a sign
         rows = numbers[0, self.rows].reshape(-1, WIDTH)
@@ -195,69 +194,9 @@ class Inputs:
         return numbers[:, self.rows].reshape(len(numbers), -1, WIDTH)[:, self.live]
 
 
-class Frames:
-    """Forward kinematics of F frames. Arrays begin with F, or with 1 where nothing differs from frame to frame."""
-
-    def __init__(self, inputs: Inputs, numbers: Numbers) -> None:
-        """Compute the poses of bones.
-
-        Args:
-            inputs: what the numbers are.
-            numbers: (F, w)
-        """
-        self._inputs = inputs
-        start, end = inputs.rows.start, inputs.rows.stop
-        matrices = numbers[:, :start].reshape(len(numbers), -1, 4, 4)
-        self._locals = [_once(matrices[:, item]).astype(np.float64) for item in range(len(inputs.objects))]
-        self._worlds: dict[int, Floats] = {}
-        rows = _once(numbers[:, start:end]).reshape(-1, len(inputs.modes), WIDTH)
-        self.channels = rows[:, inputs.live]
-        """(F, k, 17) of `Plan.live`."""
-        basis = transforms.basis(rows, inputs.modes, inputs.connected)
-        self.basis = basis[:, inputs.live]
-        """(F, k, 4, 4) the basis matrices that these channels make."""
-        self._poses = np.empty_like(basis)
-        """(F, n, 4, 4) in armature space, of the bones whose pose is needed."""
-        for bones in inputs.levels:
-            self._pose(bones, basis[:, bones])
-        self.settings = numbers[:, end:].reshape(len(numbers), -1, len(NUMBERS)).astype(np.float64)
-        """(F, C, 5) `NUMBERS` of the chains."""
-
-    @property
-    def poses(self) -> Floats:
-        """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
-        return self._poses[:, self._inputs.sampled]
-
-    def world(self, item: int) -> Floats:
-        """World matrices (F, 4, 4) of an object."""
-        if item not in self._worlds:
-            placed, local = self._inputs.objects[item], self._locals[item]
-            if placed.above is not None:
-                parent = self.at(placed.above)
-                parent[:, :3, 3] += placed.reach * parent[:, :3, 1]
-                local = times(times(parent, placed.unparented[None]), local)
-            self._worlds[item] = local
-        return self._worlds[item]
-
-    def at(self, spot: Spot) -> Floats:
-        """World matrices (F, 4, 4) of an object, or of the head of its bone."""
-        world = self.world(spot.item)
-        return world.copy() if spot.bone < 0 else times(world, self._poses[:, spot.bone])
-
-    def _pose(self, bones: Ints, basis: Floats) -> None:
-        """Pose bones of one depth by their basis (F, m, 4, 4)."""
-        above = self._inputs.parents[bones]
-        local = times(self._inputs.offsets[bones][None], basis)
-        self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
-        for place, bone in enumerate(bones.tolist()):
-            if not self._inputs.plain[bone]:
-                parent = None if above[place] < 0 else self._poses[:, above[place]]
-                self._poses[:, bone] = self._inputs.to_pose(bone, basis[:, place], parent)
-
-
-def _once(numbers: Numbers) -> Numbers:
-    """Numbers (F, ...), or (1, ...) where they are the same on all frames."""
-    return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers
+def is_edited(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether bones were changed, which tags the armature, or relations, which tags the scene."""
+    return depsgraph.id_type_updated("ARMATURE") or depsgraph.id_type_updated("SCENE")
 
 
 class _Collected:
@@ -340,7 +279,8 @@ class _Collected:
         tips: Sequence[str],
     ) -> Inputs:
         """What was found."""
-        armatures, place = [], {}
+        armatures: list[Bones] = []
+        place: dict[tuple[int, int], int] = {}
         for item, skeleton in self._skeletons.items():
             indices = sorted(self._posed[item].union(live.tolist() if item == own else ()))
             place.update({(item, bone): len(place) + i for i, bone in enumerate(indices)})

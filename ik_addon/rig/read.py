@@ -16,7 +16,8 @@ from ..solve.problem import Bools, Floats, Ints
 from ..solve.products import applied, times
 from . import channels
 from .channels import Row
-from .inputs import Frames, Inputs, Numbers
+from .frames import Frames
+from .inputs import Inputs, Numbers
 from .paths import set_at, value_at
 from .plan import ChainPlan, Plan
 from .skeleton import inverse, inverse_of_one, matrix_array, orthonormal

@@ -18,7 +18,9 @@ import numpy as np
 from ..settings import chain_of
 from . import base, channels, curves
 from .channels import Row
-from .following import Following
+from .following import Following, Source
+from .goals import Still
+from .keyed import Keyed
 from .plan import Plan
 from .pose import Moves, Posed, pose
 from .presence import Layer
@@ -384,30 +386,53 @@ class Rig:
         return view.steady if view.steady.works and view.steady.fits(frame) else None
 
     def begin_to_follow(self, ob: bpy.types.Object, frame: Sample) -> None:
-        """Pose the next frames by `follow`, if nothing is needed for it but where the goals are.
+        """Pose the next frames by `follow`, if nothing is needed for it but what they are computed from.
 
         Call it when this frame was solved and written.
         """
-        chains, before = self.plan.chains, self._before
+        before = self._before
         self._before = self.view
-        if len(self.views) > 1 and before is not self.view:
-            return  # each frame is evaluated in several view layers
-        can = bool(chains) and not any(chain.turns for chain in chains) and not others_may_pose()
-        if can and self.stands_alone(ob):
-            self.view.following = Following(ob, self.plan, self.steady(ob, frame), frame)
+        if (len(self.views) > 1 and before is not self.view) or not self.plan.chains or others_may_pose():
+            return  # each frame is evaluated in several view layers, or others set the FK pose of each
+        source: Source | None = None
+        if not any(chain.turns for chain in self.plan.chains) and self.stands_alone(ob):
+            source = Still(ob, self.plan, frame)
+        elif self._is_keyed(ob):
+            assert self.plan.determined is not None
+            source = Keyed(self.plan, self.plan.determined, self.base, self._animated)
+        if source is not None:
+            self.view.following = Following(ob, self.plan, source, self.steady(ob, frame))
             self.enter(State.FOLLOWING)
+
+    def _is_keyed(self, ob: bpy.types.Object) -> bool:
+        """Whether F-curves alone determine all that frames are computed from, and none of it depends on the pose."""
+        inputs, view = self.plan.determined, self.view
+        if inputs is None or not self.plan.is_alone or self.plan.watch or not view.may_be_keyed:
+            return False
+        self._animated = curves.animated(ob, self.plan.live)
+        try:
+            curves.foreseen(inputs, self.base, [0.0])
+        except curves.Untold:
+            view.may_be_keyed = False
+        return view.may_be_keyed
 
     def lead(self, ob: bpy.types.Object, frame: float) -> None:
         """Pose a frame before Blender evaluates it, where that can be foreseen; `follow` corrects it."""
         if self.view.following is not None:
             self.view.following.lead(ob, frame, self.written)
 
-    def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
-        """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
+    def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, in_step: bool) -> Following | None:
+        """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first.
+
+        `in_step` says whether the original objects are at this frame, too.
+        """
         following = self.view.following
-        if following is None or is_animated(ob) or others_may_pose() or not following.step(ob, depsgraph, self.written):
+        if following is None or others_may_pose():
             return None
-        self.at, self.solution = None, self.written  # the FK pose is the same on all frames
+        fk = following.step(ob, depsgraph, self.written, in_step=in_step)
+        if fk is None:
+            return None
+        self.fk, self.at, self.solution = fk, moment_of(depsgraph), self.written
         return following
 
     def stop_following(self) -> None:
