@@ -494,14 +494,16 @@ def _follow(
     is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # everything in a render is new
     edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
     own.is_stale |= edited or (is_viewport and depsgraph.id_type_updated("SCENE"))
-    if rig.plan.skeleton.matches(ob) and not own.is_stale:
-        rig.absorb_edits(ob, _evaluated(scene, depsgraph))
-        if rig.stands_alone(ob):
+    if rig.plan.skeleton.matches(ob):
+        rig.absorb_edits(ob, [] if edited else _evaluated(scene, depsgraph))
+        if not own.is_stale and rig.stands_alone(ob):
             rig.keep_fk(depsgraph)
             return
         if not is_flushed:
             rig.enter(State.UNKNOWN)  # this evaluation cannot be repeated; F-curves tell its FK pose
             return
+        if own.is_stale:
+            rig = _rig(ob, depsgraph)  # what is no longer animated has another base
     _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
     with paused():
         rig.evaluate_base(ob, depsgraph)
