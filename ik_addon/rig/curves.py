@@ -48,14 +48,14 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
     numbers = np.empty((len(frames), inputs.width), dtype=np.float32)
     for item, ob in enumerate(originals):
         numbers[:, MATRIX * item : MATRIX * (item + 1)] = _matrices(ob, frames).reshape(-1, MATRIX)
-    rows = numbers[:, inputs.rows].reshape(len(frames), -1, WIDTH)
+    rows = numbers[:, inputs.rows].reshape(len(frames), len(inputs.modes), WIDTH)
     start = 0
     for bones in inputs.armatures:
         count = len(bones.indices)
         rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices)
         start += count
     rows[:, inputs.live] = held
-    settings = numbers[:, inputs.rows.stop :].reshape(len(frames), -1, len(NUMBERS))
+    settings = numbers[:, inputs.rows.stop :].reshape(len(frames), len(inputs.tips), len(NUMBERS))
     start = 0
     for bones in inputs.armatures:
         ob = originals[bones.item]

@@ -24,10 +24,10 @@ class Frames:
         """
         self._inputs = inputs
         start, end = inputs.rows.start, inputs.rows.stop
-        matrices = numbers[:, :start].reshape(len(numbers), -1, 4, 4)
+        matrices = numbers[:, :start].reshape(len(numbers), len(inputs.objects), 4, 4)
         self._locals = [_once(matrices[:, item]).astype(np.float64) for item in range(len(inputs.objects))]
         self._worlds: dict[int, Floats] = {}
-        rows = _once(numbers[:, start:end]).reshape(-1, len(inputs.modes), WIDTH)
+        rows = _once(numbers[:, start:end].reshape(len(numbers), len(inputs.modes), WIDTH))
         self.channels = rows[:, inputs.live]
         """(F, k, 17) of `Plan.live`."""
         basis = transforms.basis(rows, inputs.modes, inputs.connected)
@@ -37,7 +37,7 @@ class Frames:
         """(F, n, 4, 4) in armature space, of the bones whose pose is needed."""
         for bones in inputs.levels:
             self._pose(bones, basis[:, bones])
-        self.settings = numbers[:, end:].reshape(len(numbers), -1, len(NUMBERS)).astype(np.float64)
+        self.settings = numbers[:, end:].reshape(len(numbers), len(inputs.tips), len(NUMBERS)).astype(np.float64)
         """(F, C, 5) `NUMBERS` of the chains."""
 
     @property

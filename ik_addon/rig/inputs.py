@@ -161,7 +161,7 @@ class Inputs:
                 matrices += matrix[row][:]
         numbers[0, : self.rows.start] = matrices
         numbers[0, : self.rows.start] += 0.0  # no zero has a sign
-        rows = numbers[0, self.rows].reshape(-1, WIDTH)
+        rows = numbers[0, self.rows].reshape(len(self.modes), WIDTH)
         start = 0
         for bones in self.armatures:
             rows[start : start + len(bones.indices)] = channels.read(seen[bones.item], bones.indices)
@@ -191,7 +191,7 @@ class Inputs:
 
     def fk(self, numbers: Numbers) -> Row:
         """FK channels (F, k, 17) of the live bones, from the numbers of F frames."""
-        return numbers[:, self.rows].reshape(len(numbers), -1, WIDTH)[:, self.live]
+        return numbers[:, self.rows].reshape(len(numbers), len(self.modes), WIDTH)[:, self.live]
 
 
 def is_edited(depsgraph: bpy.types.Depsgraph) -> bool:
