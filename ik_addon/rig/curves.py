@@ -27,6 +27,10 @@ NOISE = 1e-5
 """Matrices in single precision differ by less than this, in parts of their largest number."""
 
 
+Curves = Mapping[str, list[bpy.types.FCurve]]
+"""F-curves by data path."""
+
+
 class Untold(Exception):  # noqa: N818 - it is no error, only not known
     """Something moves by more than F-curves; the message says what."""
 
@@ -46,8 +50,9 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
     if originals is None:
         raise Untold("An object was deleted")
     numbers = np.empty((len(frames), inputs.width), dtype=np.float32)
-    for item, ob in enumerate(originals):
-        numbers[:, MATRIX * item : MATRIX * (item + 1)] = _matrices(ob, frames).reshape(-1, MATRIX)
+    in_all = [in_force(ob) for ob in originals]
+    for item, (ob, own) in enumerate(zip(originals, in_all, strict=True)):
+        numbers[:, MATRIX * item : MATRIX * (item + 1)] = _matrices(ob, own, frames).reshape(-1, MATRIX)
     rows = numbers[:, inputs.rows].reshape(len(frames), len(inputs.modes), WIDTH)
     start = 0
     for bones in inputs.armatures:
@@ -59,7 +64,7 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
     start = 0
     for bones in inputs.armatures:
         ob = originals[bones.item]
-        curves, driven = _by_bone(in_force(ob).items()), _by_bone((path, []) for path in _driven(ob))
+        curves, driven = _by_bone(in_all[bones.item].items()), _by_bone((path, []) for path in _driven(ob))
         for name in (bones.skeleton.names[bone] for bone in bones.indices.tolist()):
             own, apart = curves.get(name, {}), driven.get(name, {})
             for path in {*own, *apart}:
@@ -74,12 +79,7 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
     return numbers
 
 
-def _settings(
-    tip: bpy.types.PoseBone,
-    curves: Mapping[str, list[bpy.types.FCurve]],
-    driven: Collection[str],
-    frames: Sequence[float],
-) -> Numbers:
+def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
     """What `NUMBERS` are (F, 5), or (1, 5), for the chain on a tip bone."""
     settings: Any = chain_of(tip)
     columns = []
@@ -93,9 +93,9 @@ def _settings(
     return np.concatenate(np.broadcast_arrays(*columns), axis=1)
 
 
-def _curves_of(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
-    """The F-curves of an object that is placed by nothing else than these and its parent."""
-    curves, driven = in_force(ob), _driven(ob)
+def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
+    """Those F-curves of an object that place it, if nothing else than these and its parent do."""
+    driven = _driven(ob)
     for path in {*curves, *driven}:
         known = path in OBJECT_FIELDS and path not in driven
         if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
@@ -107,17 +107,17 @@ def _curves_of(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
 
 def place(ob: bpy.types.Object, frames: Sequence[float]) -> Row:
     """Where (F, 3), or (1, 3), an object is seen from its parent, as far as F-curves tell."""
-    return _place(ob, _curves_of(ob), frames)
+    return _place(ob, _placing(ob, in_force(ob)), frames)
 
 
-def _place(ob: bpy.types.Object, curves: Mapping[str, list[bpy.types.FCurve]], frames: Sequence[float]) -> Row:
+def _place(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Row:
     own, delta = (evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in ("location", "delta_location"))
     return own + delta
 
 
-def _matrices(ob: bpy.types.Object, frames: Sequence[float]) -> Numbers:
+def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Numbers:
     """Matrices (F, 4, 4), or (1, 4, 4), of an object without its parent: what `Object.matrix_basis` is then."""
-    curves = _curves_of(ob)
+    curves = _placing(ob, curves)
     moved = _place(ob, curves, frames)
     if {"location", "delta_location"}.issuperset(curves):
         matrices = np.array(ob.matrix_basis, dtype=np.float32)[None].repeat(len(moved), axis=0)
