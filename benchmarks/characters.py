@@ -25,6 +25,8 @@ KEYED = np.arange(-9, FRAMES + 12, 10, dtype=np.float64)
 """The frames of the keys."""
 EACH = np.arange(0, FRAMES + 2, dtype=np.float64)
 """The frames of the keys of targets whose orientation counts: between keys no two curves would play it alike."""
+PERIOD = 60
+"""Frames in which a target goes away from the root of its limb and comes back."""
 BESIDE = 2.0
 """Metres between characters."""
 OURS, BLENDER, NOBODY = "ours", "blender", "nobody"
@@ -137,8 +139,10 @@ class _Goals:
         self.times = EACH if character.set_up else KEYED
         away, out = (0.85, 0.3) if character.presets else (0.75, 0.15)
         phase = rng.uniform(0.0, 2.0 * math.pi, 6)
-        # A sine is above a half for a third of its period: then the target is farther away than the limb is long.
-        distance = length * (away + out * np.sin(2.0 * math.pi * self.times / 60.0 + phase[0]))
+        if character.presets:
+            # A sine is above a half for a third of its period: then all targets are out of reach.
+            phase[0] = 0.0
+        distance = length * (away + out * np.sin(2.0 * math.pi * self.times / PERIOD + phase[0]))
         aim = np.array(limb.towards) + 0.25 * np.sin(self.times[:, None] / (9.0, 13.0, 11.0) + phase[1:4])
         aim /= np.linalg.norm(aim, axis=1)[:, None]
         self.targets = np.array(joints[0]) + distance[:, None] * aim

@@ -35,13 +35,14 @@ CASES = {**playback.CASES, **drag.CASES, **chains.CASES, **solvers.CASES}
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the table in Markdown."""
-    yield "| case | ours | Blender | floor | unit | ratio | aim | by the floor | worst |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| case | ours | Blender | floor | unit | ratio | of means | aim | by the floor | worst |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         floor = " / ".join(_number(floor) for floor in (row.before, row.after) if floor is not None)
         worst = "" if row.worst is None else f"{row.worst:.1f} / {_number(row.blender_worst, 1)}"
         yield (
             f"| `{row.case}` | {row.ours:.3g} | {row.blender:.3g} | {floor} | {row.unit} | {_number(row.ratio)} "
+            f"| {_number(row.mean_ratio)} "
             f"| {_number(row.aim)} | {_number(row.floor_aim)} | {worst} |"
         )
 
@@ -116,12 +117,12 @@ def main() -> None:
         if arguments.case is None or name.startswith(tuple(arguments.case)):
             start = time.perf_counter()
             rows.append(measure(name, case, arguments.runs))
+            text = json.dumps([asdict(row) for row in rows], indent=1)
+            (OUTPUT / "performance.json").write_text(text + "\n", encoding="utf-8")
             print(f"{name} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
     enabling, frame = idle()
     print("\n".join(table(rows)))
     print(f"\nEnabling takes {enabling:.1f} ms; a scene without chains pays {frame:.2f} us a frame.")
-    text = json.dumps([asdict(row) for row in rows], indent=1)
-    (OUTPUT / "performance.json").write_text(text + "\n", encoding="utf-8")
     if arguments.growth:
         (OUTPUT / "growth.svg").write_text(growth(), encoding="utf-8")
     sys.stdout.flush()

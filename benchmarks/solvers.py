@@ -113,7 +113,7 @@ def blender_limb(number: int) -> Run:
     return Run(took[0] - took[1])
 
 
-def _case(ours: Measure, work: Work, aim: float | None) -> Case:
+def _case(ours: Measure, work: Work, aim: float) -> Case:
     return Case("us", ours, partial(blender_alone, work, 300), aim=aim)
 
 
@@ -121,7 +121,7 @@ CASES = {
     "solve-2-limits-pole": Case("us", limb, blender_limb, aim=0.5),
     "solve-1000x10": _case(partial(many, 1000, 10, None), Work(1, 10), 0.036),
     "solve-1000x10-limits-30": _case(partial(many, 1000, 10, 30.0), Work(1, 10, limits=30.0), 0.2),
-    "solve-1000x10-limits-90": _case(partial(many, 1000, 10, 90.0), Work(1, 10, limits=90.0), None),
+    "solve-1000x10-limits-90": _case(partial(many, 1000, 10, 90.0), Work(1, 10, limits=90.0), 0.33),
     # Per chain and per bone: the larger against the smaller.
     "growth-chains": Case("us", partial(many, 10_000, 10, None), partial(many, 1000, 10, None), aim=1.2),
     "growth-bones": Case("us", partial(each_bone, 1000), partial(each_bone, 100), aim=1.2),

@@ -21,6 +21,8 @@ class Run:
     """In the unit of the case."""
     worst: float | None = None
     """The longest step of the run against its median step; None: the run has no steps."""
+    mean: float | None = None
+    """The mean step, where `time` is the median one."""
 
 
 Measure = Callable[[int], Run]
@@ -57,6 +59,8 @@ class Row:
     unit: str
     ratio: float
     """Ours / Blender's: smaller is better."""
+    mean_ratio: float | None
+    """Ours / Blender's by the mean steps, in which work that is done ahead for later frames counts."""
     aim: float | None
     before: float | None
     after: float | None
@@ -88,13 +92,13 @@ def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
 
 
 def mean_step(took: Sequence[float]) -> Run:
-    """Return a run of steps some of which do work for others, as frames that are solved ahead."""
+    """Return a run by its mean step, in which work that is done ahead for later frames counts."""
     return Run(statistics.fmean(took), max(took) / statistics.median(took))
 
 
 def median_step(took: Sequence[float]) -> Run:
-    """Return a run of steps that have nothing to do with each other."""
-    return Run(statistics.median(took), max(took) / statistics.median(took))
+    """Return a run by its median step, which other programs disturb less than the mean."""
+    return Run(statistics.median(took), max(took) / statistics.median(took), statistics.fmean(took))
 
 
 def measure(name: str, case: Case, runs: int) -> Row:
@@ -108,6 +112,7 @@ def measure(name: str, case: Case, runs: int) -> Row:
     ours, blender, before, after = (_median([run.time for run in side]) for side in found)
     assert ours is not None
     assert blender is not None
+    means = [_median([run.mean for run in side if run.mean is not None]) for side in found[:2]]
     floor = after if case.is_keyed else before
     return Row(
         case=name,
@@ -115,6 +120,7 @@ def measure(name: str, case: Case, runs: int) -> Row:
         blender=blender,
         unit=case.unit,
         ratio=ours / blender,
+        mean_ratio=None if means[0] is None or means[1] is None else means[0] / means[1],
         aim=case.aim,
         before=before,
         after=after,
