@@ -10,6 +10,7 @@ from . import fabrik
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
 from .calculus import MANY
 from .even_bend import apart, first_guess, flattened, solve_directions, together
+from .fabrik_body import led_by_tips
 from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import reachable
@@ -63,7 +64,7 @@ def solve(problem: Problem) -> Solution:
     if wants_body(problem):
         index = np.flatnonzero(valid_members(problem))
         if len(index):
-            solve_bodies(problem, solution, index)
+            solve_bodies(problem, solution, index, led_by_tips if problem.solver is Solver.FABRIK else None)
         return solution
     left = np.ones(members, dtype=bool)
     if members <= FEW:
