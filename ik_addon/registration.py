@@ -17,6 +17,7 @@ from .operators import mirror as mirror_operators
 from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
+from .operators import stiffness as stiffness_operators
 from .overlay import draw as overlay
 from .solve.memory import keep_freed_memory
 from .ui import bake_report, keymap, limits, menus, panel, presets, tools
@@ -34,6 +35,7 @@ CLASSES: Final = (
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
+    *stiffness_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,

@@ -57,7 +57,6 @@ def wants_body(problem: Problem) -> bool:
     return (
         problem.limits is not None
         or problem.parents is not None
-        or problem.stiffness is not None
         or bool(problem.others)
         or problem.goal.rotation is not None
         or problem.goal.segment is not None
