@@ -19,6 +19,7 @@ from .operators import mirror as mirror_operators
 from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
+from .operators import stiffness as stiffness_operators
 from .overlay import draw as overlay
 from .setup import profile
 from .solve.memory import keep_freed_memory
@@ -37,6 +38,7 @@ CLASSES: Final = (
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
+    *stiffness_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,

@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 
 from ...data.settings import IKAddonChain, chain_of, goal_of
-from ...data.versions import solver_of
+from ...data.versions import solver_of, stiffness_is_shared
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
@@ -23,7 +23,7 @@ from .attachments import Carrier, Hold, all_needs, holds_of, in_order, related, 
 from .chain import ChainError
 from .groups import Group, Shape, Wave, groups_of, in_waves
 from .inputs import Inputs
-from .limits import FREE, check_numbers, is_held_back, ranges_of, stiffness_of
+from .limits import FREE, check_numbers, is_free, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of
 
@@ -266,7 +266,23 @@ def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
     settings = chain_of(bones[-1])
-    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
+    return not (settings.use_rotation or is_limited(bones))
+
+
+def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were some."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits:
+        return False
+    return not all(map(is_free, bones)) or has_old_stiffness(bones)
+
+
+def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether stiffness acts on a chain without limits, root first, as it did in 0.1.0."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits or stiffness_is_shared(settings):
+        return False
+    return any(any(stiffness_of(bone)) for bone in bones) and all(map(is_free, bones))
 
 
 def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
@@ -349,7 +365,11 @@ def _shape(
     policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
     if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
         policy = OutOfReach.EXTEND
-    limits = tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None
+    is_stiff = any(any(s) for s in stiffness)
+    # What 0.1.0 made of stiffness alone is what limits make of it that let everything through.
+    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
+    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
+    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
     return Shape(
         solver=_solver(settings),
         out_of_reach=policy,
@@ -362,7 +382,8 @@ def _shape(
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
         limits=limits,
-        stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
+        stiffness=tuple(stiffness) if is_stiff else None,
+        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
