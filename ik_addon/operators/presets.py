@@ -9,8 +9,8 @@ import bpy
 from bl_operators.presets import AddPresetBase
 from bpy.props import StringProperty
 
-from .. import preset_file, profile
-from ..setup import why_unusable
+from ..setup import preset_file, profile
+from ..setup.new_chain import why_unusable
 from .active import ArmatureOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
@@ -70,7 +70,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_menu = MENU
     preset_subdir = profile.SUBDIR
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
-    preset_values = ("profile.joints", "profile.spread", *(f"profile.{name}" for name in profile.SETTINGS))
+    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", "solver", *profile.SETTINGS))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Write or delete the file; those that came with the extension stay, wherever it is installed."""
