@@ -17,11 +17,12 @@ from ...data.settings import IKAddonChain, chain_of, goal_of
 from ...data.versions import solver_of
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Ints
+from ...solve.problem import Bools, Ints
 from . import chain as chains
 from .attachments import Carrier, Hold, all_needs, holds_of, in_order, related, uid_of
 from .chain import ChainError
 from .groups import Group, Shape, Wave, groups_of, in_waves
+from .inputs import Inputs
 from .limits import FREE, check_numbers, is_held_back, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of
@@ -74,6 +75,8 @@ class Plan:
     """The live bones that chains pose; the others stay in their FK pose."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
+    connected: Bools
+    """(k,) live bones whose location Blender leaves out."""
     sampled: Ints
     """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
     inputs: frozenset[int]
@@ -90,6 +93,10 @@ class Plan:
     """What is animated of the settings that the plan was made of."""
     seen: Value
     """Its values then: the plan fits where they are the same."""
+    determined: Inputs | None
+    """The numbers that frames are computed from; None where Blender's matrices are needed."""
+    is_alone: bool
+    """No bone of another armature carries anything of this one, nor the other way round."""
     facts: Mapping[int, Facts]
     """What decided it of objects other than the armature's, by `session_uid`."""
     is_elsewhere: bool
@@ -163,6 +170,7 @@ class Plan:
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
+        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -173,7 +181,8 @@ class Plan:
             rows=rows,
             solved=solved,
             modes=modes,
-            sampled=_sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)]),
+            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
+            sampled=sampled,
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             root_holds=root_holds,
             carriers=carriers,
@@ -181,6 +190,8 @@ class Plan:
             stands=not carriers and not wanted and _stands(ob, skeleton, groups, solved),
             watch=watch,
             seen=watch.values(depsgraph),
+            is_alone=not followed and all(carrier.armature == ob.session_uid for carrier in carriers),
+            determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
             facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
             is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
         )
