@@ -5,6 +5,9 @@ multiplied by how readily the joint turns about it, and all turns by what makes 
 which the even bend is asked is then the one number that is left to find. Equal shares give the even bend itself, and
 shares that are nearly equal nearly that.
 
+Towards the ends of the reach the shares become equal: no chain is straight as long as its stiff joints are bent, and
+none comes to its root by its loose joints alone.
+
 Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
 """
 
@@ -22,6 +25,8 @@ STEPS = 12
 """Most steps of the search for the distance."""
 PRECISE = 1e-13
 """The difference in distance that is not worth a step."""
+LATE = 8
+"""The power with which shares become equal on the way to the root: at half of the way hardly."""
 FARTHEST = 0.9
 """How much of the way to an end of the reach a step goes at most."""
 FLATTEST = 1e-3
@@ -64,8 +69,6 @@ def shared_guess(
 ) -> Floats:
     """Return directions (3, n, B) that have the tip at a distance from the root, the turns shared out by mobility.
 
-    What no shares bring about, since stiff joints would have to turn as well, is left to all joints alike.
-
     Args:
         directions: (3, n, B) unit directions of the bones in the FK pose.
         lengths: (n, B) their lengths.
@@ -80,6 +83,7 @@ def shared_guess(
     # Where no even bend is at the distance its passes go on from the shares of what comes near it.
     bendable = np.abs(norm(tip_of(first_guess(directions, parts, own, own, wanted), parts)) - wanted) <= MISSED
 
+    chord, inner = norm(tip_of(directions, parts)), inner_radius(parts)
     leads = None
     if not real.all():
         index = np.maximum.accumulate(np.where(real, np.arange(len(real))[:, None], 0), axis=0)
@@ -90,10 +94,13 @@ def shared_guess(
         even = first_guess(directions, parts, own, own, asked)
         turns = _turns(directions, even, own.normal)
         turns = turns if leads is None else np.take_along_axis(turns, leads[None], axis=1)
-        shared = _shared(directions, turns, frames, mobility)
+        longer = np.clip((asked - chord) / np.maximum(1.0 - chord, 1e-12), 0.0, 1.0)
+        nearer = np.clip((chord - asked) / np.maximum(chord - inner, 1e-12), 0.0, 1.0)
+        equal = longer * longer + nearer**LATE
+        shared = _shared(directions, turns, frames, mobility + (1.0 - mobility) * equal)
         return shared, norm(tip_of(shared, parts)) - wanted
 
-    low, high = inner_radius(parts), np.ones_like(wanted)
+    low, high = inner, np.ones_like(wanted)
     asked = np.clip(wanted, low, high)
     found, off = posed(asked)
     slope = np.ones_like(off)

@@ -11,6 +11,7 @@ from ik_addon.solve import Goal, Problem, Solver, Status, solve
 from ik_addon.solve.problem import Floats
 from ik_addon.solve.tabulated import Tabulated
 from tests.solve.chains import POSES, aim, check_consistent, make_chains, member, unit
+from tests.solve.test_tabulated import rotations
 
 SETTINGS = {
     "lead 1": {"bend_lead": 1.0},
@@ -55,8 +56,8 @@ def test_the_pose_changes_continuously_from_equal_shares_on(pose: str) -> None:
 
 
 def test_stiff_joints_of_a_straight_chain_take_their_shares() -> None:
-    """To the digit, as long as a chain is not stretched out."""
-    problem = problems("straight", 200, 0.3, 0.9)
+    """As long as it is not near its root."""
+    problem = problems("straight", 200, 0.5, 0.98)
     stiffness = np.repeat([[0.0], [0.75], [0.5], [0.0], [0.5], [0.0]], 3, axis=1)
     bends = turns(solve(replace(problem, stiffness=stiffness)).joints)
     even = turns(solve(problem).joints)
@@ -68,7 +69,7 @@ def test_stiff_joints_of_a_straight_chain_take_their_shares() -> None:
 @pytest.mark.parametrize("axis", [0, 2])
 def test_only_the_axis_that_turns_counts(axis: int) -> None:
     """Straight chains bend about their X axes: stiffness about others has no say."""
-    problem = problems("straight")
+    problem = problems("straight", low=0.5)
     stiffness = np.zeros((6, 3))
     stiffness[:3, axis] = 0.9
     bends = turns(solve(replace(problem, stiffness=stiffness)).joints)
@@ -152,17 +153,20 @@ def test_bones_without_length_have_no_share(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_what_is_looked_up_is_what_is_solved(name: str) -> None:
+@pytest.mark.parametrize("pose", ["straight", "bent"])
+def test_what_is_looked_up_is_what_is_solved(name: str, pose: str) -> None:
     rng = np.random.default_rng(5)
-    problem = replace(make_chains(rng, 4, 6, "bent"), **SETTINGS[name])
+    problem = replace(make_chains(rng, 4, 6, pose), **SETTINGS[name])
     problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
-    table = Tabulated.of(problem, unit(rng.normal(size=(4, 6, 4))))
-    if table is None:
-        pytest.skip("no smooth way to the full length: solved frame by frame")
-    target = unit(rng.normal(size=(4, 50, 3))) * rng.uniform(0.3, 0.95, (4, 50, 1))
+    fk = unit(rng.normal(size=(4, 6, 4)))
+    table = Tabulated.of(problem, fk)
+    assert table is not None
+    target = unit(rng.normal(size=(4, 50, 3))) * rng.uniform(0.3, 1.1, (4, 50, 1))
     found = table.look_up(target, np.zeros((4, 1)))
     joints, frames = (np.repeat(array, 50, axis=0) for array in (problem.joints, problem.frames))
     expected = solve(replace(problem, joints=joints, frames=frames, goal=Goal(target.reshape(-1, 3)), tolerance=1e-9))
-    usual = found.usual.ravel()
-    assert usual.mean() > 0.8
-    np.testing.assert_allclose(expected.error[usual], np.abs(found.distance - found.wanted).ravel()[usual], atol=1e-8)
+    assert found.usual.mean() > 0.7
+    gap = np.abs(rotations(problem, fk, found) - expected.rotations.reshape(4, 50, 6, 3, 3)).max(axis=(2, 3, 4))
+    # Nearly straight, a hundredth of a degree is nothing that single precision shows.
+    assert gap[found.usual].max() < (5e-4 if pose == "straight" else 3e-6)
+    assert gap[found.usual & (np.abs(found.wanted - 1.0) > 1e-6)].max() < 3e-6
