@@ -25,7 +25,8 @@ import bpy
 import numpy as np
 
 import ik_addon
-from ik_addon import bake, reports
+from ik_addon.bake import bake
+from ik_addon.live import reports
 from ik_addon.solve import Limits, solve
 from tests import rigs
 from tests.solve.chains import aim, make_chains

@@ -6,7 +6,9 @@ from typing import Final
 
 import bpy
 
-from . import command, live, overrides, profile, settings
+from .bake import command
+from .data import overrides, settings
+from .live import handlers
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
@@ -18,6 +20,7 @@ from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
 from .overlay import draw as overlay
+from .setup import profile
 from .solve.memory import keep_freed_memory
 from .ui import bake_report, keymap, limits, menus, panel, presets, tools
 
@@ -64,7 +67,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     profile.register()
-    live.register()
+    handlers.register()
     overrides.register()
     overlay.register()
     menus.register()
@@ -85,7 +88,7 @@ def unregister() -> None:
     menus.unregister()
     overlay.unregister()
     overrides.unregister()
-    live.unregister()
+    handlers.unregister()
     profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):

@@ -11,7 +11,7 @@ fixture `addon`, so that they test what a user has installed:
     import bpy
 
     def test_solves(addon: Addon) -> None:
-        live = addon.module("live")             # ik_addon/live.py of the installed extension
+        live = addon.module("live.handlers")             # ik_addon/live/handlers.py of the installed extension
         bpy.ops.ik_addon.solve()
 
 `Addon` is for annotations only: `from tests.conftest import Addon` below `if TYPE_CHECKING:`. Fixtures:
@@ -62,7 +62,7 @@ class Addon:
     """The built extension."""
 
     def module(self, name: str) -> Any:
-        """The installed `ik_addon.NAME`, for example `module("rig.read")`."""
+        """The installed `ik_addon.NAME`, for example `module("rig.read.sample")`."""
         return importlib.import_module(f"{self.package}.ik_addon.{name}")
 
 

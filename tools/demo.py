@@ -245,7 +245,7 @@ def set_live(rig: bpy.types.Object, live: bool) -> None:
 
 def play(rig: bpy.types.Object) -> Playback:
     """Play all frames and look where the bones are."""
-    reports = importlib.import_module(f"{blender.PACKAGE}.ik_addon.reports")
+    reports = importlib.import_module(f"{blender.PACKAGE}.ik_addon.live.reports")
     errors: dict[str, list[float]] = {chain.name: [] for chain in CHAINS}
     passes: dict[str, list[int]] = {chain.name: [] for chain in CHAINS}
     joints = []

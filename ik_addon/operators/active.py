@@ -6,9 +6,9 @@ from typing import Any
 
 import bpy
 
-from ..rig.chain import chain_with, tips, why_closed
-from ..settings import chain_of
-from ..setup import MADE, why_unposed
+from ..data.settings import chain_of
+from ..rig.plan.chain import chain_with, tips, why_closed
+from ..setup.new_chain import MADE, why_unposed
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:

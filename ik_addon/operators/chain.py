@@ -5,10 +5,11 @@ from __future__ import annotations
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from .. import compat, ends, setup
-from ..figure import Figure
-from ..rig.chain import ChainError, chain_with, steered_bones, tips
-from ..settings import chain_of, object_of
+from .. import compat
+from ..data.settings import chain_of, object_of
+from ..rig.plan.chain import ChainError, chain_with, steered_bones, tips
+from ..setup import chain_ends, new_chain
+from ..setup.figure import Figure
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
@@ -80,7 +81,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
             return {"CANCELLED"}
         try:
-            bones = setup.add_chain(context, ob, tip, self.chain_length, self.with_pole)
+            bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole)
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -108,9 +109,9 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             return
         figure = Figure.of(ob, steered_bones(ob))
         bone = figure.names.index(active.name)
-        found = ends.find(figure, bone)
+        found = chain_ends.find(figure, bone)
         if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
-            found = ends.find_above(figure, bone)  # the hand of an arm that has a chain
+            found = chain_ends.find_above(figure, bone)  # the hand of an arm that has a chain
         self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -148,7 +149,7 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
         """Remove the chain."""
         tip = active_chain(context)
         assert tip is not None
-        kept = setup.remove_chain(context, tip, self.remove_targets)
+        kept = new_chain.remove_chain(context, tip, self.remove_targets)
         message = f"Removed the chain on '{tip.name}'"
         if kept:
             names = " and ".join(f"'{name}'" for name in kept)

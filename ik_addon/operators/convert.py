@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from .. import convert
+from ..setup import convert
 from .active import ArmatureOperator, armature
 
 

@@ -12,11 +12,12 @@ from bpy_extras import view3d_utils
 from mathutils import Matrix, Vector
 from mathutils.geometry import intersect_line_line
 
-from .. import live, reports
-from ..autokey import auto_key
-from ..rig import base, channels
-from ..rig.chain import ChainError, check
-from ..settings import chain_of, object_of
+from ..data import fk_store
+from ..data.settings import chain_of, object_of
+from ..live import handlers, reports
+from ..pose import channels
+from ..rig.plan.chain import ChainError, check
+from ..setup.autokey import auto_key
 from .active import ArmatureOperator, active_chain
 
 KEYS = "Click or Enter: confirm   Esc or right click: cancel   X, Y, Z: along one axis"
@@ -89,18 +90,18 @@ class Before:
 
     rows: Any
     """(bones, 17) channels."""
-    bases: base.Stored
+    bases: fk_store.Stored
     report: reports.Report | None
 
     @classmethod
     def of(cls, ob: bpy.types.Object, tip: str) -> Before:
         """Note it down."""
-        return cls(channels.read(ob, np.arange(len(ob.pose.bones))), base.snapshot(ob), reports.get(ob, tip))
+        return cls(channels.read(ob, np.arange(len(ob.pose.bones))), fk_store.snapshot(ob), reports.get(ob, tip))
 
     def restore(self, ob: bpy.types.Object, tip: str) -> None:
         """Put it back."""
         channels.write(ob, np.arange(len(self.rows)), self.rows)
-        base.put_back(ob, self.bases)
+        fk_store.put_back(ob, self.bases)
         reports.put(ob, tip, self.report)
 
 
@@ -126,7 +127,7 @@ class Drag:
         self.handle.move(offset)
         context.view_layer.update()  # solves where Live is on
         if not object_of(self.ob).live:
-            live.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
+            handlers.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
             context.view_layer.update()
         return reports.get(self.ob, self.tip)
 

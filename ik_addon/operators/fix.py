@@ -9,11 +9,11 @@ from typing import NamedTuple
 import bpy
 from bpy.props import StringProperty
 
-from .. import reports
-from ..rig import chain as chains
-from ..rig.channels import rotation_field
-from ..rig.presence import is_in
-from ..settings import IKAddonChain, chain_of, object_of, unusable
+from ..data.settings import IKAddonChain, chain_of, object_of, unusable
+from ..live import reports
+from ..pose.channels import rotation_field
+from ..rig.plan import chain as chains
+from ..rig.plan.presence import is_in
 from ..solve import Status
 from .active import ArmatureOperator, armature
 
@@ -53,7 +53,7 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """Everything that can be put right, in the order in which `rig.chain.check` finds it."""
+    """Everything that can be put right, in the order in which `rig.plan.chain.check` finds it."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
         yield Fix(f"Reset {label}", partial(chain.property_unset, name))

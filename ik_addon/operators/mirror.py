@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from .. import mirror
+from ..setup import mirror
 from .active import ArmatureOperator, active_chain, armature
 
 

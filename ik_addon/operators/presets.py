@@ -9,8 +9,8 @@ import bpy
 from bl_operators.presets import AddPresetBase
 from bpy.props import StringProperty
 
-from .. import preset_file, profile
-from ..setup import why_unusable
+from ..setup import preset_file, profile
+from ..setup.new_chain import why_unusable
 from .active import ArmatureOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"

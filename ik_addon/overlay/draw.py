@@ -13,9 +13,10 @@ import numpy as np
 from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
-from .. import compat, settings
-from ..rig.skeleton import inverse, matrix_array
-from ..settings import overlay_of
+from .. import compat
+from ..data import settings
+from ..data.settings import overlay_of
+from ..pose.skeleton import inverse, matrix_array
 from .geometry import Active, Colour, Drawing, Lines, Palette, drawing, reach, transformed
 from .read import Reader
 

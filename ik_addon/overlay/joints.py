@@ -7,7 +7,7 @@ import math
 import bpy
 import numpy as np
 
-from ..rig.skeleton import matrix_array, orthonormal
+from ..pose.skeleton import matrix_array, orthonormal
 from ..solve.cones import swing_twist
 from ..solve.problem import Floats
 from ..solve.rotations import quaternions

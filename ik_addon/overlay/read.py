@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from .. import reports
-from ..rig import chain as chains
-from ..rig.chain import ChainError
-from ..rig.limits import FREE, ranges_of
-from ..rig.plan import has_plane
-from ..rig.skeleton import Skeleton, matrix_array
-from ..settings import IKAddonChain, chain_of, goal_of, object_of
+from ..data.settings import IKAddonChain, chain_of, goal_of, object_of
+from ..live import reports
+from ..pose.skeleton import Skeleton, matrix_array
+from ..rig.plan import chain as chains
+from ..rig.plan.chain import ChainError
+from ..rig.plan.limits import FREE, ranges_of
+from ..rig.plan.plan import has_plane
 from ..solve import Status
 from ..solve.problem import Bools, Floats, Ints
 from .geometry import Active, Chains, Joint, Plane, State

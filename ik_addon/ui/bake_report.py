@@ -6,9 +6,9 @@ from typing import Any
 
 import bpy
 
-from ..bake_report import BakeReport, last, sentences
+from ..bake.bake_report import BakeReport, last, sentences
+from ..data.settings import chain_of
 from ..operators.active import armature
-from ..settings import chain_of
 from .panel import ArmaturePanel
 from .text import draw_message
 

@@ -6,11 +6,11 @@ import math
 
 import bpy
 
+from ..data.settings import chain_of
 from ..operators.active import active_bone, armature
 from ..operators.limits import LABELS, SIDES, selected
 from ..overlay.joints import angles_of
-from ..rig.chain import chain_with
-from ..settings import chain_of
+from ..rig.plan.chain import chain_with
 from .panel import ArmaturePanel
 from .text import draw_message
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import bpy
 
+from ..data.settings import object_of, overlay_of
 from ..operators.active import armature, obstacle
-from ..settings import object_of, overlay_of
 
 
 class IK_ADDON_MT_pie(bpy.types.Menu):

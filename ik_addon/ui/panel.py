@@ -6,11 +6,12 @@ from typing import Literal
 
 import bpy
 
-from .. import convert, reports
+from ..data.settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
+from ..live import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
-from ..rig import chain as chains
-from ..settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
+from ..rig.plan import chain as chains
+from ..setup import convert
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 

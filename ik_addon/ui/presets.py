@@ -8,7 +8,7 @@ import bpy
 from bl_ui.utils import PresetPanel
 
 from ..operators.presets import MENU
-from ..profile import FOLDER, SUBDIR
+from ..setup.profile import FOLDER, SUBDIR
 
 utils: Any = bpy.utils  # the stubs know of no presets
 

@@ -41,7 +41,7 @@ class Case:
         package: Any = blender.PACKAGE
         self.compat, self.reports, self.chain, self.base = (
             importlib.import_module(f"{package}.ik_addon.{name}")
-            for name in ("compat", "reports", "rig.chain", "rig.base")
+            for name in ("compat", "live.reports", "rig.plan.chain", "data.fk_store")
         )
 
     def run(self, edits: list[Callable[[Case], None]]) -> None:

@@ -107,7 +107,8 @@ class Session:
         self.fk: Poses = {}
         package: Any = blender.PACKAGE
         self.reports, self.chain, self.bake_report = (
-            importlib.import_module(f"{package}.ik_addon.{name}") for name in ("reports", "rig.chain", "bake_report")
+            importlib.import_module(f"{package}.ik_addon.{name}")
+            for name in ("live.reports", "rig.plan.chain", "bake.bake_report")
         )
 
     # ---- the scene

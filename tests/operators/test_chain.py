@@ -542,7 +542,7 @@ def test_remove_forgets_the_report_of_this_chain_alone(addon: Addon) -> None:
         bpy.ops.ik_addon.chain_add(chain_length=2)
     bpy.ops.ik_addon.solve()
     bpy.ops.ik_addon.chain_remove()
-    reports = addon.module("reports")
+    reports = addon.module("live.reports")
     assert reports.get(ob, "b") is None
     assert reports.get(ob, "d").reached
 

@@ -84,7 +84,7 @@ def test_a_target_bone_is_moved_by_its_head() -> None:
 
 
 def test_cancelling_puts_everything_back_to_the_bit(addon: Addon, arm: Any) -> None:
-    drag, reports = addon.module("operators.drag"), addon.module("reports")
+    drag, reports = addon.module("operators.drag"), addon.module("live.reports")
     ob, target = arm
     before, posed, report = everything(ob), rigs.pose(ob), reports.get(ob, "lower")
     gesture = drag.Drag(bpy.context, ob.pose.bones["lower"])
@@ -110,7 +110,7 @@ def test_cancelling_before_anything_was_solved_leaves_no_base(addon: Addon) -> N
     gesture.move(bpy.context, Vector((0.0, 0.1, 0.0)))
     gesture.cancel(bpy.context)
     assert everything(ob) == before
-    assert addon.module("reports").get(ob, "lower") is None
+    assert addon.module("live.reports").get(ob, "lower") is None
 
 
 def everything(ob: bpy.types.Object) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
     ],
 )
 def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, label: str, live: bool) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
     ob, target = rigs.arm()
     activate(ob, "lower")
     breaks(ob, target)
@@ -113,7 +113,7 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
 
 
 def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
@@ -129,7 +129,7 @@ def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
 
 
 def test_more_iterations_are_not_offered_where_they_change_nothing(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), list("abc"))
     ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
@@ -150,12 +150,12 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
     target.location = (9.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
-    report = addon.module("reports").get(ob, "lower")
+    report = addon.module("live.reports").get(ob, "lower")
     assert addon.module("operators.fix").fix_of(ob.pose.bones["lower"], report, bpy.context.view_layer) is None
 
 
 def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
     ob, _target = rigs.arm()
     activate(ob, "lower")
     tip = ob.pose.bones["lower"]
@@ -173,7 +173,7 @@ def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
 
 @pytest.mark.parametrize("where", ["object", "collection"])
 def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: str) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("reports")
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
     ob, target = rigs.arm()
     off: Any = target if where == "object" else collection_of(target)
     off.hide_render = True

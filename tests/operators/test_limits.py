@@ -63,7 +63,7 @@ def test_a_bone_at_its_limit_is_where_the_solver_stops(
     ob = posed((axis, angle), ("Y", 30.0))
     bpy.ops.ik_addon.limit_from_pose(direction=direction)
     bone = ob.pose.bones["lower"]
-    x, z, y = addon.module("rig.limits").ranges_of(bone)
+    x, z, y = addon.module("rig.plan.limits").ranges_of(bone)
     cone = cones.cone_of(np.array([[*x, *z]]), np.array([y]))
     q = np.array(bone.rotation_quaternion)[:, None]
     assert cones.violation(q, cone)[0] < 1e-6

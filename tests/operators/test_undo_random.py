@@ -201,7 +201,7 @@ def setting_key(rng: random.Random, _addon: Any) -> bool:
 
 def preset_apply(rng: random.Random, addon: Any) -> bool:
     some_chain(rng)
-    folder = Path(addon.module("profile").SHIPPED)
+    folder = Path(addon.module("setup.profile").SHIPPED)
     return pressed("preset_apply", filepath=str(rng.choice(sorted(folder.glob("*.py")))))
 
 
@@ -254,7 +254,7 @@ def is_keyed(bone: bpy.types.PoseBone, addon: Any) -> bool:
 def apply_pose(rng: random.Random, addon: Any) -> bool:
     some_chain(rng)
     tip = addon.module("operators.active").active_chain(bpy.context)
-    if tip is None or any(is_keyed(bone, addon) for bone in addon.module("rig.chain").chain_bones(tip)):
+    if tip is None or any(is_keyed(bone, addon) for bone in addon.module("rig.plan.chain").chain_bones(tip)):
         return False
     return pressed("apply_pose")
 
@@ -275,7 +275,7 @@ def drag(rng: random.Random, addon: Any) -> bool:
     tip = addon.module("operators.active").active_chain(bpy.context)
     try:
         gesture = addon.module("operators.drag").Drag(bpy.context, tip)
-    except addon.module("rig.chain").ChainError:
+    except addon.module("rig.plan.chain").ChainError:
         return False
     for _ in range(3):
         gesture.move(bpy.context, Vector([rng.uniform(-0.3, 0.3) for _ in range(3)]))

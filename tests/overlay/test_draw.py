@@ -159,7 +159,7 @@ def test_a_joint_at_its_limit_is_known_by_name(addon: Addon) -> None:
     target.location = (0.3, 0.3, 0.3)
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
-    report = addon.module("reports").get(ob, "lower")
+    report = addon.module("live.reports").get(ob, "lower")
     assert report.at_limit == ("lower",)
     (rig,) = read(addon, tip)[1]
     assert rig.chains.states.tolist() == [state.HELD]

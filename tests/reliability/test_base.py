@@ -371,7 +371,7 @@ def test_a_bone_that_is_no_proper_one_is_survived_without_a_warning(
         warnings.simplefilter("error", RuntimeWarning)
         switch_on(ob)
         bpy.context.scene.frame_set(3)
-    assert "Internal error" not in addon.module("reports").get(ob, "lower").message
+    assert "Internal error" not in addon.module("live.reports").get(ob, "lower").message
     assert np.isfinite([rotation(ob, name) for name in ("upper", "lower")]).all()
     ob.ik_addon.live = False
     assert [rotation(ob, name) for name in ("upper", "lower")] == before
@@ -426,7 +426,7 @@ def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solve
     lower = ob.pose.bones["lower"]
     lower.location = (-0.1, 0.3, 0.2)
     bpy.context.view_layer.update()
-    addon.module("bake").bake(bpy.context, ob, ["lower"], range(1, 4))
+    addon.module("bake.baking").bake(bpy.context, ob, ["lower"], range(1, 4))
     bpy.context.scene.frame_set(2)
     assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
 
@@ -437,8 +437,8 @@ def test_a_chain_that_could_not_be_solved_has_nothing_to_go_back_to(addon: Addon
     bpy.context.view_layer.update()
     with pytest.raises(RuntimeError, match="no length"):
         OPERATORS.ik_addon.solve()
-    assert addon.module("rig.base").stored_bones(ob) == []
+    assert addon.module("data.fk_store").stored_bones(ob) == []
     ob.pose.bones["upper"].scale = (1.0, 1.0, 1.0)
     bpy.context.view_layer.update()
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
-    assert len(addon.module("rig.base").stored_bones(ob)) == 2
+    assert len(addon.module("data.fk_store").stored_bones(ob)) == 2

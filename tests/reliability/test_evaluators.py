@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.test_live import animated_arm
+from tests.live.test_handlers import animated_arm
 
 FRAMES = list(range(1, 13))
 CLOSE = 1e-5

@@ -227,7 +227,7 @@ def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon, a
     assert ob.pose.bones["lower"].rotation_quaternion[:] == lower
     rigs.empty("Another")
     bpy.context.view_layer.update()
-    report = addon.module("reports").get(ob, "lower")
+    report = addon.module("live.reports").get(ob, "lower")
     assert report.failed
     assert "make a library override" in report.message
     for frame in (9, 1, 9):
@@ -667,7 +667,7 @@ def test_a_target_bone_that_is_renamed_is_followed(addon: Addon, mode: str) -> N
     bpy.context.view_layer.update()
     chain = ob.pose.bones["lower"].ik_addon
     assert (chain.target_bone, chain.pole_bone) == ("elbow.001", "joint")
-    assert addon.module("reports").get(ob, "lower").reached
+    assert addon.module("live.reports").get(ob, "lower").reached
     bpy.ops.ed.undo_push(message="renamed")
     for turn, names in ((bpy.ops.ed.undo, ("hand", "elbow")), (bpy.ops.ed.redo, ("elbow.001", "joint"))):
         turn()
@@ -686,7 +686,7 @@ def test_a_target_bone_that_is_deleted_is_told(addon: Addon) -> None:
     new.head, new.tail = (0.0, 0.0, 5.0), (0.0, 0.0, 6.0)
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.view_layer.update()
-    report = addon.module("reports").get(ob, "lower")
+    report = addon.module("live.reports").get(ob, "lower")
     assert report.failed
     assert "'Controls' has no bone 'hand'" in report.message
 

@@ -154,7 +154,7 @@ def fk_of(ob: bpy.types.Object) -> Channels:
 
 def message(addon: Addon, ob: bpy.types.Object) -> str:
     """What the panel says of the chain."""
-    told: str = addon.module("reports").get(ob, "lower").message
+    told: str = addon.module("live.reports").get(ob, "lower").message
     return told
 
 

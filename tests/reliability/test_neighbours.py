@@ -15,7 +15,7 @@ import pytest
 from mathutils import Quaternion
 
 from tests import rigs
-from tests.test_live import animated_arm, poses_at
+from tests.live.test_handlers import animated_arm, poses_at
 from tools import blender
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests import rigs
-from tests.test_live import animated_arm, poses_at
+from tests.live.test_handlers import animated_arm, poses_at
 from tools.environments import ROOT
 
 PARTS = (0.0, -0.25, 0.25, 0.4)

@@ -51,12 +51,12 @@ FAR = {
 }
 """Modules with which a program reaches out of itself, or runs what it reads."""
 ALLOWED = {
-    ("command.py", "save_as_mainfile"): "the command line writes the file that it is asked for, beside it first",
-    ("command.py", "write_text"): "and a report, which is named",
-    ("outputs.py", "touch"): "it tries first whether files can be written there",
-    ("outputs.py", "open"): "and replaced",
-    ("outputs.py", "unlink"): "and takes away what it does not put in place",
-    ("stage.py", "unlink"): "collections from a copy of a scene",
+    ("bake/command.py", "save_as_mainfile"): "the command line writes the file that it is asked for, beside it first",
+    ("bake/command.py", "write_text"): "and a report, which is named",
+    ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
+    ("bake/outputs.py", "open"): "and replaced",
+    ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",
+    ("bake/stage.py", "unlink"): "collections from a copy of a scene",
 }
 
 
@@ -206,7 +206,7 @@ def two_arms() -> bpy.types.Object:
 
 def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") -> None:
     """Hand-made chains are solved or refused in words, and the other one is solved."""
-    reports = addon.module("reports")
+    reports = addon.module("live.reports")
     for bone in ob.pose.bones:
         report = reports.get(ob, bone.name)
         assert report is None or "Internal error" not in report.message
@@ -235,7 +235,7 @@ def test_hostile_settings_are_refused_in_words(addon: Addon, kind: str, tmp_path
     bpy.context.view_layer.objects.active = ob
     assert OPERATORS.ik_addon.solve() == {"FINISHED"}
     assert_others_go_on(addon, ob)
-    verdicts = [addon.module("reports").get(ob, bone.name) for bone in ob.pose.bones]
+    verdicts = [addon.module("live.reports").get(ob, bone.name) for bone in ob.pose.bones]
     if any(verdict is not None and verdict.failed for verdict in verdicts):
         with pytest.raises(RuntimeError, match="has a value that is not allowed"):
             OPERATORS.ik_addon.bake(frame_start=1, frame_end=3)
@@ -246,7 +246,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (addon.module(name) for name in ("ui.panel", "operators.fix", "reports"))
+    panel, fix, reports = (addon.module(name) for name in ("ui.panel", "operators.fix", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")
     ob = arms(*settings, "b")
@@ -258,7 +258,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     bpy.ops.object.mode_set(mode="POSE")
     ob.ik_addon.live = True
     view_layer.update()
-    for tip in addon.module("rig.chain").tips(ob):
+    for tip in addon.module("rig.plan.chain").tips(ob):
         ob.data.bones.active = tip.bone
         report = reports.get(ob, tip.name)
         _icon, text = panel.state_of(tip, report)
@@ -276,12 +276,12 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
                 getattr(OPERATORS.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
-    if addon.module("command").main(["--range", "1", "2"]):
+    if addon.module("bake.command").main(["--range", "1", "2"]):
         said = capfd.readouterr().err
         assert said.startswith("ik_bake: The chain on 'lower ")
         assert "can't be baked" in said
         assert len(said.splitlines()) == 1
-        assert addon.module("command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
+        assert addon.module("bake.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     stored(ob.pose.bones["lower a"])[setting] = value
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    report = addon.module("reports").get(ob, "lower a")
+    report = addon.module("live.reports").get(ob, "lower a")
     assert report.failed
     assert report.message == f"'{label}' has a value that is not allowed; reset this setting"
     bpy.context.view_layer.objects.active = ob
@@ -312,7 +312,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     OPERATORS.ik_addon.chain_fix(tip="lower a")
     chain = ob.pose.bones["lower a"].ik_addon
     assert getattr(chain, setting) == chain.bl_rna.properties[setting].default
-    assert not addon.module("reports").get(ob, "lower a").failed
+    assert not addon.module("live.reports").get(ob, "lower a").failed
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -365,7 +365,7 @@ def test_targets_that_go_in_circles(addon: Addon) -> None:
         bpy.context.view_layer.update()
         bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
         assert_others_go_on(addon, ob)
-        report = addon.module("reports").get(ob, "lower a")
+        report = addon.module("live.reports").get(ob, "lower a")
         assert report.failed == (words is not None)
         assert (words or "") in report.message
 
@@ -380,6 +380,6 @@ def test_giant_counts_and_places_take_no_time(addon: Addon, place: tuple[float, 
     rigs.chain(ob, "f", rigs.empty("Target", place), 10**9, iterations=2**31 - 1, tolerance=1e-9, out_of_reach=policy)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()  # more passes than this takes would last for hours
-    report = addon.module("reports").get(ob, "f")
+    report = addon.module("live.reports").get(ob, "f")
     assert "only 6 bones are there" in " ".join(report.remarks)
     assert np.isfinite(rigs.channels(ob)).all()

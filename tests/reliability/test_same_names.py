@@ -92,7 +92,7 @@ def poses(ob: bpy.types.Object) -> list[bytes]:
 
 def messages(addon: Addon, ob: bpy.types.Object) -> list[str]:
     """What the panel says of the chains."""
-    reports = addon.module("reports")
+    reports = addon.module("live.reports")
     return [reports.get(ob, tip).message for tip in ("lower", "shin")]
 
 
@@ -175,7 +175,7 @@ def test_what_is_wrong_with_an_object_of_this_file_is_not_hidden_by_a_linked_one
     else:
         bpy.context.view_layer.layer_collection.children[f"In {goal}"].exclude = True
     bpy.context.view_layer.update()
-    told = addon.module("reports").get(ob, tip)
+    told = addon.module("live.reports").get(ob, tip)
     assert told.failed
     assert how in told.message
     bone = ob.pose.bones[tip]

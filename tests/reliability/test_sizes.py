@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.test_live import animated_arm, poses_at
+from tests.live.test_handlers import animated_arm, poses_at
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -82,7 +82,7 @@ def test_a_thousand_chains_in_two_thousand_bones(addon: Addon) -> None:
     ob, chains = comb()
     before = rigs.channels(ob)
     bpy.context.view_layer.update()
-    reports = addon.module("reports")
+    reports = addon.module("live.reports")
     assert all(reports.get(ob, tip).reached for tip, _target in chains)
     for _tip, target in random.Random(1).sample(chains, 20):
         target.location.z += 0.1

@@ -57,7 +57,7 @@ def steps() -> list[Callable[[], object]]:
 def assert_solved(addon: Addon, ob: bpy.types.Object, *arms: str) -> None:
     """The arms are at their targets, and the panel says so."""
     for arm in arms:
-        told = addon.module("reports").get(ob, f"lower {arm}")
+        told = addon.module("live.reports").get(ob, f"lower {arm}")
         assert told.message == "Reached", f"{ob.name} {arm}"
         target = ob.pose.bones[f"lower {arm}"].ik_addon.target
         assert np.linalg.norm(rigs.tail(ob, f"lower {arm}") - rigs.position(target)) < 1e-5
@@ -126,9 +126,9 @@ def test_a_goal_that_has_no_pose_is_told(addon: Addon, role: str) -> None:
     setattr(tip, f"{role}_bone", "hand")
     for step in steps():
         step()
-        assert addon.module("reports").get(ob, "lower a").failed
-        assert role in addon.module("reports").get(ob, "lower a").message
-        assert "Internal error" not in addon.module("reports").get(ob, "lower a").message
+        assert addon.module("live.reports").get(ob, "lower a").failed
+        assert role in addon.module("live.reports").get(ob, "lower a").message
+        assert "Internal error" not in addon.module("live.reports").get(ob, "lower a").message
         assert_solved(addon, ob, "b")
 
 
@@ -226,7 +226,7 @@ def test_a_fault_of_one_chain_leaves_the_others_solved(
         step()
         assert_solved(addon, ob, "b")
         assert_solved(addon, other, "a", "b")
-        assert "Internal error" not in addon.module("reports").get(ob, "lower a").message
+        assert "Internal error" not in addon.module("live.reports").get(ob, "lower a").message
 
 
 @pytest.mark.expects_traceback  # the console is told once
@@ -234,7 +234,7 @@ def test_an_error_that_nobody_foresaw_leaves_the_other_chains_solved(
     addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ob = limbs("Rig", 0.0)
-    plan = addon.module("rig.plan")
+    plan = addon.module("rig.plan.plan")
     check = plan.check_numbers
 
     def fails(bone: bpy.types.PoseBone, *, limits: bool) -> None:
@@ -247,7 +247,7 @@ def test_an_error_that_nobody_foresaw_leaves_the_other_chains_solved(
     for step in steps():
         step()
     assert_solved(addon, ob, "b")
-    assert "Internal error" in addon.module("reports").get(ob, "lower a").message
+    assert "Internal error" in addon.module("live.reports").get(ob, "lower a").message
     monkeypatch.undo()
     ob.pose.bones["lower a"].ik_addon.use_limits = not ob.pose.bones["lower a"].ik_addon.use_limits
     for step in steps():

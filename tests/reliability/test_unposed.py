@@ -45,7 +45,7 @@ def test_live_goes_on_beside_it(addon: Addon, place: str, tmp_path: Path) -> Non
     rigs.key(target, "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
 
     def is_solved() -> bool:
-        report = addon.module("reports").get(ob, "lower")
+        report = addon.module("live.reports").get(ob, "lower")
         gap = float(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)))
         return bool(report.reached) and gap < 1e-4
 
@@ -56,7 +56,7 @@ def test_live_goes_on_beside_it(addon: Addon, place: str, tmp_path: Path) -> Non
     bpy.context.view_layer.update()
     assert is_solved()
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "file.blend"), copy=True)
-    assert addon.module("command").main([]) == 0
+    assert addon.module("bake.command").main([]) == 0
     ob.ik_addon.live = False
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests import rigs
+from tests.live.test_handlers import animated_arm
 from tests.reliability.released import write_sample
-from tests.test_live import animated_arm
 from tools import extension
 from tools.environments import OLDEST
 
@@ -66,7 +66,7 @@ def test_a_sample_is_written_by_the_oldest_supported_blender(sample: tuple[Path,
 def test_opens(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     path, found = sample
     bpy.ops.wm.open_mainfile(filepath=str(path))
-    newest = addon.module("versions").newest()
+    newest = addon.module("data.versions").newest()
     assert {ob.name: ob.ik_addon.layout for ob in write_sample.armatures()} == {
         "Controls": 0,
         "Live": newest,
@@ -109,7 +109,7 @@ def test_is_overridden(addon: Addon, sample: tuple[Path, dict[str, Any]], tmp_pa
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / f"shot{i}.blend"))
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / f"shot{i}.blend"))
         (ob,) = (ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.library is None)
-        assert ob.ik_addon.layout == addon.module("versions").newest()
+        assert ob.ik_addon.layout == addon.module("data.versions").newest()
         for frame, expected in found["poses"].items():
             bpy.context.scene.frame_set(int(frame))
             assert np.abs(rigs.pose(ob) - np.array(expected["Live"], np.float32)).max() < ALIKE
@@ -126,7 +126,7 @@ def test_each_step_is_taken_once_whichever_way_a_rig_comes(
     ob.pose.bones["lower"].ik_addon.softness = 0.5
     path = tmp_path / "old.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    versions = addon.module("versions")
+    versions = addon.module("data.versions")
 
     def halve(ob: bpy.types.Object) -> None:
         ob.pose.bones["lower"].ik_addon.softness *= 0.5
@@ -157,11 +157,11 @@ def test_each_step_is_taken_once_whichever_way_a_rig_comes(
 
 def test_a_file_of_a_newer_version_is_solved_and_told(addon: Addon, tmp_path: Path) -> None:
     ob, _target = animated_arm()
-    ob.ik_addon.layout = addon.module("versions").newest() + 3
+    ob.ik_addon.layout = addon.module("data.versions").newest() + 3
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "newer.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "newer.blend"))
     ob = bpy.data.objects["Rig"]
-    assert ob.ik_addon.layout == addon.module("versions").newest() + 3
-    report = addon.module("reports").get(ob, "lower")
+    assert ob.ik_addon.layout == addon.module("data.versions").newest() + 3
+    report = addon.module("live.reports").get(ob, "lower")
     assert report.reached
     assert "newer version" in report.remarks[0]

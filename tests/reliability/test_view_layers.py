@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.test_live import animated_arm
+from tests.live.test_handlers import animated_arm
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -110,7 +110,7 @@ def off(pose: Floats, expected: Floats) -> float:
 
 def message(addon: Addon, ob: bpy.types.Object) -> str:
     """What the panel says of the chain."""
-    told: str = addon.module("reports").get(ob, "lower").message
+    told: str = addon.module("live.reports").get(ob, "lower").message
     return told
 
 
@@ -153,7 +153,7 @@ def test_a_target_that_is_moved_is_followed_in_every_layer(
 def test_all_frames_are_played_by_the_same_plan(
     addon: Addon, keyed: bool, excluded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan: Any = addon.module("rig.plan").Plan
+    plan: Any = addon.module("rig.plan.plan").Plan
     make, made = plan.of.__func__, []
 
     def counted(*arguments: Any, **named: Any) -> Any:

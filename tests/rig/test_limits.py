@@ -168,7 +168,7 @@ def test_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
     limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    verdict: Any = addon.module("reports").get(ob, "lower")
+    verdict: Any = addon.module("live.reports").get(ob, "lower")
     assert not verdict.reached
     assert not verdict.failed
     assert "limit" in verdict.message
@@ -256,4 +256,4 @@ def test_a_joint_that_does_not_bend_back_is_told_at_its_limit(addon: Addon) -> N
     rigs.chain(ob, "c", rigs.empty("Target", (0, 1.2, -1.2)), 3)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    assert addon.module("reports").get(ob, "c").at_limit
+    assert addon.module("live.reports").get(ob, "c").at_limit

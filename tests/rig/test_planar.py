@@ -72,4 +72,4 @@ def test_says_that_planar_has_no_effect_beside_limits(addon: Addon) -> None:
     ob.pose.bones["b1"].lock_ik_y = True
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    assert any("Planar" in remark for remark in addon.module("reports").get(ob, "b1").remarks)
+    assert any("Planar" in remark for remark in addon.module("live.reports").get(ob, "b1").remarks)

@@ -61,7 +61,7 @@ def test_weights_decide_where_targets_pull_apart(addon: Addon) -> None:
     assert short[20.0][0] < short[1.0][0] - 0.01
     assert short[20.0][1] > short[1.0][1] + 0.01
     for side in "LR":
-        report: Any = addon.module("reports").get(ob, f"lower.{side}")
+        report: Any = addon.module("live.reports").get(ob, f"lower.{side}")
         assert not report.reached
         assert report.error > 0.1
 
@@ -73,8 +73,8 @@ def test_a_hand_that_arrives_is_told_beside_one_that_does_not(addon: Addon) -> N
     ob.pose.bones["lower.L"].ik_addon.tolerance = 0.2
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    assert addon.module("reports").get(ob, "lower.L").reached
-    assert not addon.module("reports").get(ob, "lower.R").reached
+    assert addon.module("live.reports").get(ob, "lower.L").reached
+    assert not addon.module("live.reports").get(ob, "lower.R").reached
 
 
 def test_a_pole_works_in_a_tree() -> None:

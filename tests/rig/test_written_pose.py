@@ -192,7 +192,7 @@ def test_what_is_reported_is_where_the_tip_is_however_bones_are_scaled(addon: Ad
     rigs.chain(ob, "b3", target, 4)
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
-    report = addon.module("reports").get(ob, "b3")
+    report = addon.module("live.reports").get(ob, "b3")
     if not report.failed:
         assert report.reached == (missed(ob, "b3", target) <= 1e-4)
 

@@ -1,0 +1,207 @@
+"""The solved frames of a bake as they are keyed: no more of them than that, for long bakes of many bones are large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..live.reports import has_reached
+from ..pose import keyframes
+from ..pose.channels import FIELDS, Row, rotation_field
+from ..pose.continuity import fastest, nearest
+from ..rig.plan.plan import Plan
+from ..rig.write.waves import Posed
+from ..solve import OutOfReach, Status
+from ..solve.problem import Floats, Ints
+from .bake_report import BakeReport, ChainReport, LimitReport
+
+NOISE = 1e-6
+"""By how much, in parts of it, a place in single precision may be off after some steps."""
+USED = 1e-6
+"""A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
+
+
+@dataclass
+class _Block:
+    """One field of the bones of one rotation mode."""
+
+    field: str
+    mode: str
+    rows: list[int]
+    """Positions of the bones in `Plan.live`."""
+    values: Row
+    """(F, k, width)"""
+    changes: Row
+    """(k,) the largest difference from the FK pose; rotations are keyed in any case."""
+
+    @classmethod
+    def of(cls, field: str, mode: str, rows: list[int], frames: int) -> _Block:
+        columns = FIELDS[field]
+        shape = frames, len(rows), columns.stop - columns.start
+        return cls(field, mode, rows, np.empty(shape, dtype=np.float32), np.zeros(len(rows), dtype=np.float32))
+
+
+class Solved:
+    """What is keyed and told of the baked chains of a plan, on F frames."""
+
+    def __init__(self, plan: Plan, baked: Sequence[str], frames: int, played: Sequence[int]) -> None:
+        """Nothing is known yet.
+
+        Args:
+            plan: what is solved.
+            baked: the tip bones of those chains of it that are keyed.
+            frames: F.
+            played: those of them, ascending from 0, on which it will be seen how the keys play.
+        """
+        self._plan = plan
+        self._baked = baked
+        self._bones = _bones_of(plan, baked)
+        self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
+        """(n,) positions in `Plan.live` of the bones that are keyed."""
+        lengths = {tip: plan.length(tip) for tip in baked}
+        self._lengths = {plan.rows[bone]: lengths[tip] for tip in baked for bone in plan.paths[tip]}
+        self._names = {plan.rows[bone]: plan.skeleton.names[bone] for bone in self._bones}
+        self.played = np.array(played, dtype=np.int64)
+        self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
+        """(P, n, 3, 4) pose matrices, without their last row, on the frames that are played."""
+        self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
+        self._error = np.full((frames, len(baked)), np.nan)
+        self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
+        modes: dict[str, list[int]] = {}
+        for row in self.rows.tolist():
+            modes.setdefault(plan.modes[row], []).append(row)
+        self._blocks = [_Block.of(rotation_field(mode), mode, own, frames) for mode, own in modes.items()]
+        if plan.watch:  # which chains are solved may be another matter on each frame
+            self._blocks += [_Block.of(field, "", self.rows.tolist(), frames) for field in ("location", "scale")]
+            return
+        for policy, field, bones in ((OutOfReach.PUSH_ROOT, "location", 1), (OutOfReach.STRETCH, "scale", None)):
+            waves = (wave for wave in plan.waves if wave.shape.out_of_reach is policy)
+            found = {row for wave in waves for row in wave.rows[:, :bones].ravel().tolist()}
+            own = [row for row in self.rows.tolist() if row in found]
+            if own:
+                self._blocks.append(_Block.of(field, "", own, frames))
+
+    def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
+        """Take a batch of frames (b, ...), the first being that with the index `start`, and the plan they follow."""
+        batch = slice(start, start + len(fk))
+        for block in self._blocks:
+            columns = FIELDS[block.field]
+            found = posed.channels[:, block.rows, columns]
+            block.values[batch] = found
+            if not block.mode:
+                changes = np.abs(found - fk[:, block.rows, columns]).max(axis=(0, 2))
+                block.changes = np.maximum(block.changes, changes)
+        own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
+        if own.start < own.stop:
+            self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
+        index = {chain.tip: i for i, chain in enumerate(plan.chains)}
+        own_chains = [c for c, tip in enumerate(self._baked) if tip in index]
+        solved = [index[self._baked[c]] for c in own_chains]
+        self._status[batch, own_chains] = posed.outcomes.status[:, solved]
+        self._error[batch, own_chains] = posed.outcomes.error[:, solved]
+        self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def is_never_solved(self, tip: str) -> bool:
+        """Whether the chain on a tip bone was solved on no frame."""
+        return tip in self._baked and bool((self._status[:, self._baked.index(tip)] == Status.INVALID).all())
+
+    def channels(self) -> list[keyframes.Channel]:
+        """What is to be keyed; each rotation nearest to that of the frame before."""
+        found: dict[int, list[keyframes.Channel]] = {row: [] for row in self.rows.tolist()}
+        for block in self._blocks:
+            if block.mode:
+                block.values = nearest(block.values, block.mode)
+            columns = np.ascontiguousarray(block.values.transpose(1, 2, 0))
+            for k, row in enumerate(block.rows):
+                unit = self._lengths[row] if block.field == "location" else 1.0
+                if block.mode or block.changes[k] > USED * unit:
+                    name, field = self._names[row], block.field
+                    found[row] += [keyframes.Channel(name, field, i, own) for i, own in enumerate(columns[k])]
+        return [channel for own in found.values() for channel in own]
+
+    def difference(self, index: int, played: Floats) -> tuple[float, float]:
+        """How far poses (k, 4, 4) of `Plan.live`, as they play on a frame, are from the solution.
+
+        Args:
+            index: of the frame among those that are played.
+            played: the poses.
+
+        Returns:
+            The largest distance in chain lengths, at heads and tails, and the largest angle in radians.
+        """
+        a, b = played[self.rows], self.poses[index]
+        heads = a[:, :3, 3] - b[:, :3, 3]
+        tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._plan.skeleton.lengths[self._bones, None]
+        gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
+        gaps /= [self._lengths[row] for row in self.rows.tolist()]
+        chord = np.linalg.norm(_directions(a) - _directions(b), axis=(1, 2)).max() / math.sqrt(8.0)
+        return float(gaps.max()), 2.0 * math.asin(min(float(chord), 1.0))
+
+    @property
+    def noise(self) -> float:
+        """What single precision makes of where bones are, in chain lengths: much where they are far from the origin."""
+        return float(NOISE * np.abs(self.poses[..., 3]).max(initial=0.0) / min(self._lengths.values()))
+
+    def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
+        """The report on the bake; the last two are the largest of the differences."""
+        missed = ~has_reached(self._status, self._error)
+        names = list(self._baked)
+        solved = np.isfinite(self._error)
+        counts = solved.sum(axis=0)
+        sums = np.where(solved, self._error, 0.0).sum(axis=0)
+        largest = np.where(solved, self._error, 0.0).max(axis=0, initial=0.0)
+        limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
+        turn, bone, frame = self._fastest(frames)
+        return BakeReport(
+            chains=tuple(names),
+            frames=len(frames),
+            action=action,
+            missed=int(missed.any(axis=1).sum()),
+            error=float(largest.max(initial=0.0)),
+            mean_error=float(sums.sum() / max(counts.sum(), 1)),
+            each=tuple(
+                ChainReport(name, int(missed[:, c].sum()), float(largest[c]), float(sums[c] / max(counts[c], 1)))
+                for c, name in enumerate(names)
+            ),
+            limited=tuple(
+                LimitReport(self._names[row], count)
+                for row, count in sorted(limited.items(), key=lambda item: (-item[1], item[0]))
+            ),
+            turn=turn,
+            turning_bone="" if bone is None else self._names[bone],
+            turning_frame=frame,
+            position=position,
+            angle=angle,
+        )
+
+    def _fastest(self, frames: Sequence[int]) -> tuple[float, int | None, int]:
+        """The most degrees that a joint turns in a frame, its position in `Plan.live`, and the frame."""
+        found: tuple[float, int | None, int] = (0.0, None, frames[0])
+        for block in self._blocks:
+            if block.mode and len(frames) > 1:
+                angle, frame, bone = fastest(block.values, block.mode, np.diff(np.array(frames, dtype=np.float64)))
+                if found[1] is None or angle > found[0]:
+                    found = angle, block.rows[bone], frames[frame]
+        return math.degrees(found[0]), found[1], found[2]
+
+
+def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keyframes.Channel]:
+    """What is keyed in any case of the chains on these tip bones, without values."""
+    for bone in _bones_of(plan, baked):
+        field = rotation_field(plan.modes[plan.rows[bone]])
+        for i in range(FIELDS[field].stop - FIELDS[field].start):
+            yield keyframes.Channel(plan.skeleton.names[bone], field, i, np.empty(0))
+
+
+def _bones_of(plan: Plan, baked: Sequence[str]) -> list[int]:
+    """The bones of chains, each once."""
+    return list(dict.fromkeys(bone for tip in baked for bone in plan.paths[tip]))
+
+
+def _directions(matrices: Floats) -> Floats:
+    """The axes (..., 3, 3) of matrices (..., 4, 4), without their scale."""
+    axes = matrices[..., :3, :3]
+    return np.asarray(axes / np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-30))

@@ -1,0 +1,151 @@
+"""The scenes in which a bake steps through frames: the real one, and a copy without what only takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import bpy
+
+from .. import compat
+from ..data.neighbours import others_handle_frames
+from ..data.settings import chain_of, goal_of
+from ..live import handlers
+from ..pose.channels import FIELDS
+from ..pose.data_paths import set_at, value_at
+from ..rig.plan import chain
+from ..rig.plan.watch import BONE_PATH
+
+SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
+"""Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""
+
+
+def is_bound(scene: bpy.types.Scene) -> bool:
+    """Whether a copy of a scene would show something else, and its frames depend on more than animation.
+
+    A simulation goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a
+    scene that is not shown, the animation of everything else on the same object.
+    """
+    return scene.rigidbody_world is not None or handlers.is_solved(scene)
+
+
+@contextmanager
+def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
+    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
+
+    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
+    out, and is not evaluated on each frame. This is the view layer of the copy; None where frames might look
+    different in there, or where there is nothing to leave out.
+    """
+    scene: Any = view_layer.id_data
+    found = (goal_of(chain_of(tip), role)[0] for tip in chain.tips(ob) for role in ("target", "pole"))
+    goals = {goal for goal in found if goal is not None}
+    if is_bound(scene) or others_handle_frames() or {ob, *goals}.issuperset(scene.objects):
+        yield None
+        return
+    copy = scene.copy()
+    try:
+        copy.background_set = None
+        for layer in copy.view_layers[:]:
+            if layer.name != view_layer.name:
+                copy.view_layers.remove(layer)
+        everything = copy.collection
+        for child in everything.children[:]:
+            everything.children.unlink(child)
+        for other in everything.objects[:]:
+            everything.objects.unlink(other)
+        for needed in {ob, *goals}:
+            everything.objects.link(needed)
+        copied = copy.view_layers[0]
+        copied.update()
+        yield copied if _is_self_contained(copied.depsgraph) else None
+    finally:
+        bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
+
+
+def simulates(scene: bpy.types.Scene) -> bool:
+    """Whether something in a scene is simulated, which going from frame to frame in any order would disturb."""
+    modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
+    return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
+
+
+def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
+
+    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stands still. What the
+    rest of Python reads is not known, and what modifiers make may depend on a simulation or on the whole scene.
+    """
+    scene = depsgraph.scene
+    return all(
+        (not isinstance(known, bpy.types.Scene) or known == scene)
+        and not getattr(known, "modifiers", ())
+        and not any(map(_runs_python, _drivers_of(known)))
+        for known in _evaluated_in(depsgraph)
+    )
+
+
+def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
+    """The data-blocks that are evaluated, some of them twice.
+
+    `Depsgraph.ids` leaves out what is not in the view layer and only needed by something that is; but it has the node
+    trees that are part of other data-blocks.
+    """
+    yield from (evaluated.original for evaluated in depsgraph.ids)
+    for kind in bpy.data.bl_rna.properties:
+        if kind.type == "COLLECTION":
+            everything = getattr(bpy.data, kind.identifier)
+            yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
+
+
+def _evaluated_for(scene: bpy.types.Scene) -> set[Any]:
+    """The data-blocks that are evaluated in any view layer of a scene."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
+
+
+def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
+    """The drivers on a data-block that are not muted."""
+    data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
+    yield from (driver for driver in data.drivers if not driver.mute) if data is not None else ()
+
+
+def _runs_python(curve: bpy.types.FCurve) -> bool:
+    """Whether a driver runs code that may read anything."""
+    driver: Any = curve.driver
+    return driver.type == "SCRIPTED" and not driver.is_simple_expression
+
+
+class Edits:
+    """What is set in a scene beside its animation, though it is animated: going to another frame and back drops it.
+
+    The channels of armatures that a bake writes, or that are solved live, are left to whoever poses them.
+    """
+
+    def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
+        """Look at everything that is evaluated; `posed` are the armatures to leave out."""
+        self._values = [
+            (owner, path, value_at(owner, path))
+            for owner in _evaluated_for(scene)
+            for path in {curve.data_path for curve in _curves_of(owner)}
+            if not (owner in posed and _is_channel(path))
+        ]
+
+    def put_back(self) -> None:
+        """Set again what is different now; other add-ons may have deleted some of it."""
+        for owner, path, value in self._values:
+            with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
+                if value is not None and value_at(owner, path) != value:
+                    set_at(owner, path, value)
+
+
+def _is_channel(path: str) -> bool:
+    """Whether a data path is that of a channel of a bone."""
+    match = BONE_PATH.fullmatch(path)
+    return match is not None and match["rest"] in FIELDS
+
+
+def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that animate a data-block, from its action and its NLA strips."""
+    if getattr(owner, "animation_data", None) is not None:
+        yield from (curve for curve in compat.animating(owner) if curve.driver is None)

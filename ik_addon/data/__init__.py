@@ -1,0 +1,1 @@
+"""What a file keeps: settings, the FK store, and what older versions wrote."""

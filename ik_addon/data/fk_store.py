@@ -1,0 +1,344 @@
+"""The FK base: what the channels of a solved bone held before a solution was written over them.
+
+It is stored on the bones themselves, so that it survives saving, undo and duplicating, and comes back bit for bit.
+Where it is the rest pose, the tip of the chain notes the bone's name alone: Blender copies whatever a bone stores each
+time it evaluates the armature, which would be most of a frame's cost in rigs of many bones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..pose import channels
+from ..pose.channels import REST, Row
+from ..solve.problem import Bools, Ints
+from .settings import IKAddonBase, IKAddonChain, chain_of, has_settings
+
+_FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
+
+
+NEAR = 1e-4
+"""In lengths of its tip: bones of a path that differ by less begin in the same place."""
+
+
+def _base(ob: bpy.types.Object, bone: int) -> IKAddonBase:
+    return chain_of(ob.pose.bones[bone]).base
+
+
+def _has_base(bone: bpy.types.PoseBone) -> bool:
+    return has_settings(bone) and bool(chain_of(bone).base.stored)
+
+
+# ---- bones whose base is the rest pose
+
+
+def _noted(chain: IKAddonChain) -> dict[str, float | None]:
+    """What `_note` wrote: each bone from the tip up, and how far it is from the tip where its base is the rest pose.
+
+    Nothing where a file holds anything else.
+    """
+    try:
+        text = chain.resting
+        noted = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    is_note = isinstance(noted, dict) and all(map(_is_name, noted)) and all(map(_is_distance, noted.values()))
+    return noted if is_note else {}
+
+
+def _is_name(text: str) -> bool:
+    """Whether Blender can look for a bone of this name: JSON may hold halves of characters, which it can't."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _is_distance(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isfinite(value))
+
+
+def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
+    """How far apart two bones begin at rest, in lengths of the tip: the same when armatures are joined or flipped."""
+    return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
+
+
+def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
+    """Bones whose base is the rest pose, by the bone that notes them; those that were renamed since, too."""
+    found: dict[int, set[int]] = {}
+    bones = ob.pose.bones
+    for tip, bone in enumerate(bones):
+        noted = _noted(chain_of(bone)) if has_settings(bone) else {}
+        if noted:
+            path = [bone, *bone.parent_recursive]
+            names = {own.name for own in path}
+            found[tip] = {
+                bones.find(name if name in names or place >= len(path) else _now(ob, path, noted, place))
+                for place, (name, distance) in enumerate(noted.items())
+                if distance is not None
+            } - {-1}
+    return found
+
+
+def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, float | None], place: int) -> str:
+    """What the bone that was noted at a place on the path up from the tip, and is not on it, is called now.
+
+    It was deleted, hung on another bone, or renamed: that if the bone in its place was nowhere on the path, and either
+    no bone has its name or the one in its place begins where it began.
+    """
+    name, there = list(noted)[place], path[place]
+    distance = noted[name] or 0.0
+    moved = abs(_distance(path[0], there) - distance) > NEAR * (1.0 + distance)
+    return name if there.name in noted or (name in ob.pose.bones and moved) else there.name
+
+
+def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
+    """Note on a bone which of its ancestors, or itself, have the rest pose as their base.
+
+    The others are noted by name, to know them from bones that were renamed. Bones that are no ancestors any more, which
+    were hung on other bones, store the rest pose themselves.
+    """
+    bones = ob.pose.bones
+    path = {bones.find(bone.name): bone for bone in (bones[tip], *bones[tip].parent_recursive)}
+    astray = set(resting) - path.keys()
+    note: dict[str, float | None] = {}
+    if len(astray) < len(resting):
+        note = {bone.name: _distance(bones[tip], bone) if i in resting else None for i, bone in path.items()}
+    if list(_noted(chain_of(bones[tip])).items()) != list(note.items()):
+        chain_of(bones[tip]).resting = json.dumps(note) if note else ""
+    for bone in astray:
+        _store_row(ob, bone, REST)
+
+
+def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
+    """Note that the base of these bones is the rest pose; returns those that no chain runs through."""
+    left = set(bones)
+    known = _resting(ob)
+    for tip, bone in enumerate(ob.pose.bones):
+        if not left:
+            break
+        if has_settings(bone) and chain_of(bone).is_chain:
+            path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
+            if path & left:
+                _note(ob, tip, known.get(tip, set()) | (path & left))
+                left -= path
+    return left
+
+
+def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
+    for tip, resting in _resting(ob).items():
+        if resting & bones:
+            _note(ob, tip, resting - bones)
+
+
+# ---- all bases
+
+
+def stored_bones(ob: bpy.types.Object) -> list[int]:
+    """Indices of the bones that have a base."""
+    explicit = {i for i, bone in enumerate(ob.pose.bones) if _has_base(bone)}
+    return sorted(explicit.union(*_resting(ob).values()))
+
+
+def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
+    """Make rows of channels (17,) the base of bones."""
+    content = dict(zip(bones, rows, strict=True))
+    resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
+    resting -= _note_rest(ob, resting)
+    _drop_rest(ob, content.keys() - resting)
+    for bone, row in content.items():
+        if bone in resting:
+            _clear(ob, bone)
+            continue
+        _store_row(ob, bone, row)
+
+
+def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
+    base = _base(ob, bone)
+    base.channels = row.tolist()
+    base.rotation_mode = ob.pose.bones[bone].rotation_mode
+    base.stored = True
+
+
+def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
+    """The base (17,) of a bone, if it has one that is of any use: a file may be made by hand.
+
+    A base that was stored under another rotation mode is converted to the current one, as Blender converts the
+    channels when the mode is changed, by a user or by animation.
+    """
+    pose_bone = ob.pose.bones[bone]
+    if _has_base(pose_bone):
+        try:
+            base = _base(ob, bone)
+            old, row = base.rotation_mode, np.array(base.channels, dtype=np.float32)
+        except UnicodeDecodeError:
+            return None
+        if old not in channels.MODES or not np.isfinite(row).all():
+            return None
+        mode = pose_bone.rotation_mode
+        return row if old == mode else channels.convert_rotation(row, old, mode)
+    return REST.copy() if bone in resting else None
+
+
+def compact(ob: bpy.types.Object) -> None:
+    """Note the bases that are the rest pose as `store` does; an older version stored them like the others."""
+    bones = [i for i, bone in enumerate(ob.pose.bones) if _has_base(bone) and not chain_of(bone).base.noted]
+    rows = {bone: row for bone in bones if (row := _row_of(ob, bone, ())) is not None}
+    store(ob, rows.keys(), rows.values())
+
+
+def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
+    """The base (k, 17) of bones, and the positions (in `bones`) of those that had none: they take what is present."""
+    rows = present.copy()
+    known = _resting(ob)
+    for tip, noted in known.items():
+        _note(ob, tip, noted)  # before bones that were renamed are renamed again
+    resting = set().union(*known.values())
+    new, changed = [], []
+    for k, bone in enumerate(bones.tolist()):
+        row = _row_of(ob, bone, resting)
+        if row is None:
+            new.append(k)
+        else:
+            rows[k] = row
+            if _has_base(ob.pose.bones[bone]) and _base(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode:
+                changed.append(k)
+    if new or changed:
+        store(ob, bones[new + changed].tolist(), rows[new + changed])
+    return rows, new
+
+
+def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
+    """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing.
+
+    Numbers that are `animated` (k, 17) are moved one by one, on other frames. By hand channels are moved as a whole.
+    """
+    present = channels.read(ob, bones)
+    rows = present.copy()
+    resting = set().union(*_resting(ob).values())
+    for k, bone in enumerate(bones.tolist()):
+        row = _row_of(ob, bone, resting)
+        if row is None:
+            continue
+        rows[k] = row
+        noted = has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted
+        moved = (_written(ob, bone, present[k]) if noted else present[k]) != present[k]
+        if animated is not None:
+            rows[k] = np.where(moved & animated[k], present[k], rows[k])
+            moved &= ~animated[k]
+        for columns in channels.FIELDS.values():
+            if moved[columns].any():
+                rows[k, columns] = present[k, columns]
+    return rows
+
+
+def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
+    """Note on the bones what was written into them, to tell later whether they were moved by hand since."""
+    for bone, row in zip(bones.tolist(), rows, strict=True):
+        base = _base(ob, bone)
+        base.written = row.tolist()
+        base.rotation_mode = ob.pose.bones[bone].rotation_mode
+        base.noted = True
+
+
+def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
+    """What `note_written` noted (17,), in the present rotation mode."""
+    base, row = _base(ob, bone), np.array(_base(ob, bone).written, dtype=np.float32)
+    mode = ob.pose.bones[bone].rotation_mode
+    return (
+        channels.as_converted(row, base.rotation_mode, present, mode) if base.rotation_mode in channels.MODES else row
+    )
+
+
+def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
+    """What `note_written` noted (k, 17), and forget it; what is present where there is no note."""
+    rows = present.copy()
+    for k, bone in enumerate(bones.tolist()):
+        if has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted:
+            rows[k] = _written(ob, bone, present[k])
+            base = _base(ob, bone)
+            base.noted = False
+            if not base.stored:
+                _clear(ob, bone)
+    return rows
+
+
+def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the base of these bones back into their channels; bones without one are left alone."""
+    stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
+    rows, _new = load(ob, stored, channels.read(ob, stored))
+    channels.write(ob, stored, rows)
+
+
+def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Put the base of these bones back into their channels and forget it; bones without one are left alone."""
+    bones = list(bones)
+    restore(ob, bones)
+    forget(ob, bones)
+
+
+def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+    """Drop the base of these bones; the channels stay as they are."""
+    bones = set(bones)
+    _drop_rest(ob, bones)
+    for bone in bones:
+        _clear(ob, bone)
+
+
+def _clear(ob: bpy.types.Object, bone: int) -> None:
+    """Store nothing on a bone; on an override of a linked one it has to stay, see `overrides`."""
+    pose_bone = ob.pose.bones[bone]
+    if not has_settings(pose_bone):
+        return
+    chain = chain_of(pose_bone)
+    if ob.override_library is not None:
+        chain.base.stored = chain.base.noted = False
+    elif chain.is_property_set("is_chain"):  # somebody may be looking at the settings of this very chain
+        chain.property_unset("base")
+    else:
+        pose_bone.property_unset("ik_addon")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """All bases of an armature, to put them back."""
+
+    resting: dict[int, str]
+    bases: dict[int, dict[str, Any]]
+
+
+def snapshot(ob: bpy.types.Object) -> Stored:
+    """Note all bases down."""
+    own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
+    bases = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
+    return Stored(
+        {i: text for i, chain in own.items() if (text := _read(chain, "resting"))},
+        {i: {name: _read(base, name) for name in _FIELDS} for i, base in bases.items()},
+    )
+
+
+def put_back(ob: bpy.types.Object, stored: Stored) -> None:
+    """Put all bases back as they were noted; the channels stay as they are."""
+    now = snapshot(ob)
+    for bone in now.resting.keys() | stored.resting.keys():
+        if now.resting.get(bone) != stored.resting.get(bone):
+            chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
+    for bone in now.bases.keys() - stored.bases.keys():
+        _clear(ob, bone)
+    for bone, content in stored.bases.items():
+        if now.bases.get(bone) != content:
+            for name, value in content.items():
+                setattr(_base(ob, bone), name, value)
+
+
+def _read(holder: Any, name: str) -> Any:
+    """What is stored under a name, numbers as a tuple; text that is none, in a file made by hand, is empty."""
+    try:
+        value = getattr(holder, name)
+    except UnicodeDecodeError:
+        return ""
+    return value if isinstance(value, str | bool) else tuple(value)

@@ -1,0 +1,1 @@
+"""Solving while frames change and targets move."""

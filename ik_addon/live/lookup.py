@@ -1,0 +1,136 @@
+"""Armatures whose FK pose stands still: what a solve makes of it is tabulated once, and looked up on each frame.
+
+That is so where nothing animates the armature and its goals go their own ways: the common case of a rig that is posed
+by its targets. It is a shorter way to the same pose as `pose`, to single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..pose.channels import FIELDS
+from ..pose.skeleton import orthonormal
+from ..rig.plan.groups import Wave
+from ..rig.plan.plan import Plan
+from ..rig.read.sample import Goals, Sample
+from ..rig.write.limb import Limbs
+from ..rig.write.waves import Outcomes, Posed, fk_limbs, pose, posed_by
+from ..solve import Goal, OutOfReach, Problem, Status
+from ..solve.problem import Floats
+from ..solve.products import applied
+from ..solve.tabulated import Found, Tabulated
+
+ROTATION = FIELDS["rotation_quaternion"]
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """The chains of one wave."""
+
+    wave: Wave
+    table: Tabulated
+    to_space: Floats
+    """(C, 3, 4) from object space to that of each chain: its root bone's at rest below its parent, without scale."""
+
+    @classmethod
+    def of(cls, limbs: Limbs, only: Goals | None) -> _Chains | None:
+        """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
+        wave, shape = limbs.wave, limbs.wave.shape
+        free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
+        plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
+        if not (free and plain and set(wave.modes.ravel()) == {"QUATERNION"}):
+            return None
+        if not (limbs.rigid().all() and (limbs.rows[:, :, FIELDS["scale"]] == 1.0).all()):
+            return None
+        turns = limbs.rows[:, :, ROTATION].astype(np.float64)
+        sizes = np.linalg.norm(turns, axis=-1, keepdims=True)
+        if not (sizes > 1e-6).all():
+            return None
+        space = orthonormal(limbs.root[:, :3, :3] @ limbs.plan.skeleton.offsets[wave.bones[:, 0], :3, :3])
+        back = space.swapaxes(-1, -2)
+        joints = limbs.joints()
+        roots = joints[:, :1]
+        problem = Problem(
+            joints=(joints - roots) @ space,
+            frames=back[:, None] @ limbs.frames(),
+            goal=Goal(joints[:, -1], pole=joints[:, -1] if shape.poles[0] else None),
+            solver=shape.solver,
+            iterations=shape.iterations,
+        )
+        to_space = np.concatenate([back, -applied(back, roots[:, 0])[..., None]], axis=-1)
+        known = None
+        if only is not None:
+            own = wave.chains[:, 0]
+            known = _in_space(to_space, only.target[:, own]), only.softness[:, own].T
+        table = Tabulated.of(problem, turns / sizes, known)
+        return None if table is None else cls(wave, table, to_space)
+
+    def find(self, goals: Goals) -> Found:
+        """Look up the pose for goals (F, C) of the armature's chains."""
+        own = self.wave.chains[:, 0]
+        return self.table.look_up(
+            _in_space(self.to_space, goals.target[:, own]),
+            goals.softness[:, own].T,
+            _in_space(self.to_space, goals.pole[:, own]) if self.wave.shape.poles[0] else None,
+            goals.pole_angle[:, own].T,
+        )
+
+
+def _in_space(to_space: Floats, points: Floats) -> Floats:
+    """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
+    # Not as a product of matrices: a frame is to get the same bits alone as among others.
+    x, y, z, origin = np.moveaxis(to_space[:, None], -1, 0)
+    a, b, c = np.moveaxis(points.swapaxes(0, 1)[..., None], -2, 0)
+    return np.asarray(x * a + y * b + z * c + origin)
+
+
+class Steady:
+    """The chains of an armature in one FK pose."""
+
+    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample, only: Goals | None = None) -> None:
+        """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
+        self._plan = plan
+        self._rows, self._sampled = frame.channels[0], frame.poses[0]
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.stands else []
+        self._chains = [own for own in chains if own is not None]
+        self.works = bool(chains) and None not in chains
+        """Whether all chains take the short way; otherwise `pose` must be asked for all."""
+
+    def fits(self, frame: Sample) -> bool:
+        """Whether this is the FK pose on all frames of a sample."""
+        return bool((frame.channels == self._rows).all() and (frame.poses == self._sampled).all())
+
+    def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
+        """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
+        found = [own.find(frame.goals) for own in self._chains]
+        rows = np.tile(self._rows, (len(frame.world), 1, 1))
+        usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
+        for own, looked_up in zip(self._chains, found, strict=True):
+            rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
+            usual &= looked_up.usual.all(axis=0)
+        outcomes = self._outcomes(frame.goals, found)
+        if not usual.all():
+            other = pose(ob, self._plan, frame.frames(~usual))
+            rows[~usual] = other.channels
+            outcomes.put_frames(~usual, other.outcomes)
+        return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
+
+    def _outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
+        """How the solves of all chains ended."""
+        outcomes = Outcomes(self._plan, len(goals.target))
+        for own, looked_up in zip(self._chains, found, strict=True):
+            chosen = own.wave.chains[:, 0]
+            outcomes.status[:, chosen] = _status(looked_up, goals.tolerance[:, chosen].T).T
+            outcomes.error[:, chosen] = np.abs(looked_up.distance - looked_up.wanted).T
+        return outcomes
+
+
+def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
+    """Values of `Status` (C, F), with the tolerance (C, F) in chain lengths."""
+    missing = found.distance - found.wanted
+    return np.where(np.abs(missing) <= tolerance, Status.REACHED, Status.TOO_FAR).astype(np.int8)

@@ -1,0 +1,86 @@
+"""Targets and poles follow their bones when those are renamed, which Blender does for its own constraints only.
+
+A bone that has another name by now, in its old place among the bones of its armature and with its old rest pose, while
+its old name is gone, was renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.settings import IKAddonChain, chain_of, goal_of
+from ..rig.plan.chain import tips
+
+
+@dataclass(frozen=True)
+class _Bones:
+    names: tuple[str, ...]
+    rest: NDArray[np.float32]
+    """(n, 16) rest matrices."""
+
+    @classmethod
+    def of(cls, armature: bpy.types.Armature) -> _Bones:
+        rest = np.empty(16 * len(armature.bones), dtype=np.float32)
+        armature.bones.foreach_get("matrix_local", rest)
+        return cls(tuple(armature.bones.keys()), rest.reshape(-1, 16))
+
+    def renamed(self, after: _Bones) -> dict[str, str]:
+        """Old and new names."""
+        if len(after.names) != len(self.names):
+            return {}
+        lost, found = set(self.names).difference(after.names), set(after.names).difference(self.names)
+        return {
+            old: new
+            for i, (old, new) in enumerate(zip(self.names, after.names, strict=True))
+            if old in lost and new in found and np.array_equal(self.rest[i], after.rest[i])
+        }
+
+
+_known: dict[int, _Bones] = {}
+"""By `session_uid` of the armature; kept over undo, which may bring a name back."""
+
+
+def clear() -> None:
+    """Forget all names: another file was opened."""
+    _known.clear()
+
+
+def remember(ob: bpy.types.Object) -> None:
+    """Note the bones of the armatures on which goals of an armature object's chains are."""
+    for _chain, _role, goal in _goals_on_bones([ob]):
+        armature: Any = goal.data
+        if armature.session_uid not in _known:
+            _known[armature.session_uid] = _Bones.of(armature)
+
+
+def follow(armatures: Iterable[bpy.types.Armature]) -> None:
+    """Give the chains of all objects the new names of the bones of armatures that were changed."""
+    for armature in armatures:
+        before = _known.get(armature.session_uid)
+        if before is None:
+            continue
+        after = _known[armature.session_uid] = _Bones.of(armature)
+        names = before.renamed(after)
+        if not names:
+            continue
+        for chain, role, goal in list(_goals_on_bones(bpy.data.objects)):
+            name = getattr(chain, role)
+            if goal.data == armature and name in names:
+                setattr(chain, role, names[name])
+
+
+def _goals_on_bones(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
+    """Chains, the setting that names a bone, and the armature object on which this bone is."""
+    for ob in objects:
+        for tip in tips(ob) if ob.type == "ARMATURE" else ():
+            chain = chain_of(tip)
+            for role in ("target", "pole"):
+                goal, bone = goal_of(chain, role)
+                if goal is not None and goal.type == "ARMATURE" and bone:
+                    yield chain, f"{role}_bone", goal

@@ -1,0 +1,195 @@
+"""What became of each chain at its last solve, in words for the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rig.plan.plan import Plan
+from ..rig.read.sample import Sample
+from ..rig.write.waves import Posed
+from ..solve import Status
+from ..solve.problem import Bools, Floats
+
+NEAR = 1e-4
+"""In chain lengths: a tip this near to its target has reached it, for its user. Nobody sees less, and single precision
+holds little less. Only the numbers in a report are finer."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one chain."""
+
+    reached: bool
+    """As `has_reached` says; `error` and `status` are those of the solver."""
+    failed: bool
+    """The chain was not solved at all; `message` says why and what to do."""
+    message: str
+    error: float = 0.0
+    """Distance from tip to target in chain lengths."""
+    iterations: int = 0
+    remarks: tuple[str, ...] = ()
+    """Settings that could not be followed."""
+    status: Status = Status.INVALID
+    at_limit: tuple[str, ...] = ()
+    """Names of the bones that stand at a limit, root first."""
+
+
+Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
+"""Tells a frame that was solved (F = 1) and what came of it; most frames are solved without anybody asking."""
+
+
+STATUSES = {int(status): status for status in Status}
+
+
+def has_reached(status: NDArray[np.signedinteger] | int, error: Floats | float) -> Bools:
+    """Whether chains have reached their targets, as it is said everywhere; the error is in chain lengths."""
+    return np.asarray((status == Status.REACHED) | ((status != Status.INVALID) & (np.asarray(error) <= NEAR)))
+
+
+def percent(fraction: float) -> str:
+    """A fraction as text, in as many digits as mean something."""
+    value = 100.0 * fraction
+    return f"{value:.0f}%" if 10.0 <= value < 1e6 else f"{value:.2g}%"
+
+
+@dataclass
+class _Armature:
+    """What is known of the chains of one armature object."""
+
+    told: dict[str, Report | None] = field(default_factory=dict)
+    """By tip bone; None: not solved."""
+    plan: Plan | None = None
+    """The other chains, which were solved."""
+    index: dict[str, int] = field(default_factory=dict)
+    """Place of each chain in the plan."""
+    source: Source | None = None
+
+    def solved(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
+        """The frame that was solved and what came of it."""
+        assert self.source is not None
+        frame, posed = self.source(ob)
+        self.source = lambda _: (frame, posed)
+        return frame, posed
+
+
+_armatures: dict[int, _Armature] = {}
+
+
+def get(ob: bpy.types.Object, tip: str) -> Report | None:
+    """The last report on the chain of that tip bone; None when it was not solved since the file was opened."""
+    own = _armatures.get(ob.session_uid)
+    if own is None:
+        return None
+    if tip not in own.told and own.plan is not None and tip in own.index:
+        frame, posed = own.solved(ob)
+        own.told[tip] = of_chain(ob, own.plan, frame, posed, own.index[tip])
+    return own.told.get(tip)
+
+
+def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
+    """How the last solve of each chain ended for its user, None where there was none, and its bones at a limit.
+
+    The same as `get` tells, without making sentences of it: cheap enough for each redraw.
+    """
+    own = _armatures.get(ob.session_uid, _Armature())
+    outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
+    is_limited = outcomes is None or bool(outcomes.at_limit.any())
+    status: list[int] = []
+    if not is_limited:
+        there = has_reached(outcomes.status[0], outcomes.error[0])
+        status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
+    for tip in tips:
+        if tip not in own.told and tip in own.index and not is_limited:
+            yield STATUSES[status[own.index[tip]]], ()
+        elif (found := get(ob, tip)) is None:
+            yield None, ()
+        else:
+            yield Status.REACHED if found.reached else found.status, found.at_limit
+
+
+def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
+    """Make this the last report on a chain; None: it was not solved."""
+    _armatures.setdefault(ob.session_uid, _Armature()).told[tip] = report
+
+
+def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
+    """Forget the reports of one armature, or of all; with `tips`, those of these chains alone."""
+    if ob is None:
+        _armatures.clear()
+    elif tips is None:
+        _armatures.pop(ob.session_uid, None)
+    else:
+        for tip in tips:
+            put(ob, tip, None)
+
+
+def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
+    """Report that chains could not be solved."""
+    for tip in tips:
+        put(ob, tip, Report(reached=False, failed=True, message=message))
+
+
+def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
+    """Report on one solved frame of an armature."""
+    own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
+    if own.plan is not plan:
+        # Chains that are not solved this time keep their report.
+        own.told.update({tip: get(ob, tip) for tip in own.index})
+        own.plan, own.index = plan, {chain.tip: i for i, chain in enumerate(plan.chains)}
+    if own.told:
+        for tip in own.index.keys() & own.told.keys():
+            del own.told[tip]
+    own.source = source
+    for tip, fault in plan.faults.items():
+        fail(ob, [tip], fault)
+
+
+def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
+    """The verdict on the chain with this index in the plan, on the first frame of a solve."""
+    chain = plan.chains[index]
+    outcome = posed.outcomes[index]
+    status = Status(int(outcome.status[0]))
+    if status is Status.INVALID:
+        return Report(reached=False, failed=True, message=_why_invalid(ob, frame, index), remarks=chain.remarks)
+    error = float(outcome.error[0])
+    reached = bool(has_reached(status, error))
+    used = int(outcome.iterations[0])
+    missed = f"Missed by {percent(error)} of its length. Increase Iterations"
+    if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
+        # It is uneven scale that shears the bones away from where they were solved.
+        missed = f"Missed by {percent(error)} of its length. Use uniform bone scale"
+    words = {
+        Status.TOO_FAR: f"Too far by {percent(error)} of its length",
+        Status.TOO_NEAR: f"Too near by {percent(error)} of its length",
+        Status.NOT_CONVERGED: missed,
+        Status.LIMITED: f"{percent(error)} short (limits or other chains)",
+    }
+    return Report(
+        reached=reached,
+        failed=False,
+        message="Reached" if reached else words[status],
+        error=error,
+        iterations=used,
+        remarks=chain.remarks,
+        status=status,
+        at_limit=tuple(plan.skeleton.names[chain.bones[i]] for i in np.flatnonzero(outcome.at_limit[0])),
+    )
+
+
+def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
+    world = np.array(ob.matrix_world)
+    if not np.isfinite(world).all():
+        return f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale"
+    if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
+        return f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed"
+    goal = frame.goals[index]
+    if not np.isfinite(goal.target).all():
+        return "The target's position is not a finite number; reset its transform"
+    if goal.pole is not None and not np.isfinite(goal.pole).all():
+        return "The pole's position is not a finite number; reset its transform"
+    return "The chain has no length in this pose, or a bone's transform is not a finite number; reset its bones"

@@ -1,0 +1,64 @@
+"""What the channels of a live armature hold, as one view layer knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import bpy
+
+from ..rig.plan.plan import Plan
+from ..rig.plan.watch import Value
+from ..rig.read.sample import Sample
+from ..rig.write.waves import Posed
+from .lookup import Steady
+from .playback import Following
+
+PLANS = 32
+"""How many plans a view keeps for settings that change from frame to frame."""
+
+
+class State(Enum):
+    """The states of an armature in a view layer; `docs/architecture.md` has the table of what happens in each."""
+
+    UNKNOWN = "unknown"
+    """The channels hold who knows what: after loading, undo, or a solve on another frame or in another scene."""
+    AT_BASE = "at base"
+    """The channels hold the base; Blender is about to evaluate the frame from it."""
+    SOLVED = "solved"
+    """The channels hold the solution, and the FK pose of the frame is known."""
+    FOLLOWING = "following"
+    """The channels hold the solution, and the FK pose of every frame is known: the next one is posed from its goals."""
+    FAILED = "failed"
+    """An error nobody expected: the channels are left alone until a setting changes."""
+    READ_ONLY = "read-only"
+    """Blender lets nobody pose the armature: it is linked, or its library override is not editable."""
+
+
+@dataclass
+class View:
+    """An armature in one view layer: its plan there, and what saves solving it again."""
+
+    plan: Plan
+    state: State = State.UNKNOWN
+    solved: tuple[Sample, Posed, bool] | None = None
+    """The last frame that was solved, where all that it depends on is in the sample; and whether by tables."""
+    steady: Steady | None = None
+    restless: int = 0
+    """How often an FK pose was tabulated."""
+    following: Following | None = None
+    plans: dict[Value, Plan] = field(default_factory=dict)
+    """By the values of what they watch."""
+
+    def find(self, depsgraph: bpy.types.Depsgraph) -> Plan | None:
+        """The plan for the frame at which a depsgraph is evaluated, if it was made before."""
+        return self.plan if not self.plan.watch else self.plans.get(self.plan.watch.values(depsgraph))
+
+    def take(self, plan: Plan) -> None:
+        """Go on with a plan for other values of what is watched."""
+        if plan is not self.plan:
+            self.plan, self.solved, self.steady, self.following = plan, None, None, None
+        if plan.watch and plan.seen not in self.plans:
+            if len(self.plans) >= PLANS:
+                self.plans.clear()
+            self.plans[plan.seen] = plan

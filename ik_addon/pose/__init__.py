@@ -1,0 +1,1 @@
+"""How Blender stores a pose: bones, channels, keyframes."""

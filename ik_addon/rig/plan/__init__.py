@@ -1,0 +1,1 @@
+"""What is solved, in which order: the structure of an armature with chains."""

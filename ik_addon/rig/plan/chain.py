@@ -1,0 +1,231 @@
+"""Which bones a chain has, and what stands in the way of solving it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import bpy
+
+from ...data import versions
+from ...data.settings import IKAddonChain, chain_of, has_settings, unusable
+from ...pose.channels import rotation_field
+from .attachments import all_carriers_of, uid_of
+from .presence import Presence
+
+CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
+"""Constraints on one bone that move its parents as well."""
+
+
+class ChainError(Exception):
+    """A chain cannot be solved; the message says what is wrong, where, and what to do."""
+
+
+def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The bones of an armature that carry a chain; none in an object that Blender has not shown yet."""
+    return [] if ob.pose is None else [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
+
+
+def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """The bones of the chain on `tip`, root first; a chain longer than its parents ends at the armature's root."""
+    length = chain_of(tip).chain_length
+    bones = [tip, *tip.parent_recursive]
+    if length > 0:
+        bones = bones[:length]
+    return bones[::-1]
+
+
+def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """The tip of the chain that `bone` belongs to: its own, else the first that runs through it."""
+    if has_settings(bone) and chain_of(bone).is_chain:
+        return bone
+    return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
+
+
+def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
+    """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored.
+
+    Args:
+        ob: the armature object.
+        tip: its tip bone.
+        view_layer: where its goals must be.
+    """
+    constrained = [bone for bone in ob.pose.bones if bone.constraints]
+    return check_seen(ob, tip, chain_bones(tip), constrained, Presence(view_layer))
+
+
+def check_seen(
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone],
+    presence: Presence,
+) -> list[str]:
+    """Do as `check`, for a chain as it is on an evaluated frame.
+
+    Args:
+        ob: the armature object, the original one.
+        tip: its tip bone.
+        bones: the chain's bones as evaluated, root first.
+        constrained: the bones that have constraints, as evaluated.
+        presence: of goals, and what they are as evaluated.
+    """
+    obstacle = why_closed(ob)
+    if obstacle:
+        raise ChainError(obstacle)
+    if presence.seen(ob).data.pose_position == "REST":
+        raise ChainError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
+    chain = chain_of(tip)
+    for _, label in unusable(chain):
+        raise ChainError(f"'{label}' has a value that is not allowed; reset this setting")
+    _check_goal(ob, bones, chain.target, chain.target_bone, "target", presence)
+    if chain.target is None:
+        raise ChainError("No target: choose the object that the tip shall follow")
+    _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", presence)
+    check_bones(ob, bones, constrained)
+    segments, movable = _segments(bones)
+    if not segments + movable:
+        raise ChainError("All bones of the chain start at the same point; it has no length to turn")
+    if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
+        raise ChainError(
+            f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
+            "set Chain Length or use another solver"
+        )
+    remarks = _remarks(chain, bones, presence)
+    if versions.is_newer(ob):
+        remarks.insert(0, f"'{ob.name}' was saved by a newer version of this extension; update it to keep all settings")
+    return remarks
+
+
+def check_bones(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
+) -> None:
+    """Raise `ChainError` if something else than the solver moves these bones; `constrained` as in `check`."""
+    for owner, constraint in fighting_constraints(ob, bones, constrained):
+        raise ChainError(
+            f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
+        )
+    for name, path in _driven_channels(ob, bones):
+        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
+
+
+def why_closed(ob: bpy.types.Object) -> str:
+    """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
+    if not ob.is_editable:
+        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return (
+            f"The library override of '{ob.name}' is not editable, so it can't be posed; "
+            "choose Library Override > Make > Selected in the Object menu"
+        )
+    return ""
+
+
+def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence) -> list[str]:
+    remarks = []
+    for role, goal in (("target", chain.target), ("pole", chain.pole)):
+        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
+            remarks.append(
+                f"The {role} '{goal.name}' or its collection is disabled in renders, so it stands still there; "
+                "enable it, an empty is never seen in a render"
+            )
+    if chain.chain_length > len(bones):
+        remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are there; these are used")
+    root = bones[0]
+    if chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None:
+        remarks.append(f"The root bone '{root.name}' is connected and can't be pushed; disconnect it in Edit Mode")
+    return remarks
+
+
+def _segments(bones: list[bpy.types.PoseBone]) -> tuple[int, int]:
+    """How many segments of a chain have a length at rest, and how many others may get one by a bone being moved."""
+    segments, movable = int(bones[-1].bone.length > 0.0), 0
+    for bone, child in pairwise(bones):
+        if (child.bone.head_local - bone.bone.head_local).length > 0.0:
+            segments += 1
+        elif not child.bone.use_connect:
+            movable += 1
+    return segments, movable
+
+
+def _check_goal(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    goal: bpy.types.Object | None,
+    goal_bone: str,
+    role: str,
+    presence: Presence,
+) -> None:
+    if goal is None:
+        return
+    if uid_of(goal) not in presence.present:
+        raise ChainError(
+            f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
+        )
+    if not presence.evaluates(goal):
+        raise ChainError(
+            f"The {role} '{goal.name}' or its collection is disabled in viewports, so Blender does not move it; "
+            "enable it there and hide it with the eye instead"
+        )
+    if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
+        raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
+    moved = {bone.name for bone in bones}
+    holders = (
+        ob.pose.bones[carrier.bone]
+        for carrier in all_carriers_of(presence.seen(goal), goal_bone)
+        if carrier.armature == uid_of(ob) and carrier.bone in ob.pose.bones
+    )
+    path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
+    own = next((name for name in path if name in moved), None)
+    if own is not None:
+        raise ChainError(
+            f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "
+            f"choose a {role} outside of the chain"
+        )
+
+
+def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
+    """Bone and channel of the drivers on rotations of these bones."""
+    if ob.animation_data is None or not ob.animation_data.drivers:
+        return
+    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
+    for driver in ob.animation_data.drivers:
+        if driver.data_path in paths and not driver.mute:
+            yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
+
+
+def fighting_constraints(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
+) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+    """Enabled constraints that move a bone of the chain after the solve, with the bone that carries them."""
+    names = {bone.name for bone in bones}
+    for owner in ob.pose.bones if constrained is None else constrained:
+        for constraint in owner.constraints:
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
+                yield owner, constraint
+
+
+def steered_bones(ob: bpy.types.Object) -> frozenset[str]:
+    """Names of the bones of an armature object that constraints move, so that a chain of them can't be solved."""
+    found: set[str] = set()
+    for owner in ob.pose.bones:
+        for constraint in owner.constraints:
+            if not constraint.mute and constraint.influence > 0.0:
+                found.update((owner.name, *moved_by(owner, constraint)))
+    return frozenset(found)
+
+
+def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
+    """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
+    if not isinstance(constraint, CHAIN_CONSTRAINTS):
+        return []
+    moved = [owner, *owner.parent_recursive]
+    if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:
+        moved = moved[1:]
+    return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

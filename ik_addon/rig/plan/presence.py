@@ -1,0 +1,101 @@
+"""Which objects are in a view layer, and which of them Blender evaluates there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import bpy
+
+from .attachments import uid_of
+from .reference import uids
+
+
+class Layer(NamedTuple):
+    """A view layer, as a key."""
+
+    scene: int
+    """`session_uid` of the scene."""
+    name: str
+
+    @classmethod
+    def of(cls, view_layer: bpy.types.ViewLayer) -> Layer:
+        """The key of a view layer."""
+        return cls(uid_of(view_layer.id_data), view_layer.name)
+
+
+def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
+    """A scene and those that are shown behind it, which Blender evaluates along with it."""
+    seen: set[int] = set()
+    shown: bpy.types.Scene | None = scene
+    while shown is not None and shown.session_uid not in seen:
+        seen.add(shown.session_uid)
+        yield shown
+        shown = shown.background_set
+
+
+def is_in(objects: Any, ob: bpy.types.Object) -> bool:
+    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
+    found = objects.get(ob.name)
+    return found is not None and (found == ob or ob in objects.values())
+
+
+class Presence:
+    """The objects of a view layer, and of the scenes that are shown behind it, by `session_uid`."""
+
+    def __init__(self, view_layer: bpy.types.ViewLayer, depsgraph: bpy.types.Depsgraph | None = None) -> None:
+        """Nothing is looked up before it is asked for.
+
+        Args:
+            view_layer: of any scene.
+            depsgraph: in whose evaluation the objects are to be seen; None: as they are.
+        """
+        scene, *sets = with_sets(view_layer.id_data)
+        self._scene: Any = scene
+        self._depsgraph = depsgraph
+        self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
+
+    @cached_property
+    def present(self) -> set[int]:
+        """All of them."""
+        return set[int]().union(*(uids(layer.objects) for layer in self._layers))
+
+    @cached_property
+    def in_viewports(self) -> set[int]:
+        """Those in a collection that is not disabled in viewports."""
+        return self._enabled("hide_viewport")
+
+    @cached_property
+    def in_renders(self) -> set[int]:
+        """Those in a collection that is not disabled in renders."""
+        return self._enabled("hide_render")
+
+    def has(self, ob: bpy.types.Object) -> bool:
+        """Whether an object is here; a depsgraph also holds objects that are not, if properties point at them."""
+        return any(is_in(layer.objects, ob) for layer in self._layers)
+
+    def seen(self, ob: bpy.types.Object) -> bpy.types.Object:
+        """An object as it is evaluated."""
+        return ob if self._depsgraph is None else ob.evaluated_get(self._depsgraph)
+
+    def evaluates(self, goal: bpy.types.Object) -> bool:
+        """Whether an object is here and moves in viewports."""
+        uid = uid_of(goal)
+        return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
+
+    def others(self) -> Iterator[Presence]:
+        """The other view layers of the scene."""
+        for layer in self._scene.view_layers:
+            if layer != self._layers[0]:
+                yield Presence(layer)
+
+    def _enabled(self, switch: str) -> set[int]:
+        found: set[int] = set()
+        waiting = [layer.layer_collection for layer in self._layers]
+        while waiting:
+            layer = waiting.pop()
+            if not layer.exclude and not getattr(layer.collection, switch):
+                found |= uids(layer.collection.objects)
+                waiting += layer.children
+        return found

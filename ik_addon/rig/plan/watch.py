@@ -1,0 +1,172 @@
+"""Settings that are animated or driven: what a plan was made of may have another value on another frame.
+
+A plan holds structure. Channels, transforms and the numbers of a chain are state of the frame and are read with it;
+everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made anew where it has changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+
+from ... import compat
+from ...pose.channels import FIELDS
+from ...pose.data_paths import value_at
+from .chain import CHAIN_CONSTRAINTS
+from .reference import Reference
+
+NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
+"""The settings of a chain that are read on each frame, in the order of `Goals.settings`."""
+OBJECT_FIELDS = {
+    "location": 3,
+    "rotation_quaternion": 4,
+    "rotation_euler": 3,
+    "rotation_axis_angle": 4,
+    "scale": 3,
+    "delta_location": 3,
+    "delta_rotation_quaternion": 4,
+    "delta_rotation_euler": 3,
+    "delta_scale": 3,
+}
+"""The properties that place an object, and their widths."""
+BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
+"""Beginnings of data paths of an object that have no say in where it is; those of its bones aside."""
+BONE_BYSTANDERS = ("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale")
+"""The same below a pose bone, or a bone of an armature."""
+BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
+READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in NUMBERS)))
+"""What is read of a pose bone on each frame."""
+
+Value = tuple[object, ...]
+Facts = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """Watched paths of one object, or of its data."""
+
+    reference: Reference
+    is_data: bool
+    paths: tuple[str, ...]
+
+    def values(self, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+        ob: Any = self.reference.find()
+        seen = None if ob is None else ob.evaluated_get(depsgraph)
+        owner = seen.data if self.is_data and seen is not None else seen
+        for path in self.paths:
+            yield None if owner is None else _value(owner, path)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What may be another on another frame of that which a plan is made of."""
+
+    owners: tuple[_Owner, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to watch."""
+        return bool(self.owners)
+
+    def values(self, depsgraph: bpy.types.Depsgraph) -> Value:
+        """What it is at the frame at which a depsgraph is evaluated."""
+        return tuple(value for owner in self.owners for value in owner.values(depsgraph))
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Watch:
+        """Watch an armature object, of which some bones matter to its chains, and other objects.
+
+        Args:
+            ob: the armature object, the original one.
+            bones: names of the bones of chains, and of those above them.
+            others: what the goals of its chains are, and what these are carried by.
+        """
+        found = [
+            _Owner(Reference.of(ob), False, tuple(_of_armature(ob, bones))),
+            _Owner(Reference.of(ob), True, tuple(_of_data(ob.data, bones))),
+            *(_Owner(Reference.of(other), False, tuple(_of_goal(other.original))) for other in others),
+        ]
+        return cls(tuple(owner for owner in found if owner.paths))
+
+
+def facts_of(ob: bpy.types.Object) -> Facts:
+    """What decides a plan of an object that is a goal, or carries one: all but where it is."""
+    ob = ob.original
+    bones = ob.pose.bones if ob.pose is not None else ()
+    return (
+        ob.hide_viewport,
+        ob.hide_render,
+        ob.parent_type,
+        ob.parent_bone,
+        None if ob.parent is None else ob.parent.session_uid,
+        *(("", *_facts(constraint)) for constraint in ob.constraints),
+        *((bone.name, *_facts(constraint)) for bone in bones for constraint in bone.constraints),
+        *_of_goal(ob),
+    )
+
+
+def _facts(constraint: Any) -> Facts:
+    aims = getattr(constraint, "targets", (constraint,))
+    targets = [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None) is not None]
+    return (
+        constraint.type,
+        constraint.mute,
+        constraint.influence > 0.0,
+        *((target.session_uid, bone) for target, bone in targets),
+    )
+
+
+def _value(owner: Any, path: str) -> object:
+    value = value_at(owner, path)
+    # How much is Blender's business, whether at all decides what takes along what.
+    return value > 0.0 if path.endswith(".influence") and value is not None else value
+
+
+def animated_paths(owner: bpy.types.ID) -> Iterator[str]:
+    """The data paths that F-curves, drivers and NLA strips reach, each once."""
+    yield from dict.fromkeys(curve.data_path for curve in compat.animating(owner))
+
+
+def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
+    for path in animated_paths(ob):
+        match = BONE_PATH.fullmatch(path)
+        if match is None:
+            if _places(path):
+                yield path
+        elif match["rest"] not in READ and not match["rest"].startswith(BONE_BYSTANDERS):
+            name = bpy.utils.unescape_identifier(match["name"])
+            if name in bones or _reaches(ob, name, match["rest"], bones):
+                yield path
+
+
+def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
+    for path in animated_paths(data):
+        match = BONE_PATH.fullmatch(path)
+        if match is None:
+            if path == "pose_position":
+                yield path
+        elif bpy.utils.unescape_identifier(match["name"]) in bones and not match["rest"].startswith(BONE_BYSTANDERS):
+            yield path
+
+
+def _of_goal(ob: bpy.types.Object) -> Iterator[str]:
+    """Of a goal everything that places it but its transform; of the bones of an armature their constraints."""
+    for path in animated_paths(ob):
+        match = BONE_PATH.fullmatch(path)
+        if _places(path) if match is None else match["rest"].startswith("constraints["):
+            yield path
+
+
+def _places(path: str) -> bool:
+    return path not in OBJECT_FIELDS and (path == "hide_render" or not path.startswith(BYSTANDERS))
+
+
+def _reaches(ob: bpy.types.Object, name: str, rest: str, bones: Collection[str]) -> bool:
+    """Whether a path below a bone is of a constraint that may move bones of a chain above it (IK, Spline IK)."""
+    owner = ob.pose.bones.get(name) if rest.startswith("constraints[") else None
+    if owner is None or not any(isinstance(constraint, CHAIN_CONSTRAINTS) for constraint in owner.constraints):
+        return False
+    return any(parent.name in bones for parent in owner.parent_recursive)

@@ -1,0 +1,1 @@
+"""From evaluated armatures and F-curves to the arrays of a frame."""

@@ -1,0 +1,222 @@
+"""From an evaluated armature and its targets to arrays: everything that the solve of a frame depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ... import compat
+from ...data.settings import chain_of
+from ...pose import channels
+from ...pose.channels import Row
+from ...pose.data_paths import set_at, value_at
+from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
+from ...solve.problem import Bools, Floats, Ints
+from ...solve.products import applied
+from ..plan.plan import ChainPlan, Plan
+from ..plan.watch import NUMBERS
+
+FARTHEST = 1e30
+"""Blender turns an infinite location into the largest float, whose square is no longer a number."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What C chains follow on F frames."""
+
+    target: Floats
+    """(F, C, 3) in the armature's object space; not finite where there is none."""
+    rotation: Floats
+    """(F, C, 3, 3) orientation of the target in the armature's object space; the identity where none is wanted."""
+    pole: Floats
+    """(F, C, 3) in the armature's object space; zero where there is none."""
+    settings: Floats
+    """(F, C, 5), see the properties."""
+
+    @property
+    def pole_angle(self) -> Floats:
+        """(F, C) radians."""
+        return self.settings[..., 0]
+
+    @property
+    def softness(self) -> Floats:
+        """(F, C) fraction of chain length, as the two below."""
+        return self.settings[..., 1]
+
+    @property
+    def push_limit(self) -> Floats:
+        """(F, C) how far the root may be pushed."""
+        return self.settings[..., 2]
+
+    @property
+    def tolerance(self) -> Floats:
+        """(F, C) the error that counts as reached."""
+        return self.settings[..., 3]
+
+    @property
+    def influence(self) -> Floats:
+        """(F, C) from 0, the FK pose, to 1."""
+        return self.settings[..., 4]
+
+    def __getitem__(self, chosen: Any) -> Goals:
+        """The goals of the chosen chains, a number or an array of any shape (...): F x ... of them."""
+        return Goals(**{name: value[:, chosen] for name, value in vars(self).items()})
+
+    def members(self, chosen: Any) -> Goals:
+        """The goals on the chosen frames alone, or of the chosen ones (B,) of a batch."""
+        return Goals(**{name: value[chosen] for name, value in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The FK pose of the live bones of one armature and the goals of its chains, on F frames."""
+
+    world: Floats
+    """(F, 4, 4) world matrix of the armature object."""
+    channels: Row
+    """(F, k, 17) FK channels of `Plan.live`."""
+    basis: Floats
+    """(F, k, 4, 4) basis matrices that these channels make."""
+    poses: Floats
+    """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
+    goals: Goals
+    """(F, C) of `Plan.chains`."""
+
+    def frames(self, chosen: slice | Bools | Ints) -> Sample:
+        """Some of the frames alone."""
+        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
+        return Sample(**own, goals=self.goals.members(chosen))
+
+    def equals(self, other: Sample) -> bool:
+        """Whether everything is the same to the bit."""
+        own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))
+        return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
+
+
+def sample(
+    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: tuple[Row, Floats] | None = None
+) -> Sample:
+    """Read one frame (F = 1) from the evaluated copies of the armature and its targets.
+
+    Args:
+        ob: the armature object, the original one.
+        plan: its plan.
+        depsgraph: evaluated at the frame.
+        fk: channels (k, 17) and basis (k, 4, 4) of the live bones, where the evaluated ones are not the FK pose.
+    """
+    evaluated = ob.evaluated_get(depsgraph)
+    if fk is None:
+        fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
+    world = matrix_array(evaluated.matrix_world)
+    to_object = inverse_of_one(world)
+    return Sample(
+        world=world[None],
+        channels=fk[0][None],
+        basis=fk[1][None],
+        poses=channels.read_pose(evaluated, plan.sampled)[None],
+        goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
+    )
+
+
+def stack(samples: Sequence[Sample]) -> Sample:
+    """Frames that were sampled one by one, as one batch."""
+    return Sample(
+        world=np.concatenate([s.world for s in samples]),
+        channels=np.concatenate([s.channels for s in samples]),
+        basis=np.concatenate([s.basis for s in samples]),
+        poses=np.concatenate([s.poses for s in samples]),
+        goals=Goals(
+            **{name: np.concatenate([vars(s.goals)[name] for s in samples]) for name in vars(samples[0].goals)}
+        ),
+    )
+
+
+def _goals(
+    ob: bpy.types.Object,
+    evaluated: bpy.types.Object,
+    chains: Sequence[ChainPlan],
+    depsgraph: bpy.types.Depsgraph,
+    to_object: Floats,
+) -> Goals:
+    """The goals (1, C) of chains on the frame at which the depsgraph is evaluated."""
+    originals, bones = ob.pose.bones, evaluated.pose.bones
+    targets: list[Floats] = []
+    numbers = []
+    poles: dict[int, Floats] = {}
+    rotations: dict[int, Floats] = {}
+    for c, chain in enumerate(chains):
+        # Pointers from the original, numbers from the evaluated copy: those may be animated.
+        pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
+        numbers.append([getattr(seen, name) for name in NUMBERS])
+        goal = _world(pointers.target, pointers.target_bone, depsgraph)
+        targets.append(goal[:3, 3])
+        if chain.turns:
+            rotations[c] = orientation(to_object @ goal)
+        if chain.has_pole:
+            # A pole that was deleted since the plan was made shows no direction, as one at the target does.
+            gone = pointers.pole is None
+            poles[c] = (goal if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
+    pole = np.zeros((len(chains), 3))
+    rotation = np.tile(np.eye(3), (len(chains), 1, 1))
+    if poles:
+        pole[list(poles)] = transformed(to_object, np.array(list(poles.values())))
+    if rotations:
+        rotation[list(rotations)] = list(rotations.values())
+    settings = np.array(numbers, dtype=np.float64).reshape(1, -1, 5)
+    target = transformed(to_object, np.array(targets).reshape(-1, 3))
+    return Goals(target[None], rotation[None], pole[None], settings)
+
+
+def in_object_space(world: Floats, points: Floats) -> Floats:
+    """Points (C, 3) of world space, seen from an armature object with this world matrix (4, 4)."""
+    return transformed(inverse_of_one(world), points)
+
+
+def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """World matrix (4, 4) of an object, or of one of its bones, at the head."""
+    if goal is None:
+        return np.full((4, 4), np.nan)
+    evaluated = goal.evaluated_get(depsgraph)
+    world = matrix_array(evaluated.matrix_world)
+    pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
+    return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
+
+
+def orientation(matrices: Floats) -> Floats:
+    """Orientations (..., 3, 3) of matrices (..., 4, 4); of mirrored ones the X axis is turned round."""
+    frames = orthonormal(matrices[..., :3, :3])
+    with np.errstate(invalid="ignore"):
+        frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
+    return frames
+
+
+def transformed(matrices: Floats, points: Floats) -> Floats:
+    """Points (..., 3) in another space; not a number where they are too far away for Blender's single precision."""
+    with np.errstate(all="ignore"):
+        moved = applied(matrices[..., :3, :3], points) + matrices[..., :3, 3]
+        return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
+
+
+def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    """Set the animated properties of an armature object, and of its armature, to what they are in a render.
+
+    There the originals stand at the frame of the viewport. What is written to them makes Blender copy them anew,
+    without animating the copies again, so that all but the written channels would be rendered as of another frame.
+    """
+    seen = ob.evaluated_get(depsgraph)
+    _take(ob, seen)
+    _take(ob.data, seen.data)
+
+
+def _take(original: Any, evaluated: Any) -> None:
+    paths = {curve.data_path for curve in compat.animating(original)}
+    # Rotation modes first: setting one converts the rotation.
+    for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
+        value = value_at(evaluated, path)
+        with suppress(ValueError, AttributeError, TypeError, KeyError):  # what an F-curve is for may not be there
+            set_at(original, path, value)

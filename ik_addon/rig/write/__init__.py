@@ -1,0 +1,1 @@
+"""From solutions to the channels of pose bones."""

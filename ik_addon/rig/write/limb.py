@@ -1,0 +1,272 @@
+"""Posed chains and trees of one shape: forward kinematics to the solver's arrays, and a solution back into channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...pose import channels
+from ...pose.channels import FIELDS, Row
+from ...pose.skeleton import orthonormal
+from ...solve import Limits, OutOfReach, Solution, Status
+from ...solve.problem import Bools, Floats, Ints
+from ...solve.products import applied
+from ...solve.rotations import norm
+from ...solve.twist import total
+from ..plan.groups import Wave, paths
+from ..plan.plan import Plan
+
+UNIFORM = 1e-6
+"""Scale factors that differ by less than this are the same."""
+
+
+@dataclass(frozen=True)
+class Limbs:
+    """B posed groups of n bones and E chains: each member is one group of a wave on one frame."""
+
+    ob: bpy.types.Object
+    plan: Plan
+    wave: Wave
+    group: Ints
+    """(B,) the group that a member is, as index into the wave."""
+    root: Floats
+    """(B, 4, 4) pose of the root's parent in armature space, the identity at the armature's root."""
+    rows: Row
+    """(B, n, 17) channels."""
+    basis: Floats
+    """(B, n, 4, 4) basis matrices that the channels make."""
+    poses: Floats
+    """(B, n, 4, 4) pose matrices in armature space."""
+
+    @classmethod
+    def fk(
+        cls, ob: bpy.types.Object, plan: Plan, wave: Wave, group: Ints, root: Floats, rows: Row, basis: Floats
+    ) -> Limbs:
+        """Limbs in the pose that their channels make."""
+        limbs = cls(ob, plan, wave, group, root, rows, basis, np.empty_like(basis))
+        if wave.shape.plain:
+            limbs._pose_plain(plan.skeleton.offsets[wave.bones][group])
+        else:
+            for members, bones in limbs._by_group():
+                limbs._put_below(members, bones, basis)
+        return limbs
+
+    def joints(self) -> Floats:
+        """Joint positions (B, n+E, 3): the heads, then the tails of the tips."""
+        tips = list(self.wave.shape.segments)
+        lengths = self.plan.skeleton.lengths[self.wave.bones[:, tips]][self.group]
+        ends = self.poses[:, tips]
+        tails = ends[..., :3, 3] + ends[..., :3, 1] * lengths[:, :, None]
+        return np.concatenate([self.poses[:, :, :3, 3], tails], axis=1)
+
+    def lengths(self, joints: Floats) -> Floats:
+        """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
+        points = joints.T
+        found = np.empty((len(joints), len(self.wave.shape.segments)))
+        for e, path in enumerate(paths(self.wave.shape.parents, self.wave.shape.segments)):
+            own = points if self.wave.shape.is_chain else points[:, path]
+            found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
+        return found
+
+    def limits(self) -> Limits | None:
+        """The limits of the joints."""
+        ranges = self.wave.shape.limits
+        if ranges is None:
+            return None
+        skeleton, bones = self.plan.skeleton, self.wave.bones
+        rest = np.where(
+            skeleton.inherits_rotation[bones, None, None], skeleton.offsets[bones, :3, :3], skeleton.rest[bones, :3, :3]
+        )
+        angles = np.array(ranges)
+        return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
+
+    def plane(self) -> Floats | None:
+        """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
+        if not self.wave.shape.planar:
+            return None
+        normals = np.array([self.plan.skeleton.normal_at_rest(bones) for bones in self.wave.bones.tolist()])
+        parents = orthonormal(self.root[:, :3, :3])
+        return applied(parents, normals[self.group])
+
+    def frames(self) -> Floats:
+        """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
+        scale = self.rows[:, :, FIELDS["scale"]]
+        if scale.all():
+            return orthonormal(self.poses[:, :, :3, :3] / scale[:, :, None, :])
+        unscaled = self.basis.copy()
+        unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
+        frames = np.empty_like(unscaled[:, :, :3, :3])
+        for members, bones in self._by_group():
+            for i, bone in enumerate(bones):
+                parent = self._parent(members, bones, i)
+                pose = self.plan.skeleton.to_pose(self.ob, bone, unscaled[members, i], parent)
+                frames[members, i] = orthonormal(pose[:, :3, :3])
+        return frames
+
+    def misses(self, solution: Solution, tolerance: float) -> Bools:
+        """Members (B,) with a tip that is not where a solution has it, by more than `tolerance` chain lengths."""
+        joints, bones = self.joints(), self.wave.bones.shape[1]
+        gaps = norm((joints[:, bones:] - solution.joints[:, bones:]).T).T
+        return np.asarray((gaps > tolerance * self.lengths(joints)).any(axis=1) & (solution.status != Status.INVALID))
+
+    def members(self, chosen: Bools) -> Limbs:
+        """The chosen members (B,) alone."""
+        return replace(
+            self,
+            group=self.group[chosen],
+            root=self.root[chosen],
+            rows=self.rows[chosen],
+            basis=self.basis[chosen],
+            poses=self.poses[chosen],
+        )
+
+    def put(self, chosen: Bools, other: Limbs) -> None:
+        """Replace the chosen members (B,) by those of other limbs."""
+        self.rows[chosen], self.basis[chosen], self.poses[chosen] = other.rows, other.basis, other.poses
+
+    def blended(self, fk: Limbs, influence: Floats) -> Limbs:
+        """The limbs between their FK pose (0) and this one (1), by the influence (B, n) on each bone."""
+        start, end = (channels.basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
+        rotations = channels.slerp(start, end, influence)
+        share = influence[:, :, None].astype(np.float32)
+        rows = fk.rows.copy()
+        for name in ("location", "scale"):
+            columns = FIELDS[name]
+            rows[:, :, columns] += share * (self.rows[:, :, columns] - fk.rows[:, :, columns])
+        basis = fk.basis.copy()
+        basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
+        basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
+        rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        # What is not blended, or was not solved, keeps its FK channels to the bit.
+        still = ((influence == 0.0) | (self.rows == fk.rows).all(axis=2))[:, :, None]
+        rows, basis = np.where(still, fk.rows, rows), np.where(still[..., None], fk.basis, basis)
+        return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis)
+
+    def solved(self, frames: Floats, solution: Solution) -> Limbs:
+        """The limbs with a solution, given as orthonormal frames (B, n, 3, 3) and joints, in their channels.
+
+        Members without a solution stay as they are.
+        """
+        scale = solution.stretch
+        if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
+            above = self._of_parents(np.ones_like(scale[:, 0]), scale)
+            scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
+        rotations = np.empty_like(frames)
+        posed = replace(self, basis=self.basis.copy(), poses=self.poses.copy())
+        rigid = self.rigid()
+        if rigid.all():
+            self._place_rigid(frames, solution, scale, rotations, posed)
+        else:
+            for members, bones in self._by_group():
+                self._place_bone_by_bone(members, bones, frames, solution, scale, rotations, posed)
+        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
+        if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
+            rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
+        if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
+            rows[:, 0, FIELDS["location"]] = posed.basis[:, 0, :3, 3]
+        finite = np.isfinite(posed.poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2))
+        posed = replace(posed, rows=rows)
+        keep = np.asarray(~finite | (solution.status == Status.INVALID))
+        if keep.any():
+            posed.put(keep, self.members(keep))
+        return posed
+
+    def _hangs(self) -> bool:
+        """Whether any of the groups hangs on another bone."""
+        return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
+
+    def rigid(self) -> Bools:
+        """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
+        if not self.wave.shape.plain:
+            return np.zeros(len(self.group), dtype=bool)
+        scale = self.rows[:, :, FIELDS["scale"]]
+        if not self._hangs() and (scale == 1.0).all():
+            return np.ones(len(self.group), dtype=bool)
+        uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
+        linear = self.root[:, :3, :3]
+        with np.errstate(invalid="ignore"):  # a constraint may leave a bone that is not a number
+            square = linear.transpose(0, 2, 1) @ linear
+            size = np.trace(square, axis1=1, axis2=2) / 3.0
+            skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
+            return np.asarray(uniform.all(axis=1) & (skew <= UNIFORM * size) & (np.linalg.det(linear) > 0.0))
+
+    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
+        """All bones at once: the frames of the parents are those of the solution."""
+        offsets = self.plan.skeleton.offsets[self.wave.bones][self.group]
+        unturned = self.plan.skeleton.unturned[self.wave.bones][self.group]
+        above: Any = self._of_parents(self.root[:, :3, :3], frames).swapaxes(-1, -2)
+        if self._hangs():
+            above[:, 0] = np.linalg.inv(self.root[:, :3, :3])
+        local = unturned @ (above @ frames)
+        rotations[:] = _finite_or_none(orthonormal(local))
+        posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
+        if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
+            for members, bones in self._by_group():
+                local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
+                posed.basis[members, 0, :3, 3] = local[:, :3, 3]
+        posed._pose_plain(offsets)
+
+    def _place_bone_by_bone(
+        self,
+        members: Ints,
+        bones: list[int],
+        frames: Floats,
+        solution: Solution,
+        scale: Floats,
+        rotations: Floats,
+        posed: Limbs,
+    ) -> None:
+        """From the root on: what flags and scale of a parent make of its children is known only when it stands."""
+        for i, bone in enumerate(bones):
+            parent = posed._parent(members, bones, i)
+            local = self._basis_of(bone, frames[members, i], solution.joints[members, i], parent)
+            rotations[members, i] = _finite_or_none(orthonormal(local[:, :3, :3]))
+            size = self.rows[members, i, FIELDS["scale"]] * scale[members, i, None]
+            posed.basis[members, i, :3, :3] = rotations[members, i] * size[:, None, :]
+            if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
+                posed.basis[members, 0, :3, 3] = local[:, :3, 3]
+            posed.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, posed.basis[members, i], parent)
+
+    def _pose_plain(self, offsets: Floats) -> None:
+        """Pose all members from their basis; `offsets` (B, n, 4, 4) are their bones' rest matrices in the parent's."""
+        local = offsets @ self.basis
+        for i, parent in enumerate(self.wave.shape.parents):
+            np.matmul(self.root if parent < 0 else self.poses[:, parent], local[:, i], out=self.poses[:, i])
+
+    def _put_below(self, members: Ints, bones: list[int], basis: Floats) -> None:
+        for i, bone in enumerate(bones):
+            parent = self._parent(members, bones, i)
+            self.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
+
+    def _of_parents(self, root: Floats, values: Floats) -> Floats:
+        """Values (B, n, ...) of the bones' parents, `root` (B, ...) being that of the root's parent."""
+        return np.concatenate([root[:, None], values], axis=1)[:, np.array(self.wave.shape.parents) + 1]
+
+    def _by_group(self) -> list[tuple[Ints, list[int]]]:
+        """Members and bones of each group."""
+        found = ((np.flatnonzero(self.group == c), bones) for c, bones in enumerate(self.wave.bones.tolist()))
+        return [(members, bones) for members, bones in found if len(members)]
+
+    def _parent(self, members: Ints, bones: list[int], i: int) -> Floats | None:
+        """Pose of the parent of the i-th bone; None at the armature's root."""
+        parent = self.wave.shape.parents[i]
+        if parent >= 0:
+            return self.poses[members, parent]
+        return self.root[members] if self.plan.skeleton.parents[bones[0]] >= 0 else None
+
+    def _basis_of(self, bone: int, frame: Floats, head: Floats, parent: Floats | None) -> Floats:
+        """Basis (F, 4, 4) that gives a bone a frame (F, 3, 3) and a head (F, 3) in armature space."""
+        wanted = np.zeros((len(frame), 4, 4))
+        wanted[:, :3, :3] = frame
+        wanted[:, :3, 3] = head
+        wanted[:, 3, 3] = 1.0
+        return self.plan.skeleton.to_basis(self.ob, bone, wanted, parent)
+
+
+def _finite_or_none(rotations: Floats) -> Floats:
+    """Rotations (..., 3, 3), with none in place of those that are not finite: such frames are put back afterwards."""
+    usable = np.asarray(np.isfinite(rotations).all(axis=(-2, -1)))
+    return rotations if usable.all() else np.where(usable[..., None, None], rotations, np.eye(3))

@@ -1,0 +1,1 @@
+"""Making, changing and taking away chains."""

@@ -1,0 +1,204 @@
+"""Put the mirror image of a chain on the bones of the other side, with its limits, target and pole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..data.settings import chain_of
+from ..rig.plan.chain import chain_bones
+from ..solve.problem import Floats
+from .new_chain import MADE, why_unusable
+from .present import world_of
+
+ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+ALIGNED = np.cos(np.radians(1.0))
+"""Axes whose directions have at least this cosine between them are the same."""
+AXES = "xyz"
+OWN = frozenset(
+    {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
+)
+"""The settings of a chain that are not the same on the other side."""
+
+
+class MirrorError(Exception):
+    """The chain cannot be mirrored; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """A target or pole of the chain to be."""
+
+    source: bpy.types.Object | None
+    """The target or pole of the chain that is mirrored."""
+    bone: str
+    """On the other side."""
+    name: str
+    """Of the object on the other side; empty: the same object."""
+    world: Matrix | None
+    """Where it stands there."""
+
+
+def mirror_chain(
+    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone
+) -> tuple[bpy.types.PoseBone, list[str]]:
+    """Put a chain on the other side's bones that is the mirror image of the one on `tip`.
+
+    A chain that is there already takes over the settings. Targets and poles that are objects get a mirrored copy, those
+    that are bones are exchanged for the other side's. The plane is that across the X axis of the armature object.
+
+    Args:
+        context: for the view layer.
+        ob: the armature object.
+        tip: a bone of it with a chain.
+
+    Returns:
+        The tip on the other side, and sentences about what is not quite the mirror image.
+
+    Raises:
+        MirrorError: this cannot be done; nothing was changed.
+    """
+    context.view_layer.update()
+    if reason := why_unusable(tip):
+        raise MirrorError(reason)
+    other = _other_tip(ob, tip)
+    chain, pairs = chain_of(tip), _pairs(tip, other)
+    target = _goal(context, ob, tip, other, "target")
+    pole = _goal(context, ob, tip, other, "pole")
+
+    remarks = [remark for bone, image in pairs if bone != image and (remark := _mirror_limits(bone, image))]
+    image = chain_of(other)
+    for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
+        if name not in OWN:
+            setattr(image, name, getattr(chain, name))
+    image.target, image.target_bone = _made(context, ob, target), target.bone
+    image.pole, image.pole_bone = _made(context, ob, pole), pole.bone
+    image.pole_angle = -chain.pole_angle
+    image.is_chain = True
+    # Live solves now, so that all of it is one step of undo.
+    context.view_layer.update()
+    return other, remarks
+
+
+# ---- bones
+
+
+def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
+    name = bpy.utils.flip_name(tip.name)
+    if name == tip.name:
+        raise MirrorError(
+            f"The name of bone '{tip.name}' has no side; it needs one such as '.L' or '.R' to be mirrored"
+        )
+    if name not in ob.pose.bones:
+        raise MirrorError(f"'{ob.name}' has no bone '{name}' to take the mirrored chain")
+    return ob.pose.bones[name]
+
+
+def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy.types.PoseBone, bpy.types.PoseBone]]:
+    """The bones of a chain with those of the other side, where a bone of the middle is its own image."""
+    bones = chain_bones(tip)
+    images = [other, *other.parent_recursive][: len(bones)][::-1]
+    for bone, image in zip(bones, images, strict=False):
+        if bpy.utils.flip_name(bone.name) != image.name:
+            raise MirrorError(f"'{image.name}' is not the mirror image of '{bone.name}'; rename or reparent the bones")
+    if len(images) < len(bones):
+        raise MirrorError(f"'{other.name}' has only {len(images) - 1} parents, the chain needs {len(bones) - 1}")
+    return list(zip(bones, images, strict=True))
+
+
+def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
+    """Give a bone the mirrored IK limits, locks and stiffness of another; return what is not quite mirrored."""
+    axes = mirrored_axes(*(np.array(b.bone.matrix_local.to_3x3()) for b in (bone, image)))
+    found = np.argmax(np.abs(axes), axis=1)
+    for axis, source in zip(AXES, found.tolist(), strict=True):
+        old, sign = AXES[source], axes[AXES.index(axis), source]
+        for name in ("lock_ik_{}", "use_ik_limit_{}", "ik_stiffness_{}"):
+            setattr(image, name.format(axis), getattr(bone, name.format(old)))
+        low, high = getattr(bone, f"ik_min_{old}"), getattr(bone, f"ik_max_{old}")
+        low, high = (low, high) if sign > 0.0 else (-high, -low)
+        setattr(image, f"ik_min_{axis}", low)
+        setattr(image, f"ik_max_{axis}", high)
+    image.ik_stretch = bone.ik_stretch
+    if np.abs(axes).max(axis=1).min() < ALIGNED:
+        return f"'{image.name}' is not turned as the mirror image of '{bone.name}', so its limits are only near to it"
+    return ""
+
+
+def mirrored_axes(bone: Floats, image: Floats) -> Floats:
+    """What (3, 3) makes of a rotation vector in a bone's own axes its mirror image in those of the image.
+
+    A rotation mirrored across X turns about X as before, and about the other axes the other way round. For bones whose
+    rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, that holds in their own axes, too:
+    the result is diag(1, -1, -1). A bone that is rolled otherwise has its axes exchanged or turned round besides.
+    """
+    return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
+
+
+# ---- targets and poles
+
+
+def _goal(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    other: bpy.types.PoseBone,
+    role: str,
+) -> _Goal:
+    """What the mirrored chain is to follow in the place of a target or pole."""
+    source, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
+    if source is None:
+        return _Goal(None, "", "", None)
+    if source.type == "ARMATURE" and bone:
+        flipped = bpy.utils.flip_name(bone)
+        if flipped not in source.pose.bones:
+            raise MirrorError(f"The {role} of the chain is bone '{bone}', but '{source.name}' has no bone '{flipped}'")
+        return _Goal(source, flipped, "", None)
+    depsgraph = context.view_layer.depsgraph
+    plane = ob.evaluated_get(depsgraph).matrix_world
+    world = plane @ ACROSS_X @ plane.inverted_safe() @ world_of(source, "", depsgraph) @ ACROSS_X
+    return _Goal(source, "", _flipped_name(source.name, tip.name, other.name, role), world)
+
+
+def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
+    if name.endswith(tip):
+        return name.removesuffix(tip) + other
+    flipped = bpy.utils.flip_name(name)
+    return flipped if flipped != name else f"IK {role.title()} {other}"
+
+
+def _made(context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object | None:
+    """The object of a goal, with its position; one that is there is taken only if the add-on made it."""
+    if goal.world is None:
+        return goal.source
+    objects: Any = bpy.data.objects
+    found = objects.get((goal.name, None))  # not a linked one of that name
+    if found is None or found == goal.source or not _is_ours(found, ob):
+        found = _copy(ob, goal)
+    context.view_layer.update()
+    found.matrix_world = goal.world
+    return found
+
+
+def _is_ours(found: bpy.types.Object, ob: bpy.types.Object) -> bool:
+    holder: Any = found  # the stubs know of no custom properties
+    return holder.get(MADE) == ob.name
+
+
+def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
+    """A copy of a target that hangs on the other side's bone, without the animation and constraints that move it."""
+    copy = goal.source.copy()
+    copy.name = goal.name
+    copy[MADE] = ob.name
+    copy.animation_data_clear()
+    for constraint in list(copy.constraints):
+        copy.constraints.remove(constraint)
+    if copy.parent_type == "BONE":
+        flipped = bpy.utils.flip_name(copy.parent_bone)
+        copy.parent_bone = flipped if flipped in copy.parent.pose.bones else copy.parent_bone
+    for collection in goal.source.users_collection:
+        collection.objects.link(copy)
+    return copy

@@ -1,0 +1,92 @@
+"""The bones of a chain as they stand now: joints and frames as arrays in the armature's object space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+
+from ..pose import channels
+from ..pose.skeleton import Skeleton, matrix_array, orthonormal
+from ..solve.problem import Floats
+
+STRAIGHT = 1e-4
+"""A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """Bones of one chain in one pose, root first."""
+
+    joints: Floats
+    """(n+1, 3) heads, and the tip's tail last."""
+    frames: Floats
+    """(n, 3, 3) orthonormal."""
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats) -> Limb:
+        """The limb of these bones among the pose matrices (m, 4, 4) of all bones of an armature."""
+        own = poses[list(bones)]
+        tail = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]]
+        return cls(np.concatenate([own[:, :3, 3], tail[None]]), orthonormal(own[:, :3, :3]))
+
+    @property
+    def segments(self) -> Floats:
+        """(n,) lengths from joint to joint."""
+        return np.asarray(np.linalg.norm(np.diff(self.joints, axis=0), axis=1))
+
+    @property
+    def length(self) -> float:
+        """Of all segments."""
+        return float(self.segments.sum())
+
+    @property
+    def middle(self) -> int | None:
+        """Index of the joint between the two segments that have length; None where there are not two."""
+        long = np.flatnonzero(self.segments > 1e-6 * self.length)
+        return int(long[1]) if len(long) == 2 else None
+
+    @property
+    def tip(self) -> Floats:
+        """(3,) where the tip ends."""
+        return np.asarray(self.joints[-1])
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it shows no side to which it bends."""
+        line = self.tip - self.joints[0]
+        size = np.linalg.norm(line)
+        if size <= STRAIGHT * self.length:
+            return False
+        line = line / size
+        seen = self.joints - self.joints[0]
+        return bool(np.linalg.norm(seen - np.outer(seen @ line, line), axis=1).max() < STRAIGHT * self.length)
+
+
+def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Pose matrices (m, 4, 4) of all bones of an armature object, as evaluated."""
+    evaluated = ob.evaluated_get(depsgraph)
+    return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
+
+
+def world_of(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> Matrix:
+    """World matrix of a target or pole, as evaluated: of the object, or of its bone."""
+    evaluated = goal.evaluated_get(depsgraph)
+    found = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
+    return evaluated.matrix_world.copy() if found is None else evaluated.matrix_world @ found.matrix
+
+
+def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """A place in world space as seen (3,) from an object, in double precision."""
+    to_object = np.linalg.inv(matrix_array(ob.evaluated_get(depsgraph).matrix_world))
+    return np.asarray(to_object[:3, :3] @ np.array(place) + to_object[:3, 3])
+
+
+def largest_turn(before: Floats, after: Floats) -> float:
+    """The largest angle, in radians, between frames (n, 3, 3) and others."""
+    # Not from the trace, whose arc cosine is coarse where angles are small.
+    chord = np.linalg.norm(before - after, axis=(1, 2)).max() / np.sqrt(8.0)
+    return float(2.0 * np.arcsin(min(float(chord), 1.0)))

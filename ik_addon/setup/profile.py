@@ -1,0 +1,287 @@
+"""What a preset says about a chain: the joints of a limb in terms of its bend, and settings of the chain.
+
+A preset knows no bones and no axes. It says how far a joint bends, tilts to the side and twists, and on a chain these
+become limits about the axes that its bones happen to have: the bend axis comes from the rest pose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import bpy
+import numpy as np
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+)
+
+from ..data.settings import OUT_OF_REACH, SOLVERS, chain_of
+from ..pose.skeleton import matrix_array, orthonormal
+from ..rig.plan.chain import chain_bones
+from ..solve.problem import Floats
+from . import chain_ends
+from .figure import Figure
+
+SUBDIR = "ik_addon"
+"""Blender looks for presets below `presets/` in a folder of this name."""
+FOLDER = Path(__file__).resolve().parents[1]
+"""Where Blender finds the `presets/` that are shipped."""
+SHIPPED = FOLDER / "presets" / SUBDIR
+WAYS = ("bend", "side", "twist")
+SETTINGS = ("solver", "use_limits", "out_of_reach", "softness", "iterations", "planar")
+"""Settings of a chain that a preset may hold."""
+STRAIGHT = math.radians(0.5)
+"""A limb that bends by less than this in its rest pose shows no axis."""
+SLANTED = math.radians(20.0)
+"""A bend axis farther off the bone's own axis than this is worth a word."""
+CENTRED = 0.01
+"""A chain nearer to the middle of the armature than this, in its own lengths, is on neither side."""
+
+
+class IKAddonJoint(bpy.types.PropertyGroup):
+    """How far one joint may turn, and how willingly."""
+
+    from_straight: BoolProperty(
+        name="From Straight",
+        description="Count the bend from the straight limb and not from the rest pose, as of an elbow or a knee",
+    )
+    bend: FloatVectorProperty(
+        name="Bend",
+        description="Least and greatest rotation about the axis about which the limb bends",
+        size=2,
+        subtype="EULER",
+        default=(-math.pi, math.pi),
+    )
+    side: FloatVectorProperty(
+        name="Side",
+        description="Least and greatest rotation to the side, on the left side of the body",
+        size=2,
+        subtype="EULER",
+        default=(-math.pi, math.pi),
+    )
+    twist: FloatVectorProperty(
+        name="Twist",
+        description="Least and greatest rotation about the length of the bone, on the left side of the body",
+        size=2,
+        subtype="EULER",
+        default=(-math.pi, math.pi),
+    )
+    limited: EnumProperty(
+        name="Limited",
+        description="The rotations that have limits",
+        items=[(way, way.title(), f"{way.title()} has limits") for way in WAYS],
+        options={"ENUM_FLAG"},
+        default=set(),
+    )
+    locked: EnumProperty(
+        name="Locked",
+        description="The rotations that are locked",
+        items=[(way, way.title(), f"{way.title()} is locked") for way in WAYS],
+        options={"ENUM_FLAG"},
+        default=set(),
+    )
+    stiffness: FloatVectorProperty(
+        name="Stiffness", description="Of bend, side and twist", size=3, min=0.0, max=0.99, default=(0.0, 0.0, 0.0)
+    )
+
+
+class IKAddonProfile(bpy.types.PropertyGroup):
+    """What a preset file fills in; only what it sets is applied."""
+
+    joints: CollectionProperty(
+        name="Joints",
+        type=IKAddonJoint,
+        description="Of the limb from its root on; the last one is for all bones that follow",
+    )
+    spread: BoolProperty(
+        name="Spread",
+        description="Spread the joints over the whole chain, the first at its root and the last at its tip",
+    )
+    solver: EnumProperty(name="Solver", description="How the chain is solved", items=SOLVERS, default="AUTO")
+    use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
+    out_of_reach: EnumProperty(
+        name="Out of Reach",
+        description="What the chain does when the target is too far away or too near",
+        items=OUT_OF_REACH,
+        default="EXTEND",
+    )
+    softness: FloatProperty(name="Softness", description="Of the extension", min=0.0, max=1.0, default=0.0)
+    iterations: IntProperty(name="Iterations", description="Most passes of the solver", min=1, default=100)
+    planar: BoolProperty(name="Planar", description="Keep the chain in the plane of its rest pose")
+
+
+CLASSES = (IKAddonJoint, IKAddonProfile)
+
+
+def register() -> None:
+    """Make the place that preset files fill in; the classes are registered before."""
+    bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
+
+
+def unregister() -> None:
+    """Take it away."""
+    del bpy.types.WindowManager.ik_addon_profile
+
+
+def profile_of(context: bpy.types.Context) -> IKAddonProfile:
+    """What preset files fill in and are written from."""
+    return context.window_manager.ik_addon_profile
+
+
+def clear(profile: IKAddonProfile) -> None:
+    """Forget what the last preset set."""
+    for name in profile.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
+        if name not in {"rna_type", "name"}:
+            profile.property_unset(name)
+
+
+# ---- a profile on a chain
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Which of a bone's axes is which, and where the straight limb is."""
+
+    letters: tuple[str, str, str]
+    """Of bend, side and twist."""
+    signs: tuple[float, float, float]
+    """Whether a positive rotation about the letter's axis is one of this way."""
+    rest: float
+    """By how much the joint is bent in the rest pose, in radians."""
+    slant: float
+    """Angle between the bend and the axis that stands for it."""
+
+
+def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
+    """Give the chain on `tip` the limits and settings of a profile; return sentences about what does not fit."""
+    chain, bones = chain_of(tip), chain_bones(tip)
+    for name in SETTINGS:
+        if profile.is_property_set(name):
+            setattr(chain, name, getattr(profile, name))
+    if not len(profile.joints):
+        return []
+    joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
+    hinged = [i for i, joint in enumerate(joints) if i and joint is not None and joint.from_straight]
+    slanted = {}
+    for bone, joint, axes in zip(bones, joints, _axes(bones, hinged), strict=True):
+        if joint is None:
+            continue
+        _set_limits(bone, joint, axes)
+        if axes.slant > SLANTED and "side" in joint.locked:
+            slanted[bone.name] = math.degrees(axes.slant)
+    tip.id_data.update_tag()
+    if not slanted:
+        return []
+    names = ", ".join(f"'{name}'" for name in slanted)
+    return [
+        f"The limb bends up to {max(slanted.values()):.0f}° off the axes of {names}; "
+        "recalculate the roll in Edit Mode and apply the preset again"
+    ]
+
+
+def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> list[int | None]:
+    """The joint of a profile that each bone of a chain gets; none: it stays as it is."""
+    if spread:
+        last = max(len(bones) - 1, 1)
+        return [round(i * (count - 1) / last) for i in range(len(bones))]
+    figure = Figure.of(bones[0].id_data)
+    row = [figure.names.index(bone.name) for bone in bones]
+    elbow = chain_ends.elbow(figure, row)
+    if elbow is not None:
+        # Where a limb has more than two bones only its shoulder and its elbow are joints.
+        limb = chain_ends.limb_of(figure, row[-1])
+        after = range(row.index(limb[-1]) + 1, len(bones))
+        rest = {i: min(i - after.start + 2, count - 1) for i in after}
+        return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
+    above = len(bones) - min(chain_ends.find_above(figure, row[-1]).length, len(bones))
+    return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
+
+
+def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int]) -> list[_Axes]:
+    """The axes of the bones of a chain, root first.
+
+    Args:
+        bones: of the chain.
+        hinged: indices of the joints whose rest pose shows how the limb bends; none: all of them do.
+    """
+    heads = [np.array(bone.bone.head_local, dtype=np.float64) for bone in bones]
+    segments = np.diff([*heads, np.array(bones[-1].bone.tail_local, dtype=np.float64)], axis=0)
+    sizes = np.linalg.norm(segments, axis=1)
+    segments = segments / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    frames = [orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3]) for bone in bones]
+    turns = np.cross(segments[:-1], segments[1:])
+    bend = turns[[i - 1 for i in hinged]].sum(axis=0) if hinged else turns.sum(axis=0)
+    size = float(np.linalg.norm(bend))
+    # A straight limb bends as the solver bends it: about the X axis of its root.
+    bend = bend / size if size > STRAIGHT else frames[0][:, 0]
+    middle = np.mean([head[0] for head in heads])
+    side = -1.0 if middle < -CENTRED * sizes.sum() else 1.0
+    rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
+    return [_axes_of(frame, bend, side, rest) for frame, rest in zip(frames, rests, strict=True)]
+
+
+def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
+    """The axes of a bone with a rest frame (3, 3), for a bend axis (3,) in the same space."""
+    x, _, z = frame.T @ bend
+    about_x = abs(x) >= abs(z)
+    sign = math.copysign(1.0, x if about_x else z)
+    across = sign if about_x else -sign  # the bend axis cross Y
+    return _Axes(
+        letters=("x", "z", "y") if about_x else ("z", "x", "y"),
+        signs=(sign, side * across, side),
+        rest=rest,
+        slant=math.acos(min(1.0, abs(float(x if about_x else z)))),
+    )
+
+
+def _angle(before: Floats, after: Floats, axis: Floats) -> float:
+    """Angle from one direction to another about an axis, as far as they turn about it."""
+    return math.atan2(float(np.cross(before, after) @ axis), float(before @ after))
+
+
+def _set_limits(bone: bpy.types.PoseBone, joint: IKAddonJoint, axes: _Axes) -> None:
+    for i, way in enumerate(WAYS):
+        letter, sign = axes.letters[i], axes.signs[i]
+        offset = axes.rest if way == "bend" and joint.from_straight else 0.0
+        low, high = sorted(sign * (value - offset) for value in getattr(joint, way))
+        setattr(bone, f"lock_ik_{letter}", way in joint.locked)
+        setattr(bone, f"use_ik_limit_{letter}", way in joint.limited)
+        setattr(bone, f"ik_min_{letter}", min(low, 0.0))
+        setattr(bone, f"ik_max_{letter}", max(high, 0.0))
+        setattr(bone, f"ik_stiffness_{letter}", joint.stiffness[i])
+
+
+# ---- a chain as a profile
+
+
+def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
+    """Fill in a profile from the chain on `tip`, with a joint for each bone."""
+    clear(profile)
+    chain, bones = chain_of(tip), chain_bones(tip)
+    for name in SETTINGS:
+        setattr(profile, name, getattr(chain, name))
+    # What has one axis left is a hinge, whichever axis that is.
+    hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
+    for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged), strict=True)):
+        joint = profile.joints.add()
+        joint.from_straight = i in hinged
+        joint.limited = {way for way, letter in _letters(axes) if getattr(bone, f"use_ik_limit_{letter}")}
+        joint.locked = {way for way, letter in _letters(axes) if getattr(bone, f"lock_ik_{letter}")}
+        joint.stiffness = [getattr(bone, f"ik_stiffness_{letter}") for _, letter in _letters(axes)]
+        for (way, letter), sign in zip(_letters(axes), axes.signs, strict=True):
+            offset = axes.rest if way == "bend" and joint.from_straight else 0.0
+            ends_of = (getattr(bone, f"ik_min_{letter}"), getattr(bone, f"ik_max_{letter}"))
+            setattr(joint, way, sorted(sign * value + offset for value in ends_of))
+
+
+def _letters(axes: _Axes) -> list[tuple[str, str]]:
+    return list(zip(WAYS, axes.letters, strict=True))

@@ -1,0 +1,605 @@
+"""Baking, as the depsgraph evaluates it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = list(range(1, 31))
+CLOSE = 2e-5
+MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
+
+
+@pytest.fixture
+def bake(addon: Addon) -> Any:
+    return addon.module("bake.baking")
+
+
+def circling(target: bpy.types.Object, radius: float = 0.9, frames: int = 30, turns: float = 1.0) -> None:
+    for frame in range(1, frames + 1):
+        angle = 2.0 * math.pi * turns * (frame - 1) / (frames - 1)
+        target.location = (radius * math.cos(angle), radius * math.sin(angle), 1.0 + 0.3 * math.sin(3.0 * angle))
+        target.keyframe_insert("location", frame=frame)
+
+
+def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Object:
+    """A live arm whose upper bone is keyed and whose lower bone is posed, with a target that goes round."""
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(1, 0, 0), (1, 0, 1)], ["other"])
+    circling(target)
+    for bone in ob.pose.bones:
+        bone.rotation_mode = mode
+        path = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
+        if bone.name != "lower":
+            width = len(getattr(bone, path))
+            values = np.random.default_rng(4).normal(scale=0.3, size=(4, width)) + np.eye(width)[0]
+            rigs.key(bone, path, dict(zip((1, 12, 30, 50), values.tolist(), strict=True)))
+        else:
+            setattr(bone, path, [0.98, 0.0, 0.17, 0.1][: len(getattr(bone, path))])
+    for name, value in settings.items():
+        setattr(ob.pose.bones["lower"].ik_addon, name, value)
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(7, subframe=0.25)
+    return ob
+
+
+def poses(ob: bpy.types.Object, frames: list[int] = FRAMES) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Pose matrices (frames, bones * 16) as evaluated; the present frame is kept."""
+    scene = bpy.context.scene
+    present = scene.frame_current, scene.frame_subframe
+    found = []
+    for frame in frames:
+        scene.frame_set(frame)
+        found.append(rigs.pose(ob))
+    scene.frame_set(present[0], subframe=present[1])
+    return np.array(found)
+
+
+def curves(ob: bpy.types.Object) -> dict[tuple[str, int], Any]:
+    data = ob.animation_data
+    if data is None or data.action is None:
+        return {}
+    owner = data.action
+    if bpy.app.version >= (4, 4, 0):
+        owner = owner.layers[0].strips[0].channelbag(data.action_slot)
+    return {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
+
+
+def keyed(ob: bpy.types.Object) -> dict[tuple[str, int], list[tuple[float, ...]]]:
+    """Every key with its handles."""
+    return {
+        name: [(*k.co, *k.handle_left, *k.handle_right, k.interpolation, k.easing) for k in curve.keyframe_points]
+        for name, curve in curves(ob).items()
+    }
+
+
+def state(ob: bpy.types.Object) -> Any:
+    """All that a bake may change."""
+    scene, data = bpy.context.scene, ob.animation_data
+    bases = [
+        (b.ik_addon.enabled, b.ik_addon.resting, b.ik_addon.base.stored, b.ik_addon.base.channels[:])
+        for b in ob.pose.bones
+    ]
+    return (
+        (scene.frame_current, scene.frame_subframe, ob.ik_addon.live, bases),
+        (data and data.action and data.action.name, sorted(a.name for a in bpy.data.actions)),
+        keyed(ob),
+        rigs.channels(ob).tobytes(),
+        rigs.pose(ob).tobytes(),
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_plays_as_it_was_live(bake: Any, mode: str) -> None:
+    ob = animated_arm(mode)
+    live = poses(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+    assert (report.frames, report.chains, report.missed) == (30, ("lower",), 0)
+    assert report.plays_alike
+    assert not ob.pose.bones["lower"].ik_addon.enabled
+    assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (7, 0.25)
+
+
+@pytest.mark.parametrize("policy", ["EXTEND", "PUSH_ROOT", "STRETCH"])
+@pytest.mark.parametrize("reach", ["in reach", "out of reach"])
+def test_location_and_scale_are_keyed_where_they_are_used(bake: Any, policy: str, reach: str) -> None:
+    ob, target = rigs.arm()
+    ob.pose.bones["lower"].ik_addon.out_of_reach = policy
+    circling(target, 2.0 if reach == "out of reach" else 0.9)
+    ob.ik_addon.live = True
+    live = poses(ob)
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    fields = {path.rsplit(".", 1)[1] for path, _index in curves(ob)}
+    used = {"PUSH_ROOT": {"location"}, "STRETCH": {"scale"}}.get(policy, set()) if reach == "out of reach" else set()
+    assert fields == {"rotation_quaternion"} | used
+    located = {path for path, _index in curves(ob) if path.endswith("location")}
+    assert located == ({'pose.bones["upper"].location'} if "location" in used else set())
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_bakes_what_is_not_live(bake: Any) -> None:
+    ob = animated_arm()
+    live = poses(ob)
+    ob.ik_addon.live = False
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_other_keys_and_frames_stay(bake: Any) -> None:
+    ob = animated_arm()
+    before = keyed(ob)
+    bake.bake(bpy.context, ob, ["lower"], list(range(10, 21)))
+    after = keyed(ob)
+    assert {name for name in before if before[name] != after[name]} == {
+        ('pose.bones["upper"].rotation_quaternion', i) for i in range(4)
+    }
+    for name, was in before.items():
+        outside = [key for key in after[name] if not 10 <= key[0] <= 20]
+        assert outside == [key for key in was if not 10 <= key[0] <= 20]
+    baked = [key[0] for key in after['pose.bones["lower"].rotation_quaternion', 0]]
+    assert baked == list(range(10, 21))
+
+
+def test_more_frames_than_a_batch(bake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ob = animated_arm()
+    monkeypatch.setattr(bake, "BATCH", 50)
+    monkeypatch.setattr(bake, "BONES", 200)
+    frames = list(range(1, 220))
+    live = poses(ob, frames)
+    report = bake.bake(bpy.context, ob, ["lower"], frames)
+    assert report.frames == len(frames)
+    assert np.abs(poses(ob, frames) - live).max() < CLOSE
+
+
+def test_step(bake: Any) -> None:
+    assert bake.frames_between(1, 10, 3) == [1, 4, 7, 10]
+    assert bake.frames_between(1, 9, 3) == [1, 4, 7, 9]  # the end of the range is always keyed
+    assert bake.frames_between(-3, -3) == [-3]
+    ob = animated_arm()
+    frames = bake.frames_between(1, 30, 4)
+    live = poses(ob, frames)
+    bake.bake(bpy.context, ob, ["lower"], frames)
+    assert np.abs(poses(ob, frames) - live).max() < CLOSE
+    assert {k.interpolation for k in curves(ob)['pose.bones["lower"].rotation_quaternion', 0].keyframe_points} == {
+        "BEZIER"
+    }
+
+
+def test_new_action(bake: Any) -> None:
+    ob = animated_arm()
+    old, before = ob.animation_data.action, keyed(ob)
+    live = poses(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, new_action=True)
+    assert report.action == ob.animation_data.action.name == f"{old.name} Baked"
+    assert np.abs(poses(ob) - live).max() < CLOSE
+    slot = bpy.app.version >= (4, 4, 0) and ob.animation_data.action_slot.identifier
+    ob.animation_data.action = old
+    if slot:
+        ob.animation_data.action_slot = old.slots[slot]
+    assert keyed(ob) == before
+
+
+def test_rig_without_any_action(bake: Any) -> None:
+    ob, target = rigs.arm()
+    circling(target)
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < CLOSE
+
+
+def must_be_stepped(ob: bpy.types.Object) -> None:
+    """Have Blender evaluate the target on each frame: its F-curves do not tell all any more."""
+    ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
+
+
+def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) -> None:
+    """Bake until a share is done, and cancel."""
+    todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, **options)
+    assert next(done for done in todo if done >= share) >= share
+    todo.close()
+
+
+@pytest.mark.parametrize("way", ["told", "stepped"])
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("new_action", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0])
+def test_cancel_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new_action: bool, share: float) -> None:
+    ob = animated_arm()
+    if way == "stepped":
+        must_be_stepped(ob)
+    ob.ik_addon.live = live
+    bpy.context.view_layer.update()
+    before, played = state(ob), poses(ob)
+    assert state(ob) == before
+    stopped(bake, ob, share, new_action=new_action)
+    bpy.context.view_layer.update()
+    assert state(ob) == before
+    assert poses(ob).tobytes() == played.tobytes()
+    assert state(ob) == before
+
+
+def test_cancel_after_solve_ik_keeps_the_solution(bake: Any, addon: Addon) -> None:
+    ob, target = rigs.arm()
+    circling(target)
+    addon.module("live.handlers").solve_now(ob, bpy.context.evaluated_depsgraph_get())
+    before = state(ob)
+    stopped(bake, ob, 0.95)
+    assert state(ob) == before
+
+
+@pytest.mark.parametrize("way", ["told", "stepped"])
+def test_progress_goes_from_nothing_to_all(bake: Any, way: str) -> None:
+    ob = animated_arm()
+    if way == "stepped":
+        must_be_stepped(ob)
+    shares = list(bake.steps(bpy.context, ob, ["lower"], FRAMES))
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < 0.05
+    assert shares[-1] == 1.0
+    assert len(shares) > (2 * len(FRAMES) if way == "stepped" else 5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_pose_between_two_frames_is_between_their_poses(bake: Any, mode: str) -> None:
+    ob, target = rigs.arm()
+    for bone in ob.pose.bones:
+        bone.rotation_mode = mode
+    circling(target, frames=200, turns=3.0)
+    bake.bake(bpy.context, ob, ["lower"], list(range(1, 201)))
+    for frame in range(1, 200):
+        bpy.context.scene.frame_set(frame, subframe=0.5)
+        # A sign or a turn that jumps would swing the arm right through the armature.
+        assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 0.03
+
+
+def test_angles_go_on_turning(bake: Any) -> None:
+    ob, target = rigs.arm(straight_rest=True)
+    rigs.key(
+        target,
+        "location",
+        {frame: (2.0 * math.sin(0.3 * frame), 0.0, 2.0 * math.cos(0.3 * frame)) for frame in range(1, 101)},
+    )
+    for bone in ob.pose.bones:
+        bone.rotation_mode = "ZXY"
+    bake.bake(bpy.context, ob, ["lower"], list(range(1, 101)))
+    angles = np.array([key[1] for key in keyed(ob)['pose.bones["upper"].rotation_euler', 2]])
+    assert np.abs(np.diff(angles)).max() < 0.4
+    assert abs(angles[-1] - angles[0]) == pytest.approx(0.3 * 99, abs=0.2)
+
+
+def spine_and_arm() -> bpy.types.Object:
+    """A spine with a chain, an arm with a chain on the spine's end, each with a moving target."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(4), ["spine1", "spine2", "spine3", "spine4"])
+    _x, y, z = rigs.bent(4)[-1]
+    rigs.add_bones(ob, [(0, y, z), (0.9, y + 0.1, z), (1.8, y, z)], ["arm1", "arm2"], parent="spine4")
+    chest, hand = rigs.empty("Chest"), rigs.empty("Hand")
+    rigs.key(chest, "location", {1: (0, 1.0, 3.0), 15: (1.0, 0.5, 3.0), 30: (-1.0, 1.5, 2.5)})
+    rigs.key(hand, "location", {1: (1.0, 1.0, 3.5), 15: (1.5, 1.5, 2.5), 30: (0.0, 2.0, 2.0)})
+    rigs.chain(ob, "spine4", chest, 4)
+    rigs.chain(ob, "arm2", hand, 2)
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    return ob
+
+
+@pytest.mark.parametrize("tips", [["spine4", "arm2"], ["arm2"], ["spine4"]])
+def test_chains_that_hang_on_chains(bake: Any, tips: list[str]) -> None:
+    ob = spine_and_arm()
+    live = poses(ob)
+    report = bake.bake(bpy.context, ob, tips, FRAMES)
+    assert report.plays_alike
+    assert np.abs(poses(ob) - live).max() < 5 * CLOSE
+    named = {path.split('"')[1] for path, _index in curves(ob)}
+    bones = {"spine4": {f"spine{i}" for i in range(1, 5)}, "arm2": {"arm1", "arm2"}}
+    assert named == set().union(*(bones[tip] for tip in tips))
+    assert [ob.pose.bones[tip].ik_addon.enabled for tip in ("spine4", "arm2")] == [
+        tip not in tips for tip in ("spine4", "arm2")
+    ]
+
+
+def two_arms() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A live arm that follows the hand of another live arm, whose lower bone is keyed, too."""
+    leader, target = rigs.arm()
+    leader.name = "Leader"
+    circling(target)
+    rigs.key(leader.pose.bones["lower"], "rotation_quaternion", {1: (1, 0, 0, 0), 30: (0.9, 0.1, 0.3, 0.0)})
+    follower = rigs.armature("Follower")
+    rigs.add_bones(follower, [(0.3, 0, 0), (0.3, -0.2, 1), (0.3, 0, 2)], ["upper", "lower"])
+    hand = rigs.empty("Hand")
+    hand.parent, hand.parent_type, hand.parent_bone = leader, "BONE", "lower"
+    rigs.chain(follower, "lower", hand, 2)
+    bpy.context.view_layer.update()
+    leader.ik_addon.live = follower.ik_addon.live = True
+    bpy.context.scene.frame_set(7)
+    return leader, follower
+
+
+def test_a_target_on_another_live_armature(bake: Any) -> None:
+    leader, follower = two_arms()
+    live, leading = poses(follower), poses(leader)
+    assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(follower) - live).max() < CLOSE
+    assert poses(leader).tobytes() == leading.tobytes()
+    bake.bake(bpy.context, leader, ["lower"], FRAMES)
+    assert np.abs(poses(follower) - live).max() < CLOSE
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, share: float) -> None:
+    leader, follower = two_arms()
+    before, pose = state(leader), rigs.pose(follower)
+    switches_and_keys = state(follower)[:3]
+    stopped(bake, follower, share)
+    assert state(leader) == before
+    assert state(follower)[:3] == switches_and_keys
+    assert (
+        np.abs(rigs.pose(follower) - pose).max() < 1e-6
+    )  # it is solved again, with the leader's hand as Blender has it
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8, None])
+def test_what_is_not_keyed_on_another_live_armature_stays(bake: Any, share: float | None) -> None:
+    leader, follower = two_arms()
+    edited = (0.8, 0.0, 0.6, 0.0)
+    leader.pose.bones["lower"].rotation_quaternion = edited
+    bpy.context.view_layer.update()
+    before = state(leader)[2:]
+    if share is None:
+        assert bake.bake(bpy.context, follower, ["lower"], FRAMES).plays_alike
+    else:
+        stopped(bake, follower, share)
+    bpy.context.view_layer.update()
+    assert state(leader)[2:] == before
+    leader.ik_addon.live = False
+    assert np.allclose(leader.pose.bones["lower"].rotation_quaternion, edited, atol=1e-6)
+
+
+@pytest.mark.parametrize("blend", ["REPLACE", "ADD"])
+def test_keys_play_above_nla_strips(bake: Any, blend: str) -> None:
+    ob = animated_arm()
+    data = ob.animation_data
+    strip = data.nla_tracks.new().strips.new("strip", 1, data.action)
+    if bpy.app.version >= (4, 4, 0):
+        strip.action_slot = data.action_slot
+    strip.blend_type = blend
+    data.action = None
+    live = poses(ob)
+    assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_bakes_again_after_the_chain_is_enabled_again(bake: Any) -> None:
+    ob = animated_arm()
+    live = poses(ob)
+    for _ in range(2):
+        bake.bake(bpy.context, ob, ["lower"], FRAMES)
+        assert np.abs(poses(ob) - live).max() < CLOSE
+        ob.pose.bones["lower"].ik_addon.enabled = True
+        assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_which_chains(bake: Any) -> None:
+    ob = spine_and_arm()
+    assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
+    assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]
+    with pytest.raises(bake.BakeError, match="belongs to no IK chain"):
+        bake.chosen_tips(ob, "ACTIVE")
+    for bone in ob.pose.bones:
+        holder = bone if bpy.app.version >= (5, 0, 0) else bone.bone
+        holder.select = bone.name == "arm1"
+    assert bake.chosen_tips(ob, "SELECTED") == ["arm2"]
+    ob.pose.bones["spine4"].ik_addon.enabled = False
+    assert bake.chosen_tips(ob, "ALL") == ["arm2"]
+    with pytest.raises(bake.BakeError, match="switched off"):
+        bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"])
+
+
+def test_frame_ranges(bake: Any) -> None:
+    ob, scene = animated_arm(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 3, 8
+    assert bake.frame_range(scene, ob, "SCENE") == (3, 8)
+    assert bake.frame_range(scene, ob, "ACTION") == (1, 50)
+    with pytest.raises(bake.BakeError, match="no preview range"):
+        bake.frame_range(scene, ob, "PREVIEW")
+    scene.use_preview_range = True
+    scene.frame_preview_start, scene.frame_preview_end = 4, 5
+    assert bake.frame_range(scene, ob, "PREVIEW") == (4, 5)
+    ob.animation_data_clear()
+    with pytest.raises(bake.BakeError, match="no keys in an action"):
+        bake.frame_range(scene, ob, "ACTION")
+
+
+def test_an_unreachable_target_is_reported(bake: Any) -> None:
+    ob, target = rigs.arm()
+    target.location = (0, 0, 10)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES[:5])
+    assert report.missed == 5
+    assert report.error == pytest.approx(8.0 / rigs.length(ob, "lower", 2), rel=0.02)
+    assert "5 not reached" in report.message
+    assert report.plays_alike
+
+
+def operator(**options: object) -> set[str]:
+    return bpy.ops.ik_addon.bake(**options)
+
+
+def test_operator_bakes_and_undo_takes_it_back_in_one_step() -> None:
+    ob = animated_arm()
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ed.undo_push(message="before")
+    before, name = keyed(ob), ob.name
+    assert operator(frame_start=1, frame_end=30) == {"FINISHED"}
+    assert len(keyed(ob)['pose.bones["lower"].rotation_quaternion', 0]) == 30
+    bpy.ops.ed.undo_push(message="Bake IK")
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects[name]
+    assert keyed(ob) == before
+    assert ob.pose.bones["lower"].ik_addon.enabled
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("empty range", "starts at 9 and ends at 3"),
+        ("no preview", "no preview range"),
+        ("no chain", "has no IK chain"),
+        ("no target", "The chain on 'lower' can't be baked. No target"),
+        ("driver", "rotation_quaternion of bone 'upper' is driven"),
+        ("locked", "F-curve of 'rotation_quaternion' of bone 'upper' in 'Rig' is locked"),
+        ("rest", "rest position"),
+        ("hidden", "disabled in viewports"),
+    ],
+)
+def test_operator_refuses_with_a_sentence_and_changes_nothing(fault: str, words: str) -> None:
+    ob = animated_arm()
+    chain, options = ob.pose.bones["lower"].ik_addon, {}
+    if fault == "empty range":
+        options = {"frame_range": "CUSTOM", "frame_start": 9, "frame_end": 3}
+    elif fault == "no preview":
+        options = {"frame_range": "PREVIEW"}
+    elif fault == "no chain":
+        chain.is_chain = False
+    elif fault == "no target":
+        chain.target = None
+    elif fault == "driver":
+        ob.ik_addon.live = False
+        ob.pose.bones["upper"].driver_add("rotation_quaternion", 1)
+    elif fault == "locked":
+        curves(ob)['pose.bones["upper"].rotation_quaternion', 3].lock = True
+    elif fault == "rest":
+        ob.data.pose_position = "REST"
+    elif fault == "hidden":
+        ob.hide_viewport = True
+    bpy.context.view_layer.objects.active = ob
+    bpy.context.view_layer.update()
+    before = state(ob)
+    with pytest.raises(RuntimeError, match=words):
+        operator(**options)
+    assert state(ob) == before
+
+
+def test_operator_bakes_the_active_chain_alone() -> None:
+    ob = spine_and_arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.data.bones.active = ob.data.bones["spine2"]
+    assert operator(chains="ACTIVE", frame_start=1, frame_end=5) == {"FINISHED"}
+    assert {path.split('"')[1] for path, _index in curves(ob)} == {f"spine{i}" for i in range(1, 5)}
+
+
+def test_operator_needs_an_armature() -> None:
+    bpy.context.view_layer.objects.active = rigs.empty("Empty")
+    with pytest.raises(RuntimeError, match="Select an armature"):
+        operator()
+
+
+def test_what_chains_do_not_need_is_not_evaluated(bake: Any) -> None:
+    ob, _target = rigs.arm()
+    other = rigs.empty("Other")
+    curve = other.driver_add("location", 0)
+    curve.driver.type = "SCRIPTED"
+    curve.driver.expression = "count_evaluations()"
+    evaluated: list[float] = []
+
+    def count() -> float:
+        evaluated.append(bpy.context.scene.frame_current)
+        return 0.0
+
+    bpy.app.driver_namespace["count_evaluations"] = count
+    try:
+        scenes = list(bpy.data.scenes)
+        bpy.context.scene.frame_set(1)
+        before = len(evaluated)
+        bake.bake(bpy.context, ob, ["lower"], FRAMES)
+        assert before > 0
+        assert len(evaluated) - before < 10
+        assert list(bpy.data.scenes) == scenes
+    finally:
+        del bpy.app.driver_namespace["count_evaluations"]
+
+
+def test_what_a_target_hangs_on_is_evaluated(bake: Any) -> None:
+    ob, target = rigs.arm()
+    parent = rigs.empty("Parent")
+    rigs.key(parent, "location", {1: (0, 0, 0), 30: (0.3, 0.2, 0.1)})
+    target.parent = parent
+    driven = target.driver_add("location", 2)
+    variable = driven.driver.variables.new()
+    variable.type = "TRANSFORMS"
+    variable.targets[0].id = parent
+    variable.targets[0].transform_type = "LOC_X"
+    driven.driver.expression = "1 - var"
+    ob.ik_addon.live = True
+    expected = poses(ob)
+    assert bake.bake(bpy.context, ob, ["lower"], FRAMES).plays_alike
+    assert np.abs(poses(ob) - expected).max() < 5 * CLOSE
+
+
+def held_arm() -> bpy.types.Object:
+    """An arm whose elbow stands at its limit when the target comes near on frames 6 to 10, and that swings on 3."""
+    ob, target = rigs.arm()
+    for frame in range(1, 11):
+        target.location = (0.0, -0.4, 0.5) if frame > 5 else (0.0, -0.5 - 0.5 * (frame >= 3), 1.5)
+        target.keyframe_insert("location", frame=frame)
+    elbow = ob.pose.bones["lower"]
+    elbow.use_ik_limit_x, elbow.ik_min_x, elbow.ik_max_x = True, math.radians(-100.0), math.radians(100.0)
+    for axis in "yz":
+        setattr(elbow, f"lock_ik_{axis}", True)
+    elbow.ik_addon.use_limits = True
+    return ob
+
+
+def test_the_report_tells_of_misses_limits_and_speed(bake: Any, addon: Addon) -> None:
+    ob = held_arm()
+    length = rigs.length(ob, "lower", 2)
+    scene, errors, angles = bpy.context.scene, [], []
+    report = bake.bake(bpy.context, ob, ["lower"], list(range(1, 11)))
+    for frame in range(1, 11):
+        scene.frame_set(frame)
+        target = ob.pose.bones["lower"].ik_addon.target
+        errors.append(np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) / length)
+        angles.append([bone.rotation_quaternion.copy() for bone in ob.pose.bones])
+    missed = [error > 1e-3 for error in errors]
+    assert missed == [False] * 5 + [True] * 5
+    assert (report.missed, [chain.missed for chain in report.each]) == (5, [5])
+    assert report.error == report.each[0].error == pytest.approx(max(errors), abs=1e-5)
+    assert report.mean_error == report.each[0].mean_error == pytest.approx(np.mean(errors), abs=1e-5)
+    assert [(joint.bone, joint.frames) for joint in report.limited] == [("lower", 5)]
+    turns = {
+        (frame + 1, bone.name): math.degrees(angles[frame][k].rotation_difference(angles[frame - 1][k]).angle)
+        for frame in range(1, 10)
+        for k, bone in enumerate(ob.pose.bones)
+    }
+    fastest = max(turns, key=lambda name: turns[name])
+    assert (report.turning_frame, report.turning_bone) == fastest
+    assert report.turn == pytest.approx(turns[fastest], abs=0.01)
+    told = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    for words in ("10 frames of 1 chain", "'lower' missed its target on 5 frames", "'lower' stood at a limit on 5"):
+        assert any(text.startswith(words) for text in told), told
+    assert f"Fastest joint: '{fastest[1]}', {report.turn:.3g}° from frame {fastest[0] - 1} to {fastest[0]}" in told
+    assert [is_remarkable for _, is_remarkable in addon.module("bake.bake_report").sentences(report)].count(True) == 1
+
+
+def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: Addon) -> None:
+    ob = held_arm()
+    shown = addon.module("ui.bake_report").shown
+    assert shown(ob) is None
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    bpy.context.view_layer.objects.active = ob
+    assert shown(ob) == report
+    assert bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
+    ob.pose.bones["lower"].ik_addon.enabled = True
+    assert shown(ob) is None
+    assert not bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)

@@ -1,0 +1,75 @@
+"""Imports go one way: a room knows those before it, and none after it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.environments import ROOT
+
+ROOMS = (
+    "solve",
+    "pose",
+    "data",
+    "rig/plan",
+    "rig/read",
+    "rig/write",
+    "live",
+    "bake",
+    "setup",
+    "overlay",
+    "operators",
+    "ui",
+)
+"""From the one that knows none of the others to the one that may know all, as docs/architecture.md has them."""
+PRODUCT = ROOT / "ik_addon"
+CROWDED = 12
+"""More modules than these make a room hard to find one's way in."""
+
+
+def modules(room: str) -> list[Path]:
+    return [path for path in sorted((PRODUCT / room).rglob("*.py")) if path.name != "__init__.py"]
+
+
+def room_of(path: Path) -> str | None:
+    """The room of a module or package; None: it is outside of all."""
+    place = path.relative_to(PRODUCT).as_posix()
+    return next((room for room in ROOMS if place == room or place.startswith(f"{room}/")), None)
+
+
+def imported(source: Path) -> Iterator[Path]:
+    """The modules and packages of the product that a module imports."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = source.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            for alias in node.names:
+                inner = base / alias.name
+                yield inner if inner.is_dir() or inner.with_suffix(".py").exists() else base
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_knows_only_the_rooms_before_it(room: str) -> None:
+    known = {*ROOMS[: ROOMS.index(room) + 1]}
+    uses = {(source.name, other) for source in modules(room) for path in imported(source) if (other := room_of(path))}
+    assert {(name, other) for name, other in uses if other not in known} == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_has_a_size_in_which_things_are_found(room: str) -> None:
+    own = [path for path in modules(room) if path.parent == PRODUCT / room]
+    assert len(own) > 1
+    assert len(own) <= CROWDED or room == "solve"
+
+
+def test_every_module_is_in_a_room() -> None:
+    presets = {path.name for path in (PRODUCT / "presets").rglob("*.py")}
+    outside = {path.name for path in PRODUCT.rglob("*.py") if room_of(path) is None}
+    assert outside == {"__init__.py", "compat.py", "registration.py", *presets}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_map_shows_it(room: str) -> None:
+    assert f"`ik_addon/{room}/`" in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

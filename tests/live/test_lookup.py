@@ -1,0 +1,202 @@
+"""Armatures whose FK pose stands still: they follow their goals the short way, and leave it as soon as they must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.conftest import Addon
+
+FRAMES = (3, 11, 27, 11, 40)
+
+
+def spider() -> bpy.types.Object:
+    """Three legs of two, three and four bones on a body, one with a pole, each with a target of its own."""
+    rigs.empty("aside")
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
+    for leg, bones in enumerate((2, 3, 4)):
+        names = [f"leg{leg}.{i}" for i in range(bones)]
+        rigs.add_bones(ob, [(x + leg, y, z) for x, y, z in rigs.bent(bones, 1.0 / bones, 0.2)], names)
+        bpy.ops.object.mode_set(mode="EDIT")
+        ob.data.edit_bones[names[0]].parent = ob.data.edit_bones["body"]
+        bpy.ops.object.mode_set(mode="OBJECT")
+        target = rigs.empty(f"target{leg}")
+        rigs.key(target, "location", {1: (leg + 0.3, 0.4, 0.5), 20: (leg - 0.4, 0.2, 0.6), 40: (leg, -0.4, 0.5)})
+        extra = {"pole": rigs.empty("pole", (leg, 2.0, 0.3))} if leg == 1 else {}
+        rigs.chain(ob, names[-1], target, bones, **extra)
+    ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
+    ob.pose.bones["leg1.1"].rotation_quaternion = (0.95, 0.3, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = True
+    return ob
+
+
+def tips(ob: bpy.types.Object) -> list[str]:
+    return [bone.name for bone in ob.pose.bones if bone.ik_addon.is_chain]
+
+
+def misses(ob: bpy.types.Object) -> float:
+    """The farthest that a tip is from its target."""
+    targets = {tip: ob.pose.bones[tip].ik_addon.target for tip in tips(ob)}
+    return max(float(np.linalg.norm(rigs.tail(ob, tip) - rigs.position(target))) for tip, target in targets.items())
+
+
+def follows(addon: Addon, ob: bpy.types.Object) -> bool:
+    state = addon.module("live.handlers").state_of(ob, bpy.context.view_layer)
+    return state is addon.module("live.state").State.FOLLOWING
+
+
+def poses(ob: bpy.types.Object) -> dict[int, bytes]:
+    found = {}
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = rigs.pose(ob).tobytes()
+    return found
+
+
+def test_the_short_way_leads_to_the_pose_of_the_long_one(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    ob = spider()
+    short = {}
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert misses(ob) < 1e-5
+        short[frame] = rigs.pose(ob)
+    assert follows(addon, ob)
+    monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        np.testing.assert_allclose(rigs.pose(ob), short[frame], atol=2e-6)
+    assert not follows(addon, ob)
+
+
+def edit_body(ob: bpy.types.Object) -> None:
+    ob.pose.bones["body"].rotation_quaternion = (0.9, 0.0, 0.3, 0.3)
+
+
+def shift_body(ob: bpy.types.Object) -> None:
+    ob.pose.bones["body"].location = (0.1, 0.05, -0.1)
+
+
+def scale_chain(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg2.1"].scale = (0.9, 0.9, 0.9)
+
+
+def change_mode(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg2.1"].rotation_mode = "XYZ"
+
+
+def ride_chain(ob: bpy.types.Object) -> None:
+    """Have the target of a chain hang on a bone that another chain moves."""
+    target = bpy.data.objects["target0"]
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "leg2.3"
+
+
+def edit_chain(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg2.1"].rotation_quaternion = (0.9, 0.4, 0.0, 0.1)
+
+
+def rename(ob: bpy.types.Object) -> None:
+    ob.data.bones["leg0.0"].name = "thigh"
+
+
+def parent_target(ob: bpy.types.Object) -> None:
+    bpy.data.objects["target0"].parent = ob
+    bpy.data.objects["target0"].parent_type = "BONE"
+    bpy.data.objects["target0"].parent_bone = "body"
+
+
+def constrain_target(_ob: bpy.types.Object) -> None:
+    bpy.data.objects["target1"].constraints.new("COPY_LOCATION").target = bpy.data.objects["target0"]
+
+
+def look_at_target(_ob: bpy.types.Object) -> None:
+    """Have an object that is nothing to the rig evaluated after a target, which changes the order of all."""
+    bpy.data.objects["aside"].constraints.new("COPY_LOCATION").target = bpy.data.objects["target2"]
+
+
+def key_chain(ob: bpy.types.Object) -> None:
+    bone = ob.pose.bones["leg0.0"]
+    for frame, x in ((1, 0.0), (40, 0.4)):
+        bone.rotation_quaternion = (1.0 - x / 4, x, 0.0, 0.0)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def move_armature(ob: bpy.types.Object) -> None:
+    ob.location, ob.rotation_euler.z = (0.1, -0.2, 0.1), 0.4
+
+
+def soften(ob: bpy.types.Object) -> None:
+    ob.pose.bones["leg1.2"].ik_addon.pole_angle = 0.7
+
+
+def delete_target(_ob: bpy.types.Object) -> None:
+    bpy.data.objects.remove(bpy.data.objects["target2"])
+
+
+CHANGES = (
+    edit_body,
+    shift_body,
+    scale_chain,
+    change_mode,
+    ride_chain,
+    edit_chain,
+    rename,
+    parent_target,
+    constrain_target,
+    look_at_target,
+    key_chain,
+    move_armature,
+    soften,
+    delete_target,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("update", [False, True])
+def test_a_change_between_frames_is_seen_on_the_next(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch, change: Callable[[bpy.types.Object], None], update: bool
+) -> None:
+    ob = spider()
+    poses(ob)
+    assert follows(addon, ob)
+    change(ob)
+    if update:
+        bpy.context.view_layer.update()
+    after = poses(ob)
+    # As it is for who opens the file and never saw it otherwise.
+    addon.module("live.handlers").clear()
+    monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
+    assert {frame: np.frombuffer(pose, dtype=np.float32) for frame, pose in after.items()} == {
+        frame: pytest.approx(np.frombuffer(pose, dtype=np.float32), abs=2e-6) for frame, pose in poses(ob).items()
+    }
+
+
+def test_frames_on_which_nothing_moves_are_alike_however_the_first_was_solved(addon: Addon) -> None:
+    ob = spider()
+    for tip in tips(ob):
+        ob.pose.bones[tip].ik_addon.target.animation_data_clear()
+    for x in (0.31, 0.42, 0.53):
+        ob.location.x = x  # solved without tables, on a still frame
+        bpy.context.view_layer.update()
+        bpy.context.scene.frame_set(3)
+        first = rigs.channels(ob).tobytes()
+        for frame in (4, 11, 3):
+            bpy.context.scene.frame_set(frame)
+            assert rigs.channels(ob).tobytes() == first
+        assert follows(addon, ob)
+
+
+def test_fk_comes_back_to_the_bit(addon: Addon) -> None:
+    ob = spider()
+    ob.ik_addon.live = False
+    fk = rigs.channels(ob).tobytes()
+    ob.ik_addon.live = True
+    poses(ob)
+    assert follows(addon, ob)
+    ob.ik_addon.live = False
+    assert rigs.channels(ob).tobytes() == fk

@@ -1,0 +1,271 @@
+"""Add Chain finds the ends of a chain from any of its bones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+from mathutils import Vector
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+Tree = dict[str, Any]
+"""Bones by name, with what hangs on each. A name may end in `:LENGTH`."""
+
+
+def build(tree: Tree, parent: str | None = None, ob: bpy.types.Object | None = None) -> bpy.types.Object:
+    """An armature of these bones; what branches spreads out."""
+    ob = rigs.armature() if ob is None else ob
+    for i, (entry, below) in enumerate(tree.items()):
+        name, _, length = entry.partition("=")
+        start = Vector((0.0, 0.0, 0.0)) if parent is None else ob.data.bones[parent].tail_local
+        direction = Vector((0.7 * (i - 0.5 * (len(tree) - 1)), 0.1, 1.0)).normalized()
+        rigs.add_bones(ob, [tuple(start), tuple(start + float(length or 1.0) * direction)], [name], parent=parent)
+        build(below, name, ob)
+    return ob
+
+
+def row(*names: str, end: Tree | None = None) -> Tree:
+    """Bones in a row, and what hangs on the last."""
+    found = end or {}
+    for name in reversed(names):
+        found = {name: found}
+    return found
+
+
+def added(ob: bpy.types.Object, active: str) -> list[str]:
+    """The bones of the chain that Add Chain makes, root first; the chain is taken off again."""
+    activate(ob, active)
+    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    (tip,) = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    bones = [tip, *tip.parent_recursive][: tip.ik_addon.chain_length][::-1]
+    bpy.ops.ik_addon.chain_remove()
+    return [bone.name for bone in bones]
+
+
+def assert_found(ob: bpy.types.Object, chain: Iterable[str], also: Iterable[str] = ()) -> None:
+    """From each bone of a chain, and from those that carry it or hang on it, the chain is found."""
+    for name in (*chain, *also):
+        assert added(ob, name) == list(chain), f"from '{name}'"
+
+
+# ---- names of common rigs
+
+
+@pytest.fixture
+def metarig() -> Iterator[bpy.types.Object]:
+    import addon_utils
+
+    addon_utils.enable("rigify", default_set=True)
+    bpy.ops.object.armature_human_metarig_add()
+    ob: Any = bpy.context.object
+    yield ob
+    addon_utils.disable("rigify", default_set=True)
+    for handler in [h for h in bpy.app.handlers.load_post if h.__module__.startswith("rigify")]:
+        bpy.app.handlers.load_post.remove(handler)
+
+
+def test_metarig(metarig: bpy.types.Object) -> None:
+    for side in "LR":
+        arm = (f"upper_arm.{side}", f"forearm.{side}")
+        assert_found(metarig, arm, also=(f"shoulder.{side}", f"hand.{side}"))
+        leg = (f"thigh.{side}", f"shin.{side}")
+        assert_found(metarig, leg, also=(f"foot.{side}", f"toe.{side}", f"heel.02.{side}"))
+        for finger in ("f_index", "f_pinky", "thumb"):
+            assert_found(metarig, [f"{finger}.0{i}.{side}" for i in (1, 2, 3)])
+    assert_found(metarig, ["spine.001", "spine.002", "spine.003"], also=["spine"])
+    assert_found(metarig, ["spine.004", "spine.005", "spine.006"])
+    assert_found(metarig, ["tongue", "tongue.001", "tongue.002"])
+
+
+def test_mixamo() -> None:
+    fingers = {
+        f"mixamorig:LeftHand{name}1": row(*(f"mixamorig:LeftHand{name}{i}=0.2" for i in (2, 3, 4)))
+        for name in ("Thumb", "Index")
+    }
+    arm = row("mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm", "mixamorig:LeftHand", end=fingers)
+    neck = row("mixamorig:Neck", "mixamorig:Head", "mixamorig:HeadTop_End")
+    spine = row("mixamorig:Spine", "mixamorig:Spine1", "mixamorig:Spine2", end={**arm, **neck})
+    leg = row("mixamorig:LeftUpLeg", "mixamorig:LeftLeg", "mixamorig:LeftFoot", "mixamorig:LeftToeBase")
+    ob = build({"mixamorig:Hips": {**spine, **leg}})
+    assert_found(ob, ["mixamorig:LeftArm", "mixamorig:LeftForeArm"], ["mixamorig:LeftShoulder", "mixamorig:LeftHand"])
+    assert_found(ob, ["mixamorig:LeftUpLeg", "mixamorig:LeftLeg"], ["mixamorig:LeftFoot", "mixamorig:LeftToeBase"])
+    assert_found(ob, [f"mixamorig:LeftHandIndex{i}" for i in (1, 2, 3)], also=["mixamorig:LeftHandIndex4"])
+    assert_found(ob, ["mixamorig:Spine", "mixamorig:Spine1", "mixamorig:Spine2"], also=["mixamorig:Hips"])
+    assert_found(ob, ["mixamorig:Neck", "mixamorig:Head"])
+
+
+def test_unreal() -> None:
+    hand = {"index_metacarpal_l=0.3": row("index_01_l=0.2", "index_02_l=0.2", "index_03_l=0.2"), "thumb_01_l=0.2": {}}
+    lower = {"hand_l=0.3": hand, "lowerarm_twist_01_l": {}}
+    arm = row("clavicle_l", end={"upperarm_l": {"lowerarm_l": lower, "upperarm_twist_01_l": {}}})
+    leg: Tree = {"thigh_l": {"calf_l": {"foot_l": {"ball_l": {}}, "calf_twist_01_l": {}}, "thigh_twist_01_l": {}}}
+    spine = row("spine_01", "spine_02", "spine_03", end={**arm, "neck_01": {"head": {}}})
+    ob = build({"root": {"pelvis": {**spine, **leg}, "ik_foot_root": {"ik_foot_l": {}}}})
+    assert_found(ob, ["upperarm_l", "lowerarm_l"], also=["clavicle_l", "hand_l", "upperarm_twist_01_l"])
+    assert_found(ob, ["thigh_l", "calf_l"], also=["foot_l", "ball_l", "calf_twist_01_l"])
+    assert_found(ob, ["index_01_l", "index_02_l", "index_03_l"])
+    assert_found(ob, ["spine_01", "spine_02", "spine_03"], also=["pelvis"])
+    assert_found(ob, ["neck_01", "head"])
+
+
+@pytest.mark.parametrize(
+    ("names", "chain"),
+    [
+        (("lCollar", "lShldrBend", "lShldrTwist", "lForearmBend", "lForearmTwist", "lHand"), slice(1, 5)),
+        (("Bip01 L Clavicle", "Bip01 L UpperArm", "Bip01 L Forearm", "Bip01 L Hand"), slice(1, 3)),
+        (("J_Bip_L_UpperLeg", "J_Bip_L_LowerLeg", "J_Bip_L_Foot", "J_Bip_L_ToeBase"), slice(0, 2)),
+        (("shoulder.R", "elbow.R", "wrist.R"), slice(0, 2)),
+        (("hip_r", "knee_r", "ankle_r"), slice(0, 2)),
+        (("DEF-thigh.L", "DEF-thigh.L.001", "DEF-shin.L", "DEF-shin.L.001", "DEF-foot.L"), slice(0, 4)),
+        (("Leg.L", "Knee.L", "Foot.L"), slice(0, 2)),
+    ],
+    ids=["Daz", "Biped", "VRoid", "joints of an arm", "joints of a leg", "Rigify", "leg and knee"],
+)
+def test_limbs_of_other_rigs(names: tuple[str, ...], chain: slice) -> None:
+    assert_found(build(row("chest", *names)), names[chain], also=names)
+
+
+# ---- without telling names
+
+
+def test_a_tail_is_found_from_each_of_its_bones() -> None:
+    names = [f"tail.{i:03}" for i in range(20)]
+    ob = build({"hips": {**row(*names), "thigh.L": {}, "thigh.R": {}}})
+    assert_found(ob, names)
+
+
+def test_a_tail_on_a_single_hip_bone_begins_after_it() -> None:
+    names = ["tail_01", "tail_02", "tail_03"]
+    assert_found(build(row("root", *names)), names)
+
+
+def test_a_tail_with_fins_goes_on() -> None:
+    names = ["tail1", "tail2", "tail3"]
+    assert_found(build({"tail1": {"tail2": {"tail3": {}, "fin.L": {}, "fin.R": {}}}}), names)
+
+
+def test_bones_of_the_same_name_are_one_chain() -> None:
+    names = [f"strand.{i:03}" for i in range(5)]
+    assert_found(build(row("lamp", "cable", *names)), names)
+
+
+def test_the_two_long_bones_of_a_nameless_limb() -> None:
+    ob = build(row("Bone=0.6", "Bone.001=2", "Bone.002=1.8", "Bone.003=0.5", "Bone.004=0.3"))
+    for i in range(5):
+        active = f"Bone.00{i}" if i else "Bone"
+        assert added(ob, active) == ["Bone.001", "Bone.002"], active
+
+
+def test_a_nameless_tail_that_gets_smaller_stays_whole() -> None:
+    sizes = {"Bone": 1.0, "Bone.001": 0.8, "Bone.002": 0.6, "Bone.003": 0.5, "Bone.004": 0.4}
+    assert_found(build(row(*(f"{name}={size}" for name, size in sizes.items()))), list(sizes))
+
+
+def test_branched_hips_end_nameless_legs() -> None:
+    ob = build({"Bone": {"Bone.001": {"Bone.002": {}}, "Bone.003": {"Bone.004": {}}, "Bone.005": {}}})
+    assert_found(ob, ["Bone.001", "Bone.002"])
+    assert_found(ob, ["Bone.003", "Bone.004"])
+    assert added(ob, "Bone") == ["Bone"]
+
+
+def test_arms_end_at_a_nameless_hand() -> None:
+    hand: Tree = {f"finger{i}=0.2": {} for i in range(3)}
+    assert_found(build(row("x=1.1", "y", "z=0.3", end=hand)), ["x", "y"], also=["z"])
+
+
+# ---- in the operator
+
+
+def test_numbers_that_are_given_are_kept() -> None:
+    ob = build(row(*(f"tail.{i}" for i in range(6))))
+    activate(ob, "tail.3")
+    bpy.ops.ik_addon.chain_add(chain_length=3)
+    assert ob.pose.bones["tail.3"].ik_addon.chain_length == 3
+    bpy.ops.ik_addon.chain_add(tip="tail.5")
+    assert ob.pose.bones["tail.5"].ik_addon.is_chain
+
+
+def test_a_number_changed_afterwards_is_kept_and_a_repeat_finds_anew() -> None:
+    """The box at the bottom left runs the operator again with what it had, Repeat Last on another active bone."""
+    ob = build({"hips": {**row("thigh.L", "shin.L", "foot.L"), **row("thigh.R", "shin.R", "foot.R")}})
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
+    assert ob.pose.bones["shin.L"].ik_addon.chain_length == 1
+    activate(ob, "foot.R")
+    bpy.ops.ik_addon.chain_add(tip="shin.L", chain_length=1, found_from="foot.L")
+    assert ob.pose.bones["shin.R"].ik_addon.chain_length == 2
+
+
+def test_the_tip_becomes_active_where_the_chain_would_not_be() -> None:
+    ob = build(row("upper_arm", "forearm", "hand"))
+    activate(ob, "hand")
+    bpy.ops.ik_addon.chain_add()
+    assert ob.data.bones.active.name == "forearm"
+    activate(ob, "upper_arm")
+    bpy.ops.ik_addon.chain_remove()
+    bpy.ops.ik_addon.chain_add()
+    assert ob.data.bones.active.name == "upper_arm"
+
+
+def test_the_hand_of_an_arm_that_has_a_chain_gets_its_own() -> None:
+    ob = build(row("upper_arm", "forearm", "hand"))
+    activate(ob, "hand")
+    bpy.ops.ik_addon.chain_add()
+    activate(ob, "hand")
+    bpy.ops.ik_addon.chain_add()
+    assert ob.pose.bones["hand"].ik_addon.is_chain
+    assert ob.pose.bones["hand"].ik_addon.chain_length == 1
+
+
+def test_a_tip_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    activate(build(row("a", "b")), "a")
+    with pytest.raises(RuntimeError, match="'Rig' has no bone 'c'"):
+        bpy.ops.ik_addon.chain_add(tip="c")
+
+
+def test_a_chain_may_be_live_at_once() -> None:
+    ob = build({"hips": row("thigh.L", "shin.L")})
+    before = rigs.pose(ob)
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.chain_add(live=True)
+    assert ob.ik_addon.live
+    assert abs(rigs.pose(ob) - before).max() < 1e-5
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    target.location.z -= 0.5
+    assert abs(rigs.tail(ob, "shin.L") - rigs.position(target)).max() < 1e-5
+
+
+def test_from_a_script_live_stays_as_it_is() -> None:
+    ob = build(row("thigh.L", "shin.L"))
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.chain_add()
+    assert not ob.ik_addon.live
+
+
+def test_one_undo_takes_all_of_it_back() -> None:
+    ob = build(row("thigh", "shin", "foot"))
+    activate(ob, "foot")
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.ed.undo_push(message="Before")
+    bpy.ops.ik_addon.chain_add(live=True)
+    bpy.ops.ed.undo_push(message="Add Chain")
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects["Rig"]
+    assert not ob.ik_addon.live
+    assert not any(bone.ik_addon.is_chain for bone in ob.pose.bones)
+    assert ob.data.bones.active.name == "foot"
+    assert [o.name for o in bpy.data.objects] == ["Rig"]
+
+
+def test_words_of_a_name(addon: Addon) -> None:
+    words = addon.module("setup.parts").words
+    assert words("mixamorig:LeftUpLeg") == ["up", "leg"]
+    assert words("DEF-upper_arm.L.001") == words("upper_arm_r") == words("LUpperArm") == ["upper", "arm"]
+    assert words("Bip001 R Finger01") == ["finger"]
