@@ -21,7 +21,7 @@ from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones
 from ..solve import pole_angle
 from ..solve.problem import Floats
-from . import new_chain
+from . import bend_side, new_chain
 from .present import Limb, largest_turn, read_poses, seen_from, world_of
 
 CONVERTED = "ik_addon_converted"
@@ -155,7 +155,12 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
             warnings.append(f"'{constraint.name}' on '{owner.name}' was not converted: {reason}")
             continue
         angle = _pole_angle(ob, skeleton, owner, constraint, before, view_layer.depsgraph)
+        bones = [ob.pose.bones[i] for i in _bones(ob, owner, constraint)]
+        side = bend_side.shown_by(ob, bones, skeleton, before)
+        if side is None and (found := bend_side.find(ob, bones, view_layer.depsgraph)) is not None:
+            side = found[0]
         warnings += _make_chain(ob, owner, constraint, angle, was_live)
+        chain_of(_tip(owner, constraint)).bend_side = np.zeros(3) if side is None else side
         made[_tip(owner, constraint).name] = owner.name
     _solve(ob, view_layer, made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:

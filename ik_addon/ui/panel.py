@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import bpy
+import numpy as np
 
 from ..data.settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
 from ..live import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig.plan import chain as chains
-from ..setup import convert
+from ..setup import bend_side, convert
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 
@@ -208,6 +209,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_goal(column, chain, "pole")
         if chain.pole is not None:
             draw_keyed(column, tip, "pole_angle", text="Angle")
+        draw_bend_side(column, context, tip, bones)
 
         column = layout.column()
         draw_keyed(column, tip, "influence")
@@ -229,6 +231,23 @@ def draw_keyed(layout: bpy.types.UILayout, tip: bpy.types.PoseBone, setting: str
     row.prop(chain_of(tip), setting, text=text)
     key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
     key.tip, key.setting = tip.name, setting
+
+
+def draw_bend_side(
+    layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
+) -> None:
+    """Draw what can be done about the side to which a chain bends, and where it is not known."""
+    row = layout.row(align=True)
+    row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
+    row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
+    side = np.array(chain_of(tip).bend_side)
+    if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
+        draw_message(
+            layout,
+            context,
+            f"Bends to the side that the roll of '{bones[0].name}' gives; nothing else shows one",
+            icon="INFO",
+        )
 
 
 def shares_bones(tip: bpy.types.PoseBone) -> bool:
