@@ -7,7 +7,7 @@ from typing import Final
 import bpy
 
 from .bake import command
-from .data import overrides, settings
+from .data import overrides, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend_side as bend_side_operators
@@ -69,6 +69,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     profile.register()
+    versions.register()
     handlers.register()
     overrides.register()
     overlay.register()
@@ -91,6 +92,7 @@ def unregister() -> None:
     overlay.unregister()
     overrides.unregister()
     handlers.unregister()
+    versions.unregister()
     profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):

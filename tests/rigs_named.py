@@ -46,8 +46,12 @@ PLACES: Mapping[str, tuple[float, float, float]] = {
     "toe": (0.09, -0.19, 0.02),
 }
 STRAIGHT = {
-    **{"arm2": (0.295, 0.01, 1.42), "elbow": (0.415, 0.01, 1.42), "fore2": (0.54, 0.01, 1.42)},
-    **{"thigh2": (0.09, 0.0, 0.7), "knee": (0.09, 0.0, 0.5), "shin2": (0.09, 0.0, 0.3)},
+    "arm2": (0.295, 0.01, 1.42),
+    "elbow": (0.415, 0.01, 1.42),
+    "fore2": (0.54, 0.01, 1.42),
+    "thigh2": (0.09, 0.0, 0.7),
+    "knee": (0.09, 0.0, 0.5),
+    "shin2": (0.09, 0.0, 0.3),
 }
 """Places at which arms and legs are exactly straight."""
 

@@ -20,7 +20,7 @@ from ..rig.plan.plan import Plan
 from ..rig.read.sample import Goals, Sample
 from ..rig.write.limb import Limbs
 from ..rig.write.waves import Outcomes, Posed, fk_limbs, pose, posed_by
-from ..solve import Goal, OutOfReach, Problem, Status
+from ..solve import Goal, OutOfReach, Problem, Solver, Status
 from ..solve.problem import Floats
 from ..solve.products import applied
 from ..solve.tabulated import Found, Tabulated
@@ -42,6 +42,8 @@ class _Chains:
         """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
         wave, shape = limbs.wave, limbs.wave.shape
         free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
+        # Led by its tip a chain bends by where its target is, and not by the distance alone.
+        free = free and shape.solver is not Solver.FABRIK
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
         if not (free and plain and set(wave.modes.ravel()) == {"QUATERNION"}):
             return None

@@ -8,6 +8,7 @@ import numpy as np
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, chain_bones
 from ..setup import bend_side, new_chain
+from ..solve.problem import Floats
 from .active import ArmatureOperator, active_chain, armature
 
 
@@ -26,13 +27,14 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         if tip is None:
             return "Select a bone of a chain"
         if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, chain_bones(tip)):
-            return f"The chain on '{tip.name}' bends to all sides; only arms, legs, fingers and chains of two bones have one"
+            return f"The chain on '{tip.name}' bends to all sides, as spines and tails do"
         return ""
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
         ob, tip = armature(context), active_chain(context)
-        assert ob is not None and tip is not None
+        assert ob is not None
+        assert tip is not None
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
             found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
@@ -47,8 +49,8 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
     bl_idname = "ik_addon.find_bend_side"
     bl_label = "Find Bend Side"
     bl_description = (
-        "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy of the "
-        "character, and keep it there"
+        "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy "
+        "of the character, and keep it there"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
@@ -60,7 +62,8 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
         ob, tip = armature(context), active_chain(context)
-        assert ob is not None and tip is not None
+        assert ob is not None
+        assert tip is not None
         found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
         if found is None:
             self.report({"ERROR"}, f"The chain on '{tip.name}' bends to all sides, as spines and tails do")
@@ -75,7 +78,7 @@ def _set_side(
     operator: bpy.types.Operator,
     context: bpy.types.Context,
     tip: bpy.types.PoseBone,
-    side: bend_side.Floats,
+    side: Floats,
     message: str,
 ) -> set[str]:
     try:

@@ -13,6 +13,8 @@ from enum import Enum
 import bpy
 import numpy as np
 
+from ..anatomy import sides
+from ..anatomy.figure import Figure
 from ..data import fk_store
 from ..pose.skeleton import Skeleton, orthonormal
 from ..rig.plan import limits
@@ -20,8 +22,6 @@ from ..rig.plan.chain import ChainError
 from ..rig.read import fcurves
 from ..solve.problem import Floats
 from ..solve.rotations import hinge
-from . import anatomy
-from .figure import Figure
 from .present import Limb, read_poses
 
 BENT = math.radians(2.0)
@@ -59,7 +59,7 @@ def find(
         depsgraph: in which the current pose is evaluated.
     """
     figure = Figure.of(ob)
-    if not anatomy.can_have_side(figure, [figure.names.index(bone.name) for bone in bones]):
+    if not sides.can_have_side(figure, [figure.names.index(bone.name) for bone in bones]):
         return None
     skeleton = Skeleton.of(ob)
     indices = [skeleton.names.index(bone.name) for bone in bones]
@@ -96,7 +96,7 @@ def shown_by(
 def can_be_found(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether a chain, root first, is one that bends to one side."""
     figure = Figure.of(ob)
-    return anatomy.can_have_side(figure, [figure.names.index(bone.name) for bone in bones])
+    return sides.can_have_side(figure, [figure.names.index(bone.name) for bone in bones])
 
 
 def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
@@ -229,7 +229,7 @@ def _limits(skeleton: Skeleton, bones: Sequence[int], posed: Sequence[bpy.types.
 
 
 def _anatomy(figure: Figure, skeleton: Skeleton, bones: Sequence[int]) -> Floats | None:
-    side = anatomy.side_of_row(figure, [figure.names.index(skeleton.names[bone]) for bone in bones])
+    side = sides.side_of_row(figure, [figure.names.index(skeleton.names[bone]) for bone in bones])
     if side is None:
         return None
     limb = _rest_limb(skeleton, bones)

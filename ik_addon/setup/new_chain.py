@@ -10,6 +10,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data import fk_store
 from ..data.settings import IKAddonChain, chain_of, object_of, unusable
 from ..live import handlers, reports
@@ -21,8 +23,7 @@ from ..rig.plan.chain import ChainError
 from ..rig.read import fcurves
 from ..solve import pole_angle
 from ..solve.problem import Floats
-from . import bend_side, chain_ends
-from .figure import Figure
+from . import bend_side
 from .present import Limb
 
 MADE = "ik_addon_made"

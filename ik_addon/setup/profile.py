@@ -24,13 +24,14 @@ from bpy.props import (
     PointerProperty,
 )
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
+from ..data import versions
 from ..data.settings import OUT_OF_REACH, SOLVERS, chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from . import chain_ends
 from .bend_side import normal_of
-from .figure import Figure
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -38,8 +39,8 @@ FOLDER = Path(__file__).resolve().parents[1]
 """Where Blender finds the `presets/` that are shipped."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
-SETTINGS = ("solver", "use_limits", "out_of_reach", "softness", "iterations", "planar")
-"""Settings of a chain that a preset may hold."""
+SETTINGS = ("use_limits", "out_of_reach", "softness", "iterations", "planar")
+"""Settings of a chain that a preset may hold, beside its solver."""
 STRAIGHT = math.radians(0.5)
 """A limb that bends by less than this in its rest pose shows no axis."""
 SLANTED = math.radians(20.0)
@@ -107,6 +108,7 @@ class IKAddonProfile(bpy.types.PropertyGroup):
         name="Spread",
         description="Spread the joints over the whole chain, the first at its root and the last at its tip",
     )
+    layout: IntProperty(name="Layout", description="The layout of the settings, see `versions`", min=0, default=0)
     solver: EnumProperty(name="Solver", description="How the chain is solved", items=SOLVERS, default="AUTO")
     use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
     out_of_reach: EnumProperty(
@@ -168,6 +170,8 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     for name in SETTINGS:
         if profile.is_property_set(name):
             setattr(chain, name, getattr(profile, name))
+    if profile.is_property_set("solver"):
+        chain.solver = versions.meant(profile.solver, profile.layout).value
     if not len(profile.joints):
         return []
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
@@ -277,6 +281,7 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
     chain, bones = chain_of(tip), chain_bones(tip)
     for name in SETTINGS:
         setattr(profile, name, getattr(chain, name))
+    profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
     # What has one axis left is a hinge, whichever axis that is.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
     for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged, np.array(chain.bend_side)), strict=True)):

@@ -19,6 +19,7 @@ from .choice import ARRIVED, SAME, nearest_to_fk
 from .cones import Cone, at_limit, cone_of
 from .descent import PULL, descend
 from .guess import bent_towards, table
+from .limb import solve_limbs
 from .line_search import search
 from .lines import are_lines
 from .polish import Anchor, polish
@@ -159,6 +160,9 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
 
 def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
+    index = solve_limbs(problem, solution, index)
+    if not len(index):
+        return
     task = _Task.of(problem, index)
     if are_lines(task.body) and not task.aims.turns and not task.aims.bends:
         angles, steps = search(task.body, task.turns, task.aims.target[:, 0], problem.iterations)

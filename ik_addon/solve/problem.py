@@ -17,9 +17,13 @@ class Solver(enum.Enum):
     """Which algorithm solves a chain."""
 
     AUTO = "AUTO"
-    """Two-bone where the chain has two segments with length, FABRIK otherwise."""
+    """Two-bone where the chain has two segments with length, an even bend otherwise."""
     TWO_BONE = "TWO_BONE"
+    """The law of cosines."""
     FABRIK = "FABRIK"
+    """Passes that reach backward from the target and forward from the root: the tip leads, the root rests."""
+    EVEN_BEND = "EVEN_BEND"
+    """The chain is turned to its target as a whole, and bent as a bow."""
 
 
 class OutOfReach(enum.Enum):

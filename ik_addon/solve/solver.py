@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import fabrik
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
-from .fabrik import first_guess, solve_directions
+from .calculus import MANY
+from .even_bend import apart, first_guess, flattened, solve_directions, together
 from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
-from .reach import Reach, reachable
-from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
+from .reach import reachable
+from .rotations import about, between, cross, dot, identity, matrices, multiply, norm, reject, rotate, unit
 from .single import NO_DISTANCE, NO_LENGTH, SAME, solve_single
 from .twist import (
     STRAIGHT,
@@ -71,7 +73,8 @@ def solve(problem: Problem) -> Solution:
     chains = _Chains.of(problem)
     valid = left & chains.valid()
     two_bone = _takes_two_bone(problem.solver, np.count_nonzero(chains.lengths > NO_LENGTH, axis=0), valid)
-    for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (Solver.FABRIK, valid & ~two_bone)):
+    longer = Solver.FABRIK if problem.solver is Solver.FABRIK else Solver.EVEN_BEND
+    for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (longer, valid & ~two_bone)):
         if chosen.any():
             own = chains if chosen.all() else chains.members(chosen)
             _solve_valid(problem, solver, own, solution, np.s_[:] if chosen.all() else np.flatnonzero(chosen))
@@ -249,7 +252,7 @@ def _takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
     if asked is Solver.TWO_BONE and (valid & ~fit).any():
         found = int(counts[valid & ~fit][0])
         raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    return fit & (asked is not Solver.FABRIK)
+    return fit & (asked not in {Solver.FABRIK, Solver.EVEN_BEND})
 
 
 def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
@@ -279,13 +282,20 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     if solver is Solver.TWO_BONE:
         directions = _two_bone(lengths, carried, reach.distance, axes)
         passes = np.zeros(len(distance), dtype=np.int64)
+    elif solver is Solver.FABRIK:
+        directions, passes = _led_by_tip(problem, chains, lengths, reach.distance, own, axes)
+        directions, base = _rolled(directions, lengths, chains.pole, axes)
     else:
-        directions, roll, passes = _fabrik(problem, chains, lengths, reach, own, axes)
+        start = first_guess(chains.directions, lengths, own, axes, reach.distance)
+        directions, passes = solve_directions(
+            start, lengths, axes, reach.distance, chains.tolerance, problem.iterations
+        )
+        directions, roll = _rolled(directions, lengths, chains.pole, axes)
         base = multiply(roll, base)
     # Nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
     kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0)
-    if kept.any():
+    if kept.any() and solver is not Solver.FABRIK:
         directions = np.where(kept, rotate(base[:, None], chains.directions), directions)
     inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
     turns = bone_rotations(base, chains.directions, directions, chains.frames, carried, inherits)
@@ -319,19 +329,43 @@ def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> 
     return directions
 
 
-def _fabrik(
-    problem: Problem, chains: _Chains, lengths: Floats, reach: Reach, own: Axes, axes: Axes
-) -> tuple[Floats, Floats, Ints]:
-    """Return the solved directions (3, n, B), the roll (4, B) that was added to the base, and the passes (B,)."""
-    start = first_guess(chains.directions, lengths, own, axes, reach.distance)
-    directions, passes = solve_directions(start, lengths, axes, reach.distance, chains.tolerance, problem.iterations)
-    roll = identity(len(passes))
-    if chains.pole is not None:
-        # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
-        tip = tip_of(directions, lengths)
-        line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
-        side = reject(centroid(joints_of(directions, lengths), lengths), line)
-        rolled = between(unit(side), unit(reject(axes.bend, line)), line)
-        roll = np.where(norm(side) > STRAIGHT, rolled, roll)
-        directions = rotate(roll[:, None], directions)
-    return directions, roll, passes
+def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes) -> tuple[Floats, Floats]:
+    """Return directions (3, n, B) rolled about the line to the target to have their bend at the pole, and the roll."""
+    roll = identity(lengths.shape[1])
+    if pole is None:
+        return directions, roll
+    tip = tip_of(directions, lengths)
+    line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
+    side = reject(centroid(joints_of(directions, lengths), lengths), line)
+    rolled = between(unit(side), unit(reject(axes.bend, line)), line)
+    roll = np.where(norm(side) > STRAIGHT, rolled, roll)
+    return rotate(roll[:, None], directions), roll
+
+
+def _led_by_tip(
+    problem: Problem, chains: _Chains, lengths: Floats, distance: Floats, own: Axes, axes: Axes
+) -> tuple[Floats, Ints]:
+    """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,)."""
+    start, target = chains.directions, axes.line * distance
+    lean = total(chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None])))
+    tip = tip_of(start, lengths)
+    back, aside = dot(tip - target, own.line), norm(reject(tip - target, own.line))
+    share = np.asarray(fabrik.folding(MANY, lean, back, aside))
+    if share.any():
+        chord = norm(tip)
+        bowed = first_guess(start, lengths, own, own, chord - share * np.maximum(chord - distance, 0.0))
+        start = np.where(share > 0.0, bowed, start)
+    start = flattened(start, lengths, axes.line, distance)
+    tolerance, passes = np.maximum(chains.tolerance, fabrik.FINEST), min(fabrik.PASSES, problem.iterations)
+    x, y, z = target
+    led, used, left = fabrik.reach(MANY, apart(start), list(lengths), (x, y, z), tolerance, passes)
+    found, used = together(led), used.astype(np.int64)
+    if passes == problem.iterations or not left.any():
+        return found, used
+    parts = lengths / total(lengths)
+    now = chain_axes(found, parts, chains.frames[:, :, 0])
+    pushed = first_guess(found, lengths, now, now, distance, bow=False)
+    off = np.abs(norm(tip_of(pushed, lengths)) - distance) > tolerance
+    start = np.where(off, first_guess(found, lengths, now, now, distance), pushed)
+    finished, more = solve_directions(start, lengths, axes, distance, tolerance, problem.iterations, passes + 1)
+    return np.where(left, finished, found), np.where(left, more, used)

@@ -196,7 +196,7 @@ def _with_settings(rng: Generator, problem: Problem, kind: str) -> Problem:
     if rng.random() < 0.2:
         push = rng.uniform(0.0, 2.0, members)
     tolerance: Floats | float = float(10.0 ** rng.uniform(-12, 0)) if rng.random() < 0.9 else 0.0
-    solver = rng.choice([Solver.AUTO, Solver.FABRIK])
+    solver = rng.choice([Solver.AUTO, Solver.EVEN_BEND, Solver.FABRIK])
     if rng.random() < (0.5 if bones == 2 else 0.05):
         solver = Solver.TWO_BONE
     problem = replace(

@@ -13,7 +13,8 @@ from types import MappingProxyType
 import bpy
 import numpy as np
 
-from ...data.settings import chain_of, goal_of
+from ...data.settings import IKAddonChain, chain_of, goal_of
+from ...data.versions import solver_of
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Ints
@@ -339,8 +340,7 @@ def _shape(
         policy = OutOfReach.EXTEND
     limits = tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None
     return Shape(
-        # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
-        solver=Solver.FABRIK if settings[0].solver == Solver.FABRIK.value else Solver.AUTO,
+        solver=_solver(settings),
         out_of_reach=policy,
         iterations=max(s.iterations for s in settings),
         parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
@@ -355,6 +355,15 @@ def _shape(
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
+
+
+def _solver(settings: Sequence[IKAddonChain]) -> Solver:
+    """The solver of chains that are solved together: FABRIK where one of them asks for it."""
+    asked = [solver_of(chain) for chain in settings]
+    if Solver.FABRIK in asked:
+        return Solver.FABRIK
+    # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
+    return Solver.EVEN_BEND if asked[0] is Solver.EVEN_BEND else Solver.AUTO
 
 
 def _stands(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:

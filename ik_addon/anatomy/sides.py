@@ -1,7 +1,7 @@
-"""To which side a limb bends, as far as a skeleton at rest tells: knees go where the toes point, elbows away from the
-front of the chest, fingers towards the palm.
+"""To which side a limb bends, as far as a skeleton at rest tells.
 
-A side is the direction to which the middle of a bent limb goes. Vectors are in the armature's object space.
+Knees go where the toes point, elbows away from the front of the chest, fingers bend towards the palm. A side is the
+direction to which the middle of a bent limb goes. Vectors are in the armature's object space.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def front_of(figure: Figure) -> Floats | None:
 
 
 def up_of(figure: Figure) -> Floats | None:
-    """Up (3,) for a figure: from its feet to its hips; without legs, from its hips to its arms; None: not to be seen."""
+    """Up (3,) for a figure: from feet to hips; without legs, from hips to arms; None: not to be seen."""
     limbs = [way_down(figure, top) for top in tops(figure)]
     legs = [-_line(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
     if legs:
