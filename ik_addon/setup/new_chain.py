@@ -83,7 +83,7 @@ def add_chain(
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
-    angle = _pole_angle(limb, world, target_place, pole_place)
+    angle = _pole_angle(limb, world, target_place, pole_place, side)
     _check_collection(context, ob)
 
     collection = _collection(context, ob)
@@ -298,7 +298,7 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) -> float:
+def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats) -> float:
     """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
 
     Args:
@@ -306,6 +306,7 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
         world: from there to world space.
         target: in world space.
         pole: in world space.
+        side: (3,) bend side of the chain.
 
     Raises:
         ChainError: if world space is too coarse to place a target in it.
@@ -320,7 +321,8 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
         raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
-    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
+    own = limb.frames[0].dot(side)[None]
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None], own)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 

@@ -122,6 +122,9 @@ class Problem:
     """None: joints turn freely."""
     stiffness: Floats | None = None
     """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0."""
+    bend_side: Floats | None = None
+    """(B, 3) direction, turned along with the root bone in the FK pose, to which a chain bends however FK does; zero
+    for members without one, None: none has one. Trees, and chains for which FABRIK is asked, have none."""
     plane: Floats | None = None
     """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None
