@@ -10,6 +10,7 @@ from .bake import command
 from .data import overrides, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
+from .operators import bend as bend_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
@@ -19,7 +20,6 @@ from .operators import mirror as mirror_operators
 from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
-from .operators import stiffness as stiffness_operators
 from .overlay import draw as overlay
 from .setup import profile
 from .solve.memory import keep_freed_memory
@@ -29,6 +29,7 @@ CLASSES: Final = (
     *settings.CLASSES,
     *profile.CLASSES,
     *chain_operators.CLASSES,
+    *bend_operators.CLASSES,
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
@@ -38,7 +39,6 @@ CLASSES: Final = (
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
-    *stiffness_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,

@@ -45,7 +45,14 @@ PLACES: Mapping[str, tuple[float, float, float]] = {
     "ball": (0.09, -0.13, 0.02),
     "toe": (0.09, -0.19, 0.02),
 }
-STRAIGHT = {"elbow": (0.415, 0.01, 1.42), "knee": (0.09, 0.0, 0.5)}
+STRAIGHT = {
+    "arm2": (0.295, 0.01, 1.42),
+    "elbow": (0.415, 0.01, 1.42),
+    "fore2": (0.54, 0.01, 1.42),
+    "thigh2": (0.09, 0.0, 0.7),
+    "knee": (0.09, 0.0, 0.5),
+    "shin2": (0.09, 0.0, 0.3),
+}
 """Places at which arms and legs are exactly straight."""
 
 
@@ -465,7 +472,7 @@ hip hips
   pelvis hips
     {s}_thigh hip
       {s}_thightwist1 hip+0,0,-0.1
-      {s}_thightwist2 thigh2
+      {s}_thightwist2 thigh2+0,0,0
       {s}_shin knee
         {s}_foot ankle
           {s}_metatarsal ankle+0,-0.05,-0.04
@@ -478,10 +485,10 @@ hip hips
           {s}_shoulder collar
             {s}_upperarm shoulder
               {s}_upperarmtwist1 shoulder+0.05,0,0
-              {s}_upperarmtwist2 arm2
+              {s}_upperarmtwist2 arm2+0,0,0
               {s}_forearm elbow
                 {s}_forearmtwist1 elbow+0.05,0,0
-                {s}_forearmtwist2 fore2
+                {s}_forearmtwist2 fore2+0,0,0
                 {s}_hand wrist
                   {s}_indexmetacarpal wrist+0.02,0,0
                     {s}_index1 knuckle

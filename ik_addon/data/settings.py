@@ -151,6 +151,16 @@ class IKAddonChain(bpy.types.PropertyGroup):
         override=OVERRIDABLE,
         update=_number_changed,
     )
+    bend_side: FloatVectorProperty(
+        name="Bend Side",
+        description="Direction to which the middle of the chain bends, in the axes of its root bone at rest; "
+        "zero: as the FK pose bends, and a straight one about the root bone's X axis",
+        size=3,
+        subtype="XYZ",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
     iterations: IntProperty(
         name="Iterations",
         description="Maximum passes per frame; the solver stops as soon as the tolerance is reached",
@@ -363,6 +373,8 @@ def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
         accepts: Callable[[Any], bool]
         if isinstance(setting, bpy.types.IntProperty | bpy.types.FloatProperty):
             accepts = partial(_is_between, setting.hard_min, setting.hard_max)
+            if setting.is_array:
+                accepts = partial(_is_each, accepts)
         elif isinstance(setting, bpy.types.EnumProperty):
             accepts = bool
         else:
@@ -373,6 +385,10 @@ def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
 
 def _is_between(least: float, most: float, value: float) -> bool:
     return least <= value <= most  # neither holds for what is not a number
+
+
+def _is_each(accepts: Callable[[Any], bool], values: Any) -> bool:
+    return all(map(accepts, values))
 
 
 def _is_object(value: object) -> bool:

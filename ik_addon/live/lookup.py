@@ -57,14 +57,17 @@ class _Chains:
         back = space.swapaxes(-1, -2)
         joints = limbs.joints()
         roots = joints[:, :1]
+        frames = limbs.frames()
+        sides = limbs.bend_side(frames)
         problem = Problem(
             joints=(joints - roots) @ space,
-            frames=back[:, None] @ limbs.frames(),
+            frames=back[:, None] @ frames,
             goal=Goal(joints[:, -1], pole=joints[:, -1] if shape.poles[0] else None),
             solver=shape.solver,
             iterations=shape.iterations,
             stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
             bend_lead=shape.bend_lead,
+            bend_side=None if sides is None else applied(back, sides),
         )
         to_space = np.concatenate([back, -applied(back, roots[:, 0])[..., None]], axis=-1)
         known = None

@@ -6,10 +6,11 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data.settings import chain_of, object_of
 from ..rig.plan.chain import ChainError, chain_with, steered_bones, tips
-from ..setup import chain_ends, new_chain
-from ..setup.figure import Figure
+from ..setup import new_chain
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 

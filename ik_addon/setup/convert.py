@@ -21,7 +21,7 @@ from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones
 from ..solve import pole_angle
 from ..solve.problem import Floats
-from . import new_chain
+from . import bend_side, new_chain
 from .present import Limb, largest_turn, read_poses, seen_from, world_of
 
 CONVERTED = "ik_addon_converted"
@@ -154,8 +154,14 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         if reason:
             warnings.append(f"'{constraint.name}' on '{owner.name}' was not converted: {reason}")
             continue
-        angle = _pole_angle(ob, skeleton, owner, constraint, before, view_layer.depsgraph)
+        bones = [ob.pose.bones[i] for i in _bones(ob, owner, constraint)]
+        side = bend_side.shown_by(ob, bones, skeleton, before)
+        if side is None and (found := bend_side.find(ob, bones, view_layer.depsgraph)) is not None:
+            side = found[0]
+        side = np.zeros(3) if side is None else side
+        angle = _pole_angle(ob, skeleton, owner, constraint, before, side, view_layer.depsgraph)
         warnings += _make_chain(ob, owner, constraint, angle, was_live)
+        chain_of(_tip(owner, constraint)).bend_side = side
         made[_tip(owner, constraint).name] = owner.name
     _solve(ob, view_layer, made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
@@ -305,6 +311,7 @@ def _pole_angle(
     owner: bpy.types.PoseBone,
     constraint: bpy.types.KinematicConstraint,
     poses: Floats,
+    side: Floats,
     depsgraph: bpy.types.Depsgraph,
 ) -> float:
     """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
@@ -323,7 +330,8 @@ def _pole_angle(
             (constraint.pole_target, constraint.pole_subtarget),
         )
     )
-    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None])[0])
+    own = limb.frames[0].dot(side)
+    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None], own[None])[0])
 
 
 def _bones(ob: bpy.types.Object, owner: bpy.types.PoseBone, constraint: bpy.types.KinematicConstraint) -> list[int]:

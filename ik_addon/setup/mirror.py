@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ ALIGNED = np.cos(np.radians(1.0))
 AXES = "xyz"
 OWN = frozenset(
     {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
+    | {"bend_side"}
 )
 """The settings of a chain that are not the same on the other side."""
 
@@ -78,6 +80,9 @@ def mirror_chain(
     image.target, image.target_bone = _made(context, ob, target), target.bone
     image.pole, image.pole_bone = _made(context, ob, pole), pole.bone
     image.pole_angle = -chain.pole_angle
+    image.bend_side = mirrored_side(
+        chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
+    )
     image.is_chain = True
     # Live solves now, so that all of it is one step of undo.
     context.view_layer.update()
@@ -136,6 +141,11 @@ def mirrored_axes(bone: Floats, image: Floats) -> Floats:
     the result is diag(1, -1, -1). A bone that is rolled otherwise has its axes exchanged or turned round besides.
     """
     return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
+
+
+def mirrored_side(side: Sequence[float], bone: Floats, image: Floats) -> Floats:
+    """A direction (3,) in the axes (3, 3) of a bone at rest, mirrored across X, in those of the other side's."""
+    return np.asarray(image.T.dot(bone.dot(np.array(side)) * (-1.0, 1.0, 1.0)))
 
 
 # ---- targets and poles

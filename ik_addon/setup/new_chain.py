@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any, Literal
 
@@ -9,6 +10,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data import fk_store
 from ..data.settings import IKAddonChain, chain_of, object_of, unusable
 from ..live import handlers, reports
@@ -20,8 +23,7 @@ from ..rig.plan.chain import ChainError
 from ..rig.read import fcurves
 from ..solve import pole_angle
 from ..solve.problem import Floats
-from . import chain_ends
-from .figure import Figure
+from . import bend_side
 from .present import Limb
 
 MADE = "ik_addon_made"
@@ -74,18 +76,21 @@ def add_chain(
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     check_world(ob, world)
     limb = _limb(ob.evaluated_get(depsgraph), bones)
+    found = bend_side.find(ob, bones, depsgraph)
+    side = np.zeros(3) if found is None else found[0]
     target_place = world @ Vector(_target_of(limb).tolist())
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None:
-        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle)).tolist())
-    angle = _pole_angle(limb, world, target_place, pole_place)
+        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
+    angle = _pole_angle(limb, world, target_place, pole_place, side)
     _check_collection(context, ob)
 
     collection = _collection(context, ob)
     chain = chain_of(tip)
     _reset(chain)
     chain.chain_length = min(length, len(bones))
+    chain.bend_side = side
     size = (world @ tip.tail - world @ tip.head).length
     chain.target = _empty(context, f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
     chain.target.matrix_basis = Matrix.LocRotScale(target_place, (world @ tip.matrix).to_quaternion(), None)
@@ -97,6 +102,32 @@ def add_chain(
     # Live solves now, so that all of it is one step of undo.
     context.view_layer.update()
     return bones
+
+
+def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
+    """Store the side (3,) to which the chain on `tip` bends, and bring its pole there; return what stays in the way.
+
+    Raises:
+        ChainError: if the armature has no pose to do it in; nothing is changed then.
+    """
+    ob, chain, bones = tip.id_data, chain_of(tip), chains.chain_bones(tip)
+    evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
+    limb, world = _limb(evaluated, bones), evaluated.matrix_world.copy()
+    chain.bend_side = side
+    remarks = []
+    middle = limb.middle or _elbow(ob, bones)
+    pole = chain.pole
+    if pole is not None and middle is not None:
+        if MADE in pole and pole.parent is None and not _is_animated(pole) and math.isfinite(chain.pole_angle):
+            line = Vector((limb.joints[-1] - limb.joints[0]).tolist())
+            bend = Matrix.Rotation(-chain.pole_angle, 3, line) @ Vector(_bend(limb, middle, side).tolist())
+            pole.location = world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend)
+        else:
+            remarks.append(f"The pole '{pole.name}' stays where it is, and the chain bends towards it")
+    if bend_side.opposed_by_limits(ob, bones, side):
+        remarks.append("Its limits let it bend to the other side only; apply its preset again or change them")
+    context.view_layer.update()
+    return remarks
 
 
 def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
@@ -244,15 +275,20 @@ def _across(limb: Limb) -> Floats:
     return np.asarray(seen - np.outer(seen @ line, line))
 
 
-def _bend(limb: Limb, middle: int) -> Floats:
-    """Unit vector (3,) from the line between root and tip towards the middle joint.
+def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
+    """Unit vector (3,) from the line between root and tip to where the middle joint bends.
 
-    A straight limb bends by a positive rotation about the X axis of its root bone, as the solver does it.
+    To its bend side (3,); without one as it is bent, and a straight limb by a positive rotation about the X axis of its
+    root bone, as the solver does it.
     """
     across = _across(limb)[middle]
-    if np.linalg.norm(across) >= STRAIGHT:
-        return _unit(across)
     line = _unit(limb.joints[-1] - limb.joints[0])
+    own = limb.frames[0].dot(side)
+    own = _unit(np.cross(line, np.cross(own, limb.joints[middle] - limb.joints[0])))
+    if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0:
+        return _unit(across)
+    if own.any():
+        return own
     across = np.cross(line, limb.frames[0, :, 0])
     return _unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
 
@@ -262,7 +298,7 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) -> float:
+def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats) -> float:
     """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
 
     Args:
@@ -270,6 +306,7 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
         world: from there to world space.
         target: in world space.
         pole: in world space.
+        side: (3,) bend side of the chain.
 
     Raises:
         ChainError: if world space is too coarse to place a target in it.
@@ -284,7 +321,8 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None) 
         raise ChainError("The armature is too far from the world's origin, or scaled too much, to place a target")
     if pole is None:
         return 0.0
-    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None])[0])
+    own = limb.frames[0].dot(side)[None]
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None], own)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 
@@ -336,10 +374,15 @@ def _empty(
     return empty
 
 
+def _is_animated(goal: bpy.types.Object) -> bool:
+    """Whether an empty is moved by a user's work."""
+    data = goal.animation_data
+    return bool(goal.constraints) or (data is not None and bool(data.action or data.nla_tracks or data.drivers))
+
+
 def _is_needed(goal: bpy.types.Object) -> bool:
     """Whether an empty holds a user's work, or anything but scenes and collections refers to it."""
-    data = goal.animation_data
-    if goal.constraints or (data is not None and (data.action or data.nla_tracks or data.drivers)):
+    if _is_animated(goal):
         return True
     blend: Any = bpy.data  # the stubs take user_map's options for required
     users = blend.user_map(subset=[goal])[goal]

@@ -24,13 +24,14 @@ from bpy.props import (
     PointerProperty,
 )
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data import versions
 from ..data.settings import OUT_OF_REACH, SOLVERS, chain_of
-from ..pose.skeleton import matrix_array, orthonormal
+from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from . import chain_ends
-from .figure import Figure
+from .bend_side import normal_of
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -179,7 +180,7 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
     hinged = [i for i, joint in enumerate(joints) if i and joint is not None and joint.from_straight]
     slanted = {}
-    for bone, joint, axes in zip(bones, joints, _axes(bones, hinged), strict=True):
+    for bone, joint, axes in zip(bones, joints, _axes(bones, hinged, np.array(chain.bend_side)), strict=True):
         if joint is None:
             continue
         _set_limits(bone, joint, axes)
@@ -213,12 +214,13 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 
-def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int]) -> list[_Axes]:
+def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
     """The axes of the bones of a chain, root first.
 
     Args:
         bones: of the chain.
         hinged: indices of the joints whose rest pose shows how the limb bends; none: all of them do.
+        side: (3,) the bend side of the chain; zero: none is stored.
     """
     heads = [np.array(bone.bone.head_local, dtype=np.float64) for bone in bones]
     segments = np.diff([*heads, np.array(bones[-1].bone.tail_local, dtype=np.float64)], axis=0)
@@ -228,12 +230,18 @@ def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int]) -> list[_A
     turns = np.cross(segments[:-1], segments[1:])
     bend = turns[[i - 1 for i in hinged]].sum(axis=0) if hinged else turns.sum(axis=0)
     size = float(np.linalg.norm(bend))
-    # A straight limb bends as the solver bends it: about the X axis of its root.
-    bend = bend / size if size > STRAIGHT else frames[0][:, 0]
+    bend = bend / size if size > STRAIGHT else np.zeros(3)
+    if side.any():
+        skeleton = Skeleton.of(bones[0].id_data)
+        own = normal_of(skeleton, [skeleton.names.index(bone.name) for bone in bones], side)
+        bend = bend if bend.dot(own) > 0.0 else own / np.linalg.norm(own)
+    elif not bend.any():
+        # A straight limb without a side bends as the solver bends it: about the X axis of its root.
+        bend = frames[0][:, 0]
     middle = np.mean([head[0] for head in heads])
-    side = -1.0 if middle < -CENTRED * sizes.sum() else 1.0
+    hand = -1.0 if middle < -CENTRED * sizes.sum() else 1.0
     rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
-    return [_axes_of(frame, bend, side, rest) for frame, rest in zip(frames, rests, strict=True)]
+    return [_axes_of(frame, bend, hand, rest) for frame, rest in zip(frames, rests, strict=True)]
 
 
 def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
@@ -279,7 +287,7 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
     profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
     # What has one axis left is a hinge, whichever axis that is.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
-    for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged), strict=True)):
+    for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged, np.array(chain.bend_side)), strict=True)):
         joint = profile.joints.add()
         joint.from_straight = i in hinged
         joint.limited = {way for way, letter in _letters(axes) if getattr(bone, f"use_ik_limit_{letter}")}

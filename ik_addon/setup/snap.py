@@ -346,7 +346,9 @@ def _pole_place(
     if distance < NEAR * limb.length:
         distance, across = limb.length, np.array(axis.orthogonal())
     side = Vector(across.tolist()).normalized()
-    needed = pole_angle(limb.joints[None], limb.frames[None], limb.tip[None], (along + np.array(side))[None])[0]
+    own = limb.frames[0].dot(np.array(chain_of(tip).bend_side))
+    points = limb.tip[None], (along + np.array(side))[None]
+    needed = pole_angle(limb.joints[None], limb.frames[None], *points, own[None])[0]
     present = chain_of(ob.evaluated_get(depsgraph).pose.bones[tip.name]).pole_angle
     side.rotate(Quaternion(axis, float(needed) - present))
     return np.asarray(along + distance * np.array(side))

@@ -95,7 +95,8 @@ def _solved(problem: Problem, limits: _Limits, solution: Solution, i: int) -> bo
     zero, rest = _rest_frames(problem, limits, frames, i)
     limb = Limb(zero, rest, arms[0], arms[1], limits.ranges[0], limits.ranges[1], frames[0], frames[1])
     pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), unit_)
-    pose = posed(limb, wanted, pole, 0.0 if goal.pole_angle is None else _number(goal.pole_angle, i))
+    side = None if problem.bend_side is None else tuple(_member(problem.bend_side, i))
+    pose = posed(limb, wanted, pole, 0.0 if goal.pole_angle is None else _number(goal.pole_angle, i), side)
     if pose is None:
         return False
     middle = applied(pose.upper, arms[0])

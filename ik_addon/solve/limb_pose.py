@@ -19,7 +19,9 @@ from __future__ import annotations
 from math import atan2, copysign, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
+from .calculus import ONE
 from .cone_arcs import EDGE, TURN, WHOLE, Arc, Circle, Range, arcs_inside, linear_roots, outside, wrapped
+from .sides import side_bend
 from .tuples import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 
 Frame = tuple[Vector, Vector, Vector]
@@ -96,7 +98,9 @@ def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
     return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
 
 
-def posed(limb: Limb, target: Vector, pole: Vector | None, pole_angle: float) -> Pose | None:
+def posed(
+    limb: Limb, target: Vector, pole: Vector | None, pole_angle: float, side: Vector | None = None
+) -> Pose | None:
     """Return the pose in which a limb's end stands on its target, or None where none was found.
 
     Args:
@@ -104,8 +108,9 @@ def posed(limb: Limb, target: Vector, pole: Vector | None, pole_angle: float) ->
         target: seen from the root, in reach.
         pole: seen from the root; None: the limb keeps the roll of its FK pose.
         pole_angle: radians about the line to the target.
+        side: see `Problem.bend_side`.
     """
-    work = _Work.of(limb, target)
+    work = _Work.of(limb, target, side)
     return None if work is None else work.solved(pole, pole_angle)
 
 
@@ -156,7 +161,7 @@ class _Work:
         self.turns: list[Arc] | None = None
 
     @classmethod
-    def of(cls, limb: Limb, target: Vector) -> _Work | None:
+    def of(cls, limb: Limb, target: Vector, side: Vector | None) -> _Work | None:
         """Return None for a limb that is not to be solved like this, or a target that is too far or too near."""
         first, second = norm(limb.upper), norm(limb.lower)
         if max(_skew(limb.upper, first), _skew(limb.lower, second)) > _SKEW:
@@ -168,6 +173,9 @@ class _Work:
         line = over(target, distance) if distance > _DIRECTION else axes[0]
         upper = applied(limb.upper_fk, limb.upper)
         chord = plus(upper, applied(limb.lower_fk, limb.lower))
+        if side is not None:
+            bend, _, _ = side_bend(ONE, axes[0], axes[1], side, unit(upper), norm(chord), distance)
+            axes = axes[0], bend, cross(bend, axes[0])
         if abs(distance - norm(chord)) <= SAME:
             # Nearly straight, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])

@@ -60,6 +60,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             joints=np.concatenate([flat_root, np.cumsum(lengths * directions, axis=1)], axis=1),
             frames=np.stack([across, directions, np.cross(across, directions)], axis=-1),
             goal=replace(problem.goal, target=target, pole=None, pole_angle=None),
+            bend_side=None,
             plane=None,
             stiffness=_flat_stiffness(problem),
         )

@@ -127,6 +127,9 @@ class Problem:
     """
     bend_lead: float = 0.0
     """Which joints of an even bend turn most: from -1, those next to the root, to 1, those next to the tip."""
+    bend_side: Floats | None = None
+    """(B, 3) direction, turned along with the root bone in the FK pose, to which a chain bends however FK does; zero
+    for members without one, None: none has one. Trees, and chains for which FABRIK is asked, have none."""
     plane: Floats | None = None
     """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None

@@ -21,6 +21,7 @@ from . import arc, even_bend, fabrik, rotations, twist
 from .calculus import ONE
 from .problem import OutOfReach, Problem, Solution, Solver, Status
 from .reach import ROUNDING
+from .sides import side_bend
 from .tuples import (
     Quaternion,
     Vector,
@@ -68,6 +69,7 @@ class _Chain:
     frames: list[list[list[float]]]
     target: Vector
     pole: Vector | None
+    side: Vector | None
     pole_angle: float
     softness: float
     push_limit: float
@@ -87,6 +89,8 @@ class _Chain:
         goal = problem.goal
         target = over(minus(_member(goal.target, index), root), scale)
         pole = None if goal.pole is None else over(minus(_member(goal.pole, index), root), scale)
+        sides = None if problem.solver is Solver.FABRIK else problem.bend_side
+        side = None if sides is None else tuple(_member(sides, index))
         chain = cls(
             scale=scale,
             directions=[over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
@@ -94,12 +98,13 @@ class _Chain:
             frames=frames,
             target=target,
             pole=pole,
+            side=side,
             pole_angle=0.0 if goal.pole_angle is None else _number(goal.pole_angle, index),
             softness=_number(problem.softness, index),
             push_limit=_number(problem.push_limit, index),
             tolerance=_number(problem.tolerance, index),
         )
-        finite = isfinite(norm(target)) and (pole is None or isfinite(norm(pole)))
+        finite = all(vector is None or isfinite(norm(vector)) for vector in (target, pole, side))
         settings = isfinite(chain.pole_angle + chain.softness) and chain.push_limit + chain.tolerance >= 0.0
         return chain if finite and settings and all(map(_is_frame, frames)) else None
 
@@ -118,7 +123,7 @@ class _Chain:
             return False
         distance, push, stretch, missing = self._reachable(problem)
         lengths = [length * factor for length, factor in zip(self.lengths, stretch, strict=True)]
-        line, bend, normal, base = self._aimed(axes)
+        line, bend, normal, base, bends_as_fk = self._aimed(axes, carried, distance)
         if self.pole is not None:
             half = np.float64(self.pole_angle) / 2
             turn = _about(line, float(np.cos(half)), float(np.sin(half)))
@@ -148,7 +153,7 @@ class _Chain:
                     directions = [rotate(roll, direction) for direction in directions]
                     base = multiply(roll, base)
         chord = norm(_tip(self.directions, self.lengths))
-        if not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
+        if bends_as_fk and not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
             directions = [rotate(base, direction) for direction in self.directions]
         inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
         turns = self._bone_rotations(base, directions, carried, inherits)
@@ -230,13 +235,20 @@ class _Chain:
             start = _first_guess(found, lengths, now, now, distance)
         return _solve_directions(start, lengths, line, normal, distance, tolerance, iterations, passes + 1)
 
-    def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
-        """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
+    def _aimed(
+        self, axes: Axes, carried: list[bool], reached: float
+    ) -> tuple[Vector, Vector, Vector, Quaternion, bool]:
+        """See `solver._aimed`: axes towards the target, the smallest rotation to there, whether it bends as FK."""
         distance = norm(self.target)
         line = over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
         aim = _between(axes[0], line, axes[2])
-        bend = unit(reject(rotate(aim, axes[1]), line))
-        return line, bend, cross(bend, line), aim
+        natural, kept = axes[1], True
+        if self.side is not None:
+            first = self.directions[carried.index(False)]
+            chord = norm(_tip(self.directions, self.lengths))
+            natural, kept, _ = side_bend(ONE, axes[0], axes[1], self.side, first, chord, reached)
+        bend = unit(reject(rotate(aim, natural), line))
+        return line, bend, cross(bend, line), aim, kept
 
     def _pole_bend(self, line: Vector, natural: Vector) -> Vector:
         """See `twist.pole_bend`."""

@@ -15,7 +15,8 @@ from .fabrik_body import led_by_tips
 from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import reachable
-from .rotations import about, between, cross, dot, identity, matrices, multiply, norm, reject, rotate, unit
+from .rotations import about, between, cross, dot, identity, matrices, multiply, norm, reject, rotate, stacked, unit
+from .sides import side_bend
 from .single import NO_DISTANCE, NO_LENGTH, SAME, solve_single
 from .twist import (
     STRAIGHT,
@@ -83,29 +84,32 @@ def solve(problem: Problem) -> Solution:
     return solution
 
 
-def pole_angle(joints: Floats, frames: Floats, target: Floats, pole: Floats) -> Floats:
+def pole_angle(joints: Floats, frames: Floats, target: Floats, pole: Floats, bend_side: Floats | None = None) -> Floats:
     """Return the `Goal.pole_angle` (B,) in radians with which chains keep their present bend.
 
     A chain bends towards the perpendicular part of its centroid as a curve, seen from the line from root to tip: for
-    two bones that is where the elbow points. A straight chain bends about the X axis of its root bone. The result is 0
-    where the pole lies on the line from root to target, and for members that are not finite or have no length.
+    two bones that is where the elbow points. A straight chain bends about the X axis of its root bone; one with a bend
+    side to that side, as well where it is bent to another one. The result is 0 where the pole lies on the line from
+    root to target, and for members that are not finite or have no length.
 
     Args:
         joints: (B, n+1, 3) joints, root first.
         frames: (B, n, 3, 3) orientation of the bones.
         target: (B, 3) where the tip should be.
         pole: (B, 3) the point to bend towards.
+        bend_side: (B, 3) see `Problem.bend_side`.
 
     Raises:
         ValueError: if shapes do not fit together.
     """
-    problem = Problem(joints, frames, Goal(target, pole))
+    problem = Problem(joints, frames, Goal(target, pole), bend_side=bend_side)
     _, members = _checked_shape(problem)
     chains = _Chains.of(problem)
     valid = chains.valid()
     angles = np.zeros(members)
     if valid.any():
-        _, axes, _ = _aimed(chains.members(valid))
+        own = chains.members(valid)
+        _, axes, _, _ = _aimed(own, np.minimum(norm(own.target), 1.0))
         towards = np.asarray(pole, dtype=np.float64).T[:, valid] - np.asarray(joints, dtype=np.float64)[valid, 0].T
         angles[valid] = signed_angle(pole_bend(towards, axes.line, axes.bend), axes.bend, axes.line)
     return angles
@@ -127,6 +131,8 @@ class _Chains:
     """(3, B)"""
     pole: Floats | None
     """(3, B)"""
+    side: Floats | None
+    """(3, B) see `Problem.bend_side`; None also where FABRIK is asked for."""
     pole_angle: Floats
     softness: Floats
     push_limit: Floats
@@ -144,6 +150,7 @@ class _Chains:
             scale = total(sizes)
             target = (np.asarray(problem.goal.target, dtype=np.float64).T - root) / scale
             pole = problem.goal.pole
+            sides = None if problem.solver is Solver.FABRIK else problem.bend_side
             return cls(
                 scale=scale,
                 directions=unit(segments),
@@ -151,6 +158,7 @@ class _Chains:
                 frames=np.ascontiguousarray(np.asarray(problem.frames, dtype=np.float64).transpose(2, 3, 1, 0)),
                 target=target,
                 pole=None if pole is None else (np.asarray(pole, dtype=np.float64).T - root) / scale,
+                side=None if sides is None else np.asarray(sides, dtype=np.float64).T,
                 pole_angle=_per_member(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle, members),
                 softness=_per_member(problem.softness, members),
                 push_limit=_per_member(problem.push_limit, members),
@@ -167,6 +175,8 @@ class _Chains:
             ok &= ~np.isnan(self.push_limit) & ~np.isnan(self.tolerance)
             if self.pole is not None:
                 ok &= np.isfinite(norm(self.pole))
+            if self.side is not None:
+                ok &= np.isfinite(norm(self.side))
         return np.asarray(ok)
 
     def members(self, chosen: Bools) -> _Chains:
@@ -191,6 +201,7 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     wanted = [
         ("frames", problem.frames, (members, bones, 3, 3)),
         ("inherits", problem.inherits, (bones,)),
+        ("bend_side", problem.bend_side, (members, 3)),
         ("plane", problem.plane, (members, 3)),
         ("stretch_weights", problem.stretch_weights, (bones,)),
         ("parents", problem.parents, (bones,)),
@@ -259,14 +270,32 @@ def _takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
     return fit & (asked not in {Solver.FABRIK, Solver.EVEN_BEND})
 
 
-def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
-    """Return the chains' axes, the same turned onto the line to the target, and that smallest rotation (4, B)."""
+def _aimed(chains: _Chains, reached: Floats) -> tuple[Axes, Axes, Floats, Bools]:
+    """Return how chains stand in their FK pose and how they are aimed at their targets.
+
+    Args:
+        chains: to be aimed.
+        reached: (B,) distance from root to tip in the solved pose, in chain lengths.
+
+    Returns:
+        Their axes in the FK pose; the same turned onto the line to the target, with the bend on the chain's own side;
+        that smallest rotation (4, B); and which chains (B,) bend as in the FK pose.
+    """
     axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0])
     distance = norm(chains.target)
     line = np.where(distance > NO_DISTANCE, chains.target / np.maximum(distance, NO_DISTANCE), axes.line)
     aim = between(axes.line, line, axes.normal)
-    bend = unit(reject(rotate(aim, axes.bend), line))
-    return axes, Axes(line, bend, cross(bend, line)), aim
+    natural, kept = axes.bend, np.ones(len(distance), dtype=bool)
+    if chains.side is not None:
+        first = np.argmax(chains.lengths > NO_LENGTH, axis=0)
+        begins = chains.directions[:, first, np.arange(len(first))]
+        chord = norm(tip_of(chains.directions, chains.lengths))
+        (x, y, z), kept, _ = side_bend(
+            MANY, tuple(axes.line), tuple(axes.bend), tuple(chains.side), tuple(begins), chord, reached
+        )
+        natural = stacked(x, y, z)
+    bend = unit(reject(rotate(aim, natural), line))
+    return axes, Axes(line, bend, cross(bend, line)), aim, kept
 
 
 def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: Solution, index: Ints | slice) -> None:
@@ -277,7 +306,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     distance = norm(chains.target)
     reach = reachable(chains.lengths, distance, chains.softness, chains.push_limit, weights, problem.out_of_reach)
     lengths = chains.lengths * reach.stretch
-    own, axes, base = _aimed(chains)
+    own, axes, base, bends_as_fk = _aimed(chains, reach.distance)
     if chains.pole is not None:
         bend = rotate(about(axes.line, chains.pole_angle), pole_bend(chains.pole, axes.line, axes.bend))
         bend = unit(reject(bend, axes.line))
@@ -303,7 +332,7 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
         base = multiply(roll, base)
     # Nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
-    kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0)
+    kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0) & bends_as_fk
     if kept.any() and solver is not Solver.FABRIK:
         directions = np.where(kept, rotate(base[:, None], chains.directions), directions)
     inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)

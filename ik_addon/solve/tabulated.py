@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .calculus import MANY
 from .problem import Bools, Floats, Goal, Ints, Problem
 from .products import combined, times
 from .reach import ease, inner_radius
 from .rotations import cross, dot, multiply, norm, quaternions, reject, rotate, unit
+from .sides import CLEAR, NO_BEND, side_bend
+from .single import NO_LENGTH
 from .solver import solve
 from .twist import STRAIGHT, chain_axes, total
 
@@ -103,6 +106,11 @@ class Tabulated:
         if (chord < 10.0 * STRAIGHT).any():
             return None
         line, bend, _ = chain_axes(directions, parts, np.asarray(problem.frames)[:, 0].transpose(1, 2, 0))
+        if problem.bend_side is not None:
+            sided = _side_bend(problem.bend_side, directions, parts, line, bend, chord)
+            if sided is None:
+                return None
+            bend = sided
         inner = inner_radius(parts)
         nodes = _Nodes(problem, fk, chord, line, bend)
         least, most = np.maximum(inner, NEAR * chord), np.ones_like(chord)
@@ -277,6 +285,7 @@ class _Nodes:
                 joints=np.tile(joints, (count, 1, 1)),
                 frames=np.tile(frames, (count, 1, 1, 1)),
                 goal=Goal(target.reshape(-1, 3), pole),
+                bend_side=None if problem.bend_side is None else np.tile(problem.bend_side, (count, 1)),
                 softness=0.0,
                 tolerance=ARRIVED / 10.0,
             )
@@ -292,6 +301,17 @@ class _Nodes:
         turns = np.concatenate([multiply(turns[..., :1], fk[..., :1]), multiply(fk[..., 1:], turns[..., 1:])], axis=-1)
         turns = np.where((turns * fk).sum(axis=0) < 0.0, -turns, turns)
         return turns.transpose(1, 2, 3, 0).reshape(count, chains, -1), good
+
+
+def _side_bend(
+    side: Floats, directions: Floats, parts: Floats, line: Floats, bend: Floats, chord: Floats
+) -> Floats | None:
+    """Bends (3, C) of chains with bend sides (C, 3); None where one of them would have others at other distances."""
+    first = directions[:, np.argmax(parts > NO_LENGTH, axis=0), np.arange(len(chord))]
+    vectors = tuple(line), tuple(bend), tuple(np.asarray(side, dtype=np.float64).T), tuple(first)
+    (x, y, z), _, right = side_bend(MANY, *vectors, chord, np.zeros_like(chord))
+    straight = 2.0 * np.sqrt(np.maximum(1.0 - chord * chord, 0.0)) <= NO_BEND
+    return np.stack([x, y, z]) if (straight | (right >= CLEAR)).all() else None
 
 
 def _distances(place: Floats, softness: Floats, inner: Floats) -> tuple[Floats, Floats]:

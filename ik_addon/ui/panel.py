@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import bpy
+import numpy as np
 
 from ..data import versions
 from ..data.settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
@@ -13,7 +14,7 @@ from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig.plan import chain as chains
 from ..rig.plan.plan import has_old_stiffness, is_limited
-from ..setup import convert
+from ..setup import bend_side, convert
 from ..solve import Solver
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
@@ -215,6 +216,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_goal(column, chain, "pole")
         if chain.pole is not None:
             draw_keyed(column, tip, "pole_angle", text="Angle")
+        draw_bend_side(column, context, tip, bones)
 
         column = layout.column()
         draw_keyed(column, tip, "influence")
@@ -243,6 +245,23 @@ def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bo
     solver, chain = versions.solver_of(chain_of(tip)), chain_of(tip)
     asked = solver is Solver.EVEN_BEND or (solver is Solver.AUTO and len(bones) > 2)
     return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
+
+
+def draw_bend_side(
+    layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
+) -> None:
+    """Draw what can be done about the side to which a chain bends, and where it is not known."""
+    row = layout.row(align=True)
+    row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
+    row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
+    side = np.array(chain_of(tip).bend_side)
+    if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
+        draw_message(
+            layout,
+            context,
+            f"Bends to the side that the roll of '{bones[0].name}' gives; nothing else shows one",
+            icon="INFO",
+        )
 
 
 def shares_bones(tip: bpy.types.PoseBone) -> bool:

@@ -302,7 +302,7 @@ def test_takes_over_all_other_settings() -> None:
     chain = ob.pose.bones["bone1.L"].ik_addon
     chain.influence, chain.iterations, chain.out_of_reach, chain.use_limits = 0.3, 17, "STRETCH", False
     bpy.ops.ik_addon.mirror_chain()
-    own = {"target", "pole", "pole_angle"}
+    own = {"target", "pole", "pole_angle", "bend_side"}
     left, right = (settings(ob.pose.bones[name]) for name in ("bone1.L", "bone1.R"))
     assert {k: v for k, v in left.items() if k not in own} == {k: v for k, v in right.items() if k not in own}
 

@@ -47,6 +47,8 @@ class ChainPlan:
     has_pole: bool
     turns: bool
     """The tip takes the target's rotation."""
+    bend_side: tuple[float, float, float]
+    """In the rest axes of the root bone; zero: none."""
 
     @property
     def goal_holds(self) -> tuple[Hold, ...]:
@@ -313,6 +315,7 @@ def _checked(
         pole_holds=() if settings.pole is None else holds_of(presence.seen(settings.pole), settings.pole_bone),
         has_pole=settings.pole is not None,
         turns=settings.use_rotation,
+        bend_side=tuple(settings.bend_side),
     )
 
 

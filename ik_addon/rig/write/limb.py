@@ -91,6 +91,13 @@ class Limbs:
         parents = orthonormal(self.root[:, :3, :3])
         return applied(parents, normals[self.group])
 
+    def bend_side(self, frames: Floats) -> Floats | None:
+        """Bend sides (B, 3) of chains, whose frames are (B, n, 3, 3); None for trees and where no chain has one."""
+        sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
+        if not (self.wave.shape.is_chain and sides.any()):
+            return None
+        return applied(frames[:, 0], sides[self.group])
+
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
         scale = self.rows[:, :, FIELDS["scale"]]

@@ -352,6 +352,7 @@ def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
             tolerance=goals.tolerance.min(axis=1),
             iterations=shape.iterations,
             limits=limbs.limits(),
+            bend_side=limbs.bend_side(frames),
             plane=limbs.plane(),
             stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
             bend_lead=shape.bend_lead,

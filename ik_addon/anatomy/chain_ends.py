@@ -128,16 +128,16 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
     """The bones of the arm or leg that a bone belongs to, carries or hangs on, root first; none where it is another."""
     part = part_of(figure, bone)
     if part is Part.GIRDLE:
-        tops = [child for child in figure.children[bone] if _top(figure, child) == child]
+        own = [child for child in figure.children[bone] if _top(figure, child) == child]
         beside = any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in figure.children[bone])
-        carried = tops or [child for child in figure.children[bone] if part_of(figure, child) is Part.GIRDLE]
+        carried = own or [child for child in figure.children[bone] if part_of(figure, child) is Part.GIRDLE]
         return limb_of(figure, carried[0]) if len(carried) == 1 and not beside else []
     if part in (Part.UNKNOWN, Part.FINGER, Part.SPINE, Part.NECK):
         return []
     top = _top(figure, bone)
     if top is None:
         return _named_alike(figure, bone) if part is Part.HELPER else []
-    return _way_down(figure, top)
+    return way_down(figure, top)
 
 
 def _top(figure: Figure, bone: int) -> int | None:
@@ -155,7 +155,7 @@ def _top(figure: Figure, bone: int) -> int | None:
     return top
 
 
-def _way_down(figure: Figure, top: int) -> list[int]:
+def way_down(figure: Figure, top: int) -> list[int]:
     """The bones from the first one of a limb to the one before its hand or foot."""
     kind, ending = _kind(part_of(figure, top)), _extremities(figure, top)
     row, end = [top], None
@@ -203,7 +203,7 @@ def _gap(figure: Figure, a: int, b: int) -> float:
     return float(np.linalg.norm(figure.heads[a] - figure.heads[b]))
 
 
-def _tops(figure: Figure) -> Iterator[int]:
+def tops(figure: Figure) -> Iterator[int]:
     """The first bones of all limbs."""
     for bone in range(len(figure.names)):
         if part_of(figure, bone) in LIMBS and _top(figure, bone) == bone:
@@ -215,8 +215,8 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
     part, side = part_in(figure.names[bone]), side_of(figure.names[bone])
     if part not in (*ARM, *LEG) or not side:
         return []
-    tops = [top for top in _tops(figure) if side_of(figure.names[top]) == side]
-    limbs = [_way_down(figure, top) for top in tops if _kind(part_of(figure, top)) is _kind(part)]
+    near = [top for top in tops(figure) if side_of(figure.names[top]) == side]
+    limbs = [way_down(figure, top) for top in near if _kind(part_of(figure, top)) is _kind(part)]
     return min(
         limbs,
         key=lambda limb: (
@@ -251,8 +251,8 @@ def _free_twin(figure: Figure, limb: list[int]) -> list[int]:
     at = elbow(figure, limb) or 0
     joints = np.array([figure.heads[limb[0]], figure.heads[limb[at]], figure.tails[limb[-1]]])
     size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
-    for top in _tops(figure):
-        twin = _way_down(figure, top)
+    for top in tops(figure):
+        twin = way_down(figure, top)
         if top == limb[0] or not figure.steered.isdisjoint(twin):
             continue
         at = elbow(figure, twin) or 0
@@ -277,7 +277,7 @@ def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
 def _carriers(figure: Figure) -> list[int]:
     """The bones of the trunk on which limbs hang, from the root of the skeleton on."""
     found = set()
-    for top in _tops(figure):
+    for top in tops(figure):
         above = (
             b for b in figure.up(figure.parents[top]) if not side_of(figure.names[b]) and not is_helper(figure.names[b])
         )

@@ -119,3 +119,8 @@ def part_in(name: str) -> Part:
 def is_ambiguous(name: str) -> bool:
     """Whether a name means the upper part of a limb in some rigs and the lower one in others."""
     return stem(name) in ("arm", "leg", "wing")
+
+
+def is_thumb(name: str) -> bool:
+    """Whether a name is that of a bone of the thumb; MakeHuman counts fingers from it."""
+    return "thumb" in stem(name) or "親" in name or name.startswith("finger1-")

@@ -9,9 +9,9 @@ import bpy
 import pytest
 
 from tests import rigs_named
+from tests.anatomy.test_chain_ends import added
 from tests.operators.states import activate
 from tests.rigs_named import RIGS
-from tests.setup.test_chain_ends import added
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("name", RIGS)
 def test_every_bone_of_a_limb_gives_the_same_chain(addon: Addon, name: str) -> None:
     ob = rigs_named.build(RIGS[name])
-    ends, figures = addon.module("setup.chain_ends"), addon.module("setup.figure")
+    ends, figures = addon.module("anatomy.chain_ends"), addon.module("anatomy.figure")
     figure = figures.Figure.of(ob)
     for chain, meant in rigs_named.both(RIGS[name]):
         for bone in meant:
@@ -117,8 +117,8 @@ ANIMALS = {
 @pytest.mark.parametrize("kind", ANIMALS)
 def test_animals(addon: Addon, kind: str) -> None:
     ob = armature_of(kind)
-    ends = addon.module("setup.chain_ends")
-    figure = addon.module("setup.figure").Figure.of(ob)
+    ends = addon.module("anatomy.chain_ends")
+    figure = addon.module("anatomy.figure").Figure.of(ob)
     for text in ANIMALS[kind]:
         chain, _, also = text.partition("<")
         for bone in (*chain.split(), *also.split()):

@@ -1,0 +1,122 @@
+"""The operators on how a chain bends: to which side, and how stiff joints share in it."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+
+from ..data.settings import chain_of
+from ..rig.plan.chain import ChainError, chain_bones
+from ..rig.plan.plan import has_old_stiffness
+from ..setup import bend_side, new_chain
+from ..solve.problem import Floats
+from .active import ArmatureOperator, active_chain, armature
+
+
+class IK_ADDON_OT_flip_bend(ArmatureOperator):
+    """Turn the bend of a chain round."""
+
+    bl_idname = "ik_addon.flip_bend"
+    bl_label = "Flip Bend"
+    bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a side, or one to be found."""
+        tip = active_chain(context)
+        if tip is None:
+            return "Select a bone of a chain"
+        if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, chain_bones(tip)):
+            return f"The chain on '{tip.name}' bends to all sides, as spines and tails do"
+        return ""
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Flip it."""
+        ob, tip = armature(context), active_chain(context)
+        assert ob is not None
+        assert tip is not None
+        side = np.array(chain_of(tip).bend_side)
+        if not side.any():
+            found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
+            assert found is not None
+            side = found[0]
+        return _set_side(self, context, tip, -side, f"Flipped the bend of the chain on '{tip.name}'")
+
+
+class IK_ADDON_OT_find_bend_side(ArmatureOperator):
+    """Find the side to which a chain bends."""
+
+    bl_idname = "ik_addon.find_bend_side"
+    bl_label = "Find Bend Side"
+    bl_description = (
+        "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy "
+        "of the character, and keep it there"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain."""
+        return "" if active_chain(context) else "Select a bone of a chain"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Find it."""
+        ob, tip = armature(context), active_chain(context)
+        assert ob is not None
+        assert tip is not None
+        found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
+        if found is None:
+            self.report({"ERROR"}, f"The chain on '{tip.name}' bends to all sides, as spines and tails do")
+            return {"CANCELLED"}
+        side, evidence = found
+        return _set_side(
+            self, context, tip, side, f"Found the bend side of the chain on '{tip.name}' from {evidence.value}"
+        )
+
+
+def _set_side(
+    operator: bpy.types.Operator,
+    context: bpy.types.Context,
+    tip: bpy.types.PoseBone,
+    side: Floats,
+    message: str,
+) -> set[str]:
+    try:
+        remarks = new_chain.set_bend_side(context, tip, side)
+    except ChainError as error:
+        operator.report({"ERROR"}, str(error))
+        return {"CANCELLED"}
+    operator.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+    return {"FINISHED"}
+
+
+class IK_ADDON_OT_stiffness_share(ArmatureOperator):
+    """Let stiffness share the bend out."""
+
+    bl_idname = "ik_addon.stiffness_share"
+    bl_label = "Share Bend by Stiffness"
+    bl_description = (
+        "This chain was made by version 0.1.0, where stiffness without limits changed the whole pose. "
+        "Keep the even bend, and let stiff bones take a smaller share of it; the pose changes"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain of that kind."""
+        tip = active_chain(context)
+        if tip is None:
+            return "Select a bone of a chain"
+        return "" if has_old_stiffness(chain_bones(tip)) else "Stiffness shares out the bend of this chain already"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do so."""
+        tip = active_chain(context)
+        assert tip is not None
+        chain_of(tip).stiff_as_limited = False
+        context.view_layer.update()  # solves where Live is on
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_flip_bend, IK_ADDON_OT_find_bend_side, IK_ADDON_OT_stiffness_share)

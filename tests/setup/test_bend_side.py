@@ -1,0 +1,288 @@
+"""The side to which chains bend is found when they are set up, and stored with them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+
+from tests import rigs, rigs_named
+from tests.operators.states import activate, said
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRONT = Vector((0.0, -1.0, 0.0))
+LYING = Matrix.Rotation(math.radians(-90.0), 4, "X") @ Matrix.Rotation(math.radians(37.0), 4, "Z")
+"""As importers that leave Y up make armatures, and turned besides."""
+
+
+def side_at_rest(ob: bpy.types.Object, chain: list[str]) -> Vector:
+    """The stored side of a chain in armature space at rest."""
+    root = ob.data.bones[chain[0]]
+    turn: Matrix = root.matrix_local.to_3x3()
+    return turn @ Vector(ob.pose.bones[chain[-1]].ik_addon.bend_side)
+
+
+def add(ob: bpy.types.Object, bone: str, **options: object) -> None:
+    activate(ob, bone)
+    assert bpy.ops.ik_addon.chain_add(**options) == {"FINISHED"}
+
+
+def roll_bones(ob: bpy.types.Object, roll: float) -> None:
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in ob.data.edit_bones:
+        bone.roll = roll
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+# ---- from the anatomy
+
+
+@pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
+@pytest.mark.parametrize("name", [name for name in RIGS if name != "bird"])
+def test_straight_limbs_bend_as_bodies_do_whatever_the_roll(name: str, turn: Matrix) -> None:
+    ob = rigs_named.build(RIGS[name], is_straight=True, turn=turn)
+    roll_bones(ob, math.radians(sum(map(ord, name)) % 360))
+    limbs = (
+        rigs_named.limbs(RIGS[name], ob)
+        if turn == Matrix.Identity(4)
+        else rigs_named.limbs(RIGS[name], rigs_named.build(RIGS[name], is_straight=True))
+    )
+    assert len(limbs) == 4
+    front = turn.to_3x3() @ FRONT
+    places = {**rigs_named.PLACES, **rigs_named.STRAIGHT}
+    for chain in limbs:
+        add(ob, chain[0])
+        side = side_at_rest(ob, chain)
+        leg = abs((turn.inverted() @ ob.data.bones[chain[0]].head_local).z - places["hip"][2]) < 0.1
+        assert side.length == pytest.approx(1.0, abs=1e-5)
+        assert side.dot(front) * (1.0 if leg else -1.0) > 0.97, chain
+        line = ob.data.bones[chain[-1]].tail_local - ob.data.bones[chain[0]].head_local
+        assert abs(side.dot(line.normalized())) < 1e-4
+
+
+def test_the_elbows_of_arms_that_point_to_the_front_go_down() -> None:
+    places = {"elbow": (0.17, -0.24, 1.42), "wrist": (0.17, -0.49, 1.42), "knuckle": (0.17, -0.57, 1.42)}
+    zombie = rigs_named.NamedRig(RIGS["SMPL"].sides, RIGS["SMPL"].bones, RIGS["SMPL"].chains, places)
+    ob = rigs_named.build(zombie)
+    add(ob, "L_Elbow")
+    assert side_at_rest(ob, ["L_Shoulder", "L_Elbow"]).dot(Vector((0, 0, -1))) > 0.97
+
+
+@pytest.mark.parametrize("side", ["l", "r"])
+def test_fingers_bend_towards_the_palm(side: str) -> None:
+    places = {"finger2": (0.775, 0.01, 1.41), "finger3": (0.81, 0.01, 1.41), "fingertip": (0.84, 0.01, 1.41)}
+    manny = RIGS["Manny"]
+    ob = rigs_named.build(rigs_named.NamedRig(manny.sides, manny.bones, manny.chains, places))
+    add(ob, f"index_02_{side}")
+    # Palms of a T-pose face down, so that knuckles go up.
+    assert side_at_rest(ob, [f"index_01_{side}", f"index_03_{side}"]).z > 0.9
+
+
+def test_what_bends_to_all_sides_has_none() -> None:
+    ob = rigs_named.build(RIGS["Manny"])
+    for bone in ("spine_03", "neck_01"):
+        add(ob, bone)
+    tail = rigs.armature("Tail")
+    rigs.add_bones(tail, rigs.bent(5), list("abcde"))
+    add(tail, "c")
+    for tip in (*ob.pose.bones, *tail.pose.bones):
+        assert not any(tip.ik_addon.bend_side)
+
+
+# ---- in which order
+
+
+def leg(bend: float, *, foot: bool = True) -> bpy.types.Object:
+    """A leg that is bent at rest, by degrees, to the front where that is positive; its roll says: to the right."""
+    ob = rigs.armature()
+    half = math.radians(bend / 2)
+    knee = Vector((0.0, 0.0, 1.0)) + Vector((0.0, -math.sin(half), -math.cos(half)))
+    ankle = knee + Vector((0.0, math.sin(half), -math.cos(half)))
+    names = ["thigh.L", "shin.L"] if foot else ["a", "b"]
+    rigs.add_bones(ob, [(0, 0, 1), tuple(knee), tuple(ankle)], names)
+    if foot:
+        rigs.add_bones(ob, [tuple(ankle), tuple(ankle + Vector((0, -0.2, -0.05)))], ["foot.L"], parent="shin.L")
+    roll_bones(ob, math.radians(90.0))
+    return ob
+
+
+def key_knee(ob: bpy.types.Object, bone: str, degrees: dict[int, float]) -> None:
+    """Key a bend of the knee to the front."""
+    pose = ob.pose.bones[bone]
+    axis = pose.bone.matrix_local.to_3x3().inverted() @ Vector((1.0, 0.0, 0.0))
+    for frame, angle in degrees.items():
+        pose.rotation_quaternion = Matrix.Rotation(math.radians(angle), 3, axis).to_quaternion()
+        pose.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def found(ob: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> tuple[Vector, str]:
+    """The side of the chain on the second bone, and what it was found from."""
+    root, tip = ob.pose.bones[0], ob.pose.bones[1]
+    if not tip.ik_addon.is_chain:
+        add(ob, tip.name, tip=tip.name, chain_length=2)
+    tip.ik_addon.bend_side = (0.0, 0.0, 0.0)
+    activate(ob, tip.name)
+    text = said(capfd, bpy.ops.ik_addon.find_bend_side)
+    return side_at_rest(ob, [root.name, tip.name]), text.strip().rpartition(" from ")[2]
+
+
+def test_the_rest_pose_comes_first(capfd: pytest.CaptureFixture[str]) -> None:
+    side, evidence = found(leg(-30.0), capfd)
+    assert evidence == "its rest pose"
+    assert side.dot(FRONT) < -0.9, "even against the anatomy: a leg of an animal, say"
+
+
+def test_a_hyperextended_rest_pose_does_not_count(capfd: pytest.CaptureFixture[str]) -> None:
+    side, evidence = found(leg(-4.0), capfd)
+    assert evidence == "the anatomy of the character"
+    assert side.dot(FRONT) > 0.9
+
+
+def test_then_the_current_pose_unless_it_is_hyperextended(capfd: pytest.CaptureFixture[str]) -> None:
+    for angle, expected in ((30.0, 1.0), (-30.0, -1.0), (-8.0, 1.0)):
+        ob = leg(0.0)
+        key_knee(ob, "shin.L", {1: angle})
+        ob.animation_data_clear()
+        bpy.context.view_layer.update()
+        side, evidence = found(ob, capfd)
+        assert (evidence == "its current pose") == (angle != -8.0)
+        assert side.dot(FRONT) * expected > 0.9
+
+
+def test_then_the_frames_of_the_animation_that_are_bent(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = leg(0.0, foot=False)
+    key_knee(ob, "b", {1: 0.0, 10: -5.0, 15: -5.0, 20: 50.0, 30: 0.0})
+    bpy.context.scene.frame_set(12)
+    side, evidence = found(ob, capfd)
+    assert evidence == "its animation"
+    assert side.dot(FRONT) > 0.99
+
+
+def test_then_the_limits(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = leg(0.0)
+    for bone in ob.pose.bones:
+        axis = bone.bone.matrix_local.to_3x3().inverted() @ Vector((1.0, 0.0, 0.0))
+        assert abs(axis.z) > 0.99
+        bone.use_ik_limit_z, bone.lock_ik_x = True, True
+        bone.ik_min_z, bone.ik_max_z = (0.0, 2.5) if axis.z < 0.0 else (-2.5, 0.0)
+    side, evidence = found(ob, capfd)
+    assert evidence == "its IK limits"
+    assert side.dot(FRONT) < -0.99, "a positive bend about X goes to the front"
+
+
+def test_then_the_anatomy_and_last_the_roll(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
+    side, evidence = found(leg(0.0), capfd)
+    assert evidence == "the anatomy of the character"
+    assert side.dot(FRONT) > 0.99
+    ob = leg(0.0, foot=False)
+    side, evidence = found(ob, capfd)
+    assert evidence == "its bone roll alone"
+    assert abs(side.dot(FRONT)) < 0.01
+    bend_side = addon.module("setup.bend_side")
+    bones = list(ob.pose.bones)
+    assert bend_side.is_from_roll(ob, bones, np.array(bones[1].ik_addon.bend_side))
+
+
+def test_of_a_solved_pose_nothing_is_learnt(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = leg(0.0)
+    add(ob, "shin.L", live=True)
+    ob.pose.bones["shin.L"].ik_addon.bend_side = (0.0, 0.0, 0.0)
+    ob.pose.bones["shin.L"].ik_addon.pole = None
+    ob.pose.bones["shin.L"].ik_addon.target.location.z += 0.2
+    bpy.context.view_layer.update()
+    assert found(ob, capfd)[1] == "the anatomy of the character"
+
+
+# ---- flipped, mirrored, copied, converted, used by presets
+
+
+def test_flip_bend_turns_the_side_and_the_pole_round() -> None:
+    ob = leg(10.0)
+    add(ob, "shin.L")
+    before = side_at_rest(ob, ["thigh.L", "shin.L"])
+    pole = ob.pose.bones["shin.L"].ik_addon.pole
+    knee, place = rigs.head(ob, "shin.L"), rigs.position(pole)
+    assert bpy.ops.ik_addon.flip_bend() == {"FINISHED"}
+    assert (side_at_rest(ob, ["thigh.L", "shin.L"]) + before).length < 1e-5
+    assert np.abs(rigs.position(pole) - (2 * knee - place)).max() < 1e-4
+    assert bpy.ops.ik_addon.flip_bend() == {"FINISHED"}
+    assert (side_at_rest(ob, ["thigh.L", "shin.L"]) - before).length < 1e-5
+    assert np.abs(rigs.position(pole) - place).max() < 1e-4
+
+
+def test_flip_bend_leaves_a_pole_of_the_user_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = leg(10.0)
+    add(ob, "shin.L", with_pole=False)
+    pole = ob.pose.bones["shin.L"].ik_addon.pole = rigs.empty("Mine", (0, -2, 0))
+    assert "The pole 'Mine' stays where it is" in said(capfd, bpy.ops.ik_addon.flip_bend)
+    assert tuple(pole.location) == (0, -2, 0)
+
+
+@pytest.mark.parametrize("name", ["Auto-Rig Pro", "MakeHuman"])
+def test_the_mirror_image_has_the_mirrored_side(name: str) -> None:
+    rig = RIGS[name]
+    ob = rigs_named.build(rig, is_straight=True)
+    roll_bones(ob, 1.0)
+    chains = rigs_named.limbs(rig, ob)
+    for left, right in (chains[:2], chains[2:]):
+        add(ob, left[0])
+        ob.pose.bones[left[-1]].ik_addon.bend_side = (0.6, 0.2, -0.7)
+        assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+        here, there = side_at_rest(ob, left), side_at_rest(ob, right)
+        assert (Vector((-here.x, here.y, here.z)) - there).length < 1e-5
+
+
+def test_a_copy_of_the_armature_keeps_it() -> None:
+    ob = leg(0.0)
+    add(ob, "shin.L")
+    copy = ob.copy()
+    bpy.context.scene.collection.objects.link(copy)
+    assert tuple(copy.pose.bones["shin.L"].ik_addon.bend_side) == tuple(ob.pose.bones["shin.L"].ik_addon.bend_side)
+
+
+def test_a_converted_constraint_bends_as_it_did() -> None:
+    ob = leg(20.0)
+    constraint = ob.pose.bones["shin.L"].constraints.new("IK")
+    constraint.chain_count, constraint.target = 2, rigs.empty("Target", (0, 0, -0.6))
+    constraint.pole_target = rigs.empty("Pole", (2.0, 0.0, 0.0))
+    bpy.context.view_layer.update()
+    knee = Vector(rigs.head(ob, "shin.L"))
+    assert abs(knee.y) < 0.01 < knee.x, "the constraint bends it to its pole"
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    tip = ob.pose.bones["shin.L"]
+    assert (Vector(rigs.head(ob, "shin.L")) - knee).length < 3e-4, "no farther than the constraint was from its target"
+    turn: Matrix = rigs.evaluated(ob).pose.bones["thigh.L"].matrix.to_3x3()
+    posed = turn @ Vector(tip.ik_addon.bend_side)
+    across = knee - Vector((0, 0, 0.2))
+    assert posed.normalized().dot(across.normalized()) > 0.7
+
+
+@pytest.mark.parametrize("roll", [0, 45, 90, 180, 270])
+def test_the_knee_preset_makes_a_hinge_that_bends_to_the_side(roll: int, addon: Addon) -> None:
+    ob = leg(0.0)
+    roll_bones(ob, math.radians(roll))
+    add(ob, "shin.L")
+    preset = addon.module("setup.profile").SHIPPED / "Human_Knee.py"
+    assert bpy.ops.ik_addon.preset_apply(filepath=str(preset)) == {"FINISHED"}
+    shin = ob.pose.bones["shin.L"]
+    letter = "x" if shin.lock_ik_z else "z"
+    low, high = getattr(shin, f"ik_min_{letter}"), getattr(shin, f"ik_max_{letter}")
+    angles = {"x": 0.0, "z": 0.0, "y": 0.0, letter: high if high > -low else low}
+    bent = shin.bone.matrix_local.to_3x3() @ Euler((angles["x"], 0.0, angles["z"])).to_matrix() @ Vector((0, 1, 0))
+    assert bent.dot(FRONT) < -0.3, "the foot goes back"
+
+
+def test_a_bend_side_that_is_no_number_is_an_error_on_the_chain(addon: Addon) -> None:
+    ob = leg(0.0)
+    add(ob, "shin.L")
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.bend_side = (math.nan, 0.0, 0.0)
+    assert ("bend_side", "Bend Side") in list(addon.module("data.settings").unusable(chain))
