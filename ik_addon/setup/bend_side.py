@@ -27,6 +27,8 @@ from .present import Limb, read_poses
 
 BENT = math.radians(2.0)
 """A chain whose joints bend by less than this altogether shows no side."""
+FAINTLY_BENT = 1e-3
+"""Radians: bends as small as this count where nothing else shows a side."""
 CLEARLY_BENT = math.radians(20.0)
 """A knee or elbow that bends by less than this to the wrong side may be hyperextended."""
 CLEARLY_BENT_AT_REST = math.radians(10.0)
@@ -67,18 +69,24 @@ def find(
     first = _first_segment(skeleton, indices)
     known = _anatomy(figure, skeleton, indices)
     moving = _animation(ob, skeleton, indices)
-    for bend, evidence, clear, against in (
-        (_bend(_rest_limb(skeleton, indices)), Evidence.REST, CLEARLY_BENT_AT_REST, (known,)),
-        (_pose(ob, skeleton, indices, depsgraph), Evidence.POSE, CLEARLY_BENT, (moving, known)),
+    rest, pose = _bend(_rest_limb(skeleton, indices)), _pose(ob, skeleton, indices, depsgraph)
+    if known is None and np.linalg.norm(pose) > CLEARLY_BENT and rest.dot(pose) < 0.0:
+        rest = np.zeros(3)  # posed like that on purpose, and nothing says that it cannot be
+    shown = (
+        (rest, Evidence.REST, CLEARLY_BENT_AT_REST, (known,)),
+        (pose, Evidence.POSE, CLEARLY_BENT, (moving, known)),
         (moving, Evidence.ANIMATION, CLEARLY_BENT, (known,)),
-    ):
-        size = 0.0 if bend is None else float(np.linalg.norm(bend))
-        contradicted = any(other is not None and bend is not None and bend.dot(other) < 0.0 for other in against)
-        if bend is not None and size > BENT and (size > clear or not contradicted):
+    )
+    for bend, evidence, clear, against in shown:
+        contradicted = any(other is not None and bend.dot(other) < 0.0 for other in against)
+        if np.linalg.norm(bend) > (clear if contradicted else BENT) and _is_across(bend, first):
             return _side(bend, first), evidence
     for normal, evidence in ((_limits(skeleton, indices, bones), Evidence.LIMITS), (known, Evidence.ANATOMY)):
-        if normal is not None and np.linalg.norm(np.cross(first, normal)) > 0.1:
+        if normal is not None and _is_across(normal, first):
             return _side(normal, first), evidence
+    for bend, evidence, _clear, _against in shown:
+        if np.linalg.norm(bend) > FAINTLY_BENT and _is_across(bend, first):
+            return _side(bend, first), evidence
     return roll_side(skeleton, indices), Evidence.ROLL
 
 
@@ -89,8 +97,7 @@ def shown_by(
     if not can_be_found(ob, bones):
         return None
     indices = [skeleton.names.index(bone.name) for bone in bones]
-    limb = Limb.of(skeleton, indices, poses)
-    bend = _bend(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros(3)
+    bend = _bend_in(skeleton, indices, poses)
     return _side(bend, _first_segment(skeleton, indices)) if np.linalg.norm(bend) > BENT else None
 
 
@@ -114,7 +121,7 @@ def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side
     indices = [skeleton.names.index(bone.name) for bone in bones]
     if np.abs(side - roll_side(skeleton, indices)).max() > 1e-6:
         return False
-    at_rest = np.linalg.norm(_bend(_rest_limb(skeleton, indices))) > BENT
+    at_rest = np.linalg.norm(_bend(_rest_limb(skeleton, indices))) > FAINTLY_BENT
     return (
         not at_rest and _limits(skeleton, indices, bones) is None and _anatomy(Figure.of(ob), skeleton, indices) is None
     )
@@ -139,6 +146,11 @@ def _side(normal: Floats, first: Floats) -> Floats:
     """The side (3,) of a chain that bends about an axis (3,) and begins in a direction (3,)."""
     side = np.cross(first, normal)
     return np.asarray(side / np.linalg.norm(side))
+
+
+def _is_across(normal: Floats, first: Floats) -> bool:
+    """Whether a chain that begins in a direction (3,) can bend about an axis (3,)."""
+    return bool(np.linalg.norm(np.cross(first, normal)) > 0.1 * np.linalg.norm(normal))
 
 
 def _first_segment(skeleton: Skeleton, bones: Sequence[int]) -> Floats:
@@ -176,31 +188,34 @@ def _bend_of(steps: Floats) -> Floats:
     return found
 
 
-def _pose(
-    ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int], depsgraph: bpy.types.Depsgraph
-) -> Floats | None:
-    """The bend of the current pose; None where that is a solution."""
+def _pose(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int], depsgraph: bpy.types.Depsgraph) -> Floats:
+    """The bend of the current pose; none where that is a solution."""
     if not set(bones).isdisjoint(fk_store.stored_bones(ob)):
-        return None
-    limb = Limb.of(skeleton, bones, read_poses(ob, depsgraph))
-    return _bend(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else None
+        return np.zeros(3)
+    return _bend_in(skeleton, bones, read_poses(ob, depsgraph))
 
 
-def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -> Floats | None:
-    """The mean bend over the animation of a chain, of the frames on which it shows; None where it has none."""
+def _bend_in(skeleton: Skeleton, bones: Sequence[int], poses: Floats) -> Floats:
+    """The bend in pose matrices (m, 4, 4); none where these are no numbers."""
+    limb = Limb.of(skeleton, bones, poses)
+    return _bend(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros(3)
+
+
+def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -> Floats:
+    """The mean bend over the animation of a chain, of the frames on which it shows."""
     own = [ob.pose.bones[bone] for bone in bones[1:]]
     paths = tuple(f"{bone.path_from_id()}." for bone in own)
     below = np.array(bones[1:])
     try:
         curves = [curve for path, found in fcurves.in_force(ob).items() if path.startswith(paths) for curve in found]
         if not curves:
-            return None
+            return np.zeros(3)
         ranges = np.array([curve.range() for curve in curves])
         frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
         held = channels.read(ob, below)
         rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
     except fcurves.Untold:
-        return None
+        return np.zeros(3)
     connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
     basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
     local = skeleton.offsets[below] @ basis
@@ -214,7 +229,7 @@ def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -
     bends = bends[np.linalg.norm(bends, axis=1) > BENT]
     # Weighted by the bend itself: a step that bends the knee by 60 degrees counts more than ten locked ones.
     weights = np.linalg.norm(bends, axis=1)
-    return np.asarray((bends * weights[:, None]).sum(axis=0) / weights.sum()) if len(bends) else None
+    return np.asarray((bends * weights[:, None]).sum(axis=0) / weights.sum()) if len(bends) else np.zeros(3)
 
 
 def _limits(skeleton: Skeleton, bones: Sequence[int], posed: Sequence[bpy.types.PoseBone]) -> Floats | None:
