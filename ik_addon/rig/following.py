@@ -24,7 +24,7 @@ class Source(Protocol):
     """Nothing sets the channels that a solution is written to: it can be written before Blender evaluates."""
 
     def read(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """Read a frame as it is evaluated.
 
@@ -32,6 +32,7 @@ class Source(Protocol):
             ob: the armature object, the original one.
             depsgraph: evaluated at the frame.
             written: (k, 17) what was written last.
+            fk: (k, 17) the FK channels, where the solution stands in the live bones; None: animation was evaluated.
             in_step: the originals are at this frame, too.
 
         Returns:
@@ -98,7 +99,7 @@ class Following:
         Returns:
             (k, 17) the FK channels; None if that is not possible, and nothing was done.
         """
-        found = self._source.read(ob, depsgraph, written, in_step=in_step)
+        found = self._source.read(ob, depsgraph, written, None, in_step=in_step)
         if found is None or not (self._led is not None or not self._source.leads or self.is_untouched(ob, written)):
             return None
         numbers, shown = found
@@ -119,6 +120,28 @@ class Following:
         self._now, self._led = known, None
         self._ahead.look(frame, lambda some: self._solved(ob, some))
         return self._source.fk(numbers)
+
+    def step_aside(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row) -> bool:
+        """Pose the armature anew on a frame that it was posed for, where goals were moved.
+
+        Args:
+            ob: the armature object.
+            depsgraph: evaluated at the frame, the solution standing in the live bones.
+            written: (k, 17) as for `lead`.
+            fk: (k, 17) the FK channels.
+
+        Returns:
+            Whether that is possible; if not, nothing was done.
+        """
+        found = self._source.read(ob, depsgraph, written, fk, in_step=True)
+        if found is None or not self.is_untouched(ob, written):
+            return False
+        if self._now is None or not self._now.is_of(found[0]):
+            self._now = Known(self._solved(ob, found[0]), 0)
+            if (self._now.channels != written).any():
+                self._put(ob, self._now.channels, written)
+                written[:] = self._now.channels
+        return True
 
     def foresees(self, frame: float) -> bool:
         """Whether a frame is solved before it is played."""

@@ -32,7 +32,7 @@ class Keyed:
         self.leads = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
 
     def read(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """As in `following.Source`; None as well where others than the same F-curves have set the live bones."""
         # In a render everything is new.
@@ -40,13 +40,16 @@ class Keyed:
         if numbers is None:
             return None
         shown = self._inputs.fk(numbers)[0]
+        rows = numbers[0, self._inputs.rows].reshape(len(self._inputs.modes), channels.WIDTH)
         same = shown == written
+        if fk is not None:
+            rows[self._inputs.live] = fk
+            return (numbers, shown) if same.all() else None
         if not (same | self._animated).all():
             return None
         # An F-curve that was muted leaves what was written. It may also have set the same again: look closely then.
         if (same & self._animated & (shown != self._base)).any() and self._is_other(ob):
             return None
-        rows = numbers[0, self._inputs.rows].reshape(-1, channels.WIDTH)
         rows[self._inputs.live] = np.where(self._animated, shown, self._base)
         return numbers, shown
 

@@ -435,6 +435,13 @@ class Rig:
         self.fk, self.at, self.solution = fk, moment_of(depsgraph), self.written
         return following
 
+    def follow_aside(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
+        """Pose the frame that was posed last anew, on which only goals were moved since; None: it must be solved."""
+        following = self.view.following
+        if following is None or self.fk is None or self.at != moment_of(depsgraph):
+            return None
+        return following if following.step_aside(ob, depsgraph, self.written, self.fk) else None
+
     def stop_following(self) -> None:
         """Have the next frame evaluated from the base: a setting or a relation between objects changed."""
         self.view.following = None
