@@ -56,7 +56,14 @@ class Following:
     computed from.
     """
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, source: Source, steady: Steady | None) -> None:
+    def __init__(
+        self,
+        ob: bpy.types.Object,
+        plan: Plan,
+        source: Source,
+        steady: Steady | None,
+        before: tuple[Sample, Posed] | None,
+    ) -> None:
         """Begin after a frame was solved and written.
 
         Args:
@@ -64,6 +71,7 @@ class Following:
             plan: its plan.
             source: what its frames are computed from.
             steady: the short way to solve them, if there is one.
+            before: the frame and its solution, where that is known.
         """
         self._plan, self._source, self._steady = plan, source, steady
         self._ahead = Ahead(source.foresee, len(plan.chains))
@@ -73,6 +81,8 @@ class Following:
             self._present[name] = np.empty((len(ob.pose.bones), REST[FIELDS[name]].size), dtype=np.float32)
         self._now: Known | None = None
         self._led: Known | None = None
+        self._before = before
+        """The last frame that was posed by itself, and its solution."""
 
     def lead(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
         """Pose the armature for a frame that Blender has not evaluated yet, if it is known.
@@ -137,7 +147,7 @@ class Following:
         if found is None or not self.is_untouched(ob, written):
             return False
         if self._now is None or not self._now.is_of(found[0]):
-            self._now = Known(self._solved(ob, found[0]), 0)
+            self._now = Known(self._solved(ob, found[0], again=True), 0)
             if (self._now.channels != written).any():
                 self._put(ob, self._now.channels, written)
                 written[:] = self._now.channels
@@ -164,9 +174,14 @@ class Following:
                 return False
         return True
 
-    def _solved(self, ob: bpy.types.Object, numbers: Numbers) -> Solved:
+    def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False) -> Solved:
+        """Solve frames with these numbers (F, w), or one frame again where little was changed."""
         sample = self._source.sample(numbers)
-        posed = pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
+        if self._steady is not None:
+            posed = self._steady.solve(ob, sample)
+        else:
+            posed = pose(ob, self._plan, sample, before=self._before if again else None)
+            self._before = (sample, posed) if again else None
         return Solved(numbers, posed.channels, posed.outcomes)
 
     def _put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
