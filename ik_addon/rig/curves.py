@@ -18,6 +18,7 @@ from ..settings import chain_of
 from ..solve.problem import Bools, Ints
 from . import channels, keys
 from .channels import FIELDS, WIDTH, Row, turned
+from .frames import Frames
 from .inputs import MATRIX, Inputs, Numbers
 from .plan import Plan
 from .read import Sample, sample_of
@@ -252,7 +253,7 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
     """
     if plan.watch or plan.determined is None:
         raise Untold(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
-    return sample_of(plan, plan.determined, foreseen(plan.determined, base, frames))
+    return sample_of(plan, Frames(plan.determined, foreseen(plan.determined, base, frames)))
 
 
 def may_tell(scene: bpy.types.Scene) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from ..solve.problem import Bools
 from . import channels, curves
 from .channels import FIELDS, Row, rotation_field
+from .frames import Frames
 from .inputs import Inputs, Numbers, is_edited
 from .plan import Plan
 from .read import Sample, sample_of
@@ -28,6 +29,7 @@ class Keyed:
             animated: (k, 17) where they are.
         """
         self._plan, self._inputs, self._base, self._animated = plan, inputs, base, animated
+        self._last: Frames | None = None
         turned = [FIELDS[rotation_field(mode)] for mode in plan.modes]
         self.leads = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
 
@@ -62,7 +64,10 @@ class Keyed:
 
     def sample(self, numbers: Numbers) -> Sample:
         """As in `following.Source`."""
-        return sample_of(self._plan, self._inputs, numbers)
+        frames = Frames(self._inputs, numbers, self._last)
+        if len(numbers) == 1:
+            self._last = frames
+        return sample_of(self._plan, frames)
 
     def fk(self, numbers: Numbers) -> Row:
         """As in `following.Source`."""
