@@ -21,7 +21,7 @@ from ..pose.keyframes import KeysError
 from ..rig.plan.attachments import holds_of, in_order
 from ..rig.plan.chain import tips, why_closed
 from ..rig.plan.plan import Plan, between
-from . import baking
+from . import baking, selection
 from .bake_report import BakeReport
 from .outputs import Output, OutputError
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     except InterruptError:
         _complain("Interrupted; nothing was written")
         return INTERRUPTED
-    except (CommandError, OutputError, baking.BakeError, KeysError, OSError, RuntimeError) as error:
+    except (CommandError, OutputError, selection.BakeError, KeysError, OSError, RuntimeError) as error:
         _complain(str(error).strip())
     except Exception:  # Blender would end with 1, which says that a target was not reached
         traceback.print_exc()
@@ -250,8 +250,8 @@ def _followed(ob: bpy.types.Object) -> set[int]:
 def _baked(
     ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace, go_on: Callable[[], None]
 ) -> BakeReport:
-    first, last = options.range or baking.frame_range(bpy.context.scene, ob, options.frames)
-    frames = baking.frames_between(first, last, options.step)
+    first, last = options.range or selection.frame_range(bpy.context.scene, ob, options.frames)
+    frames = selection.frames_between(first, last, options.step)
     for tip in chosen:
         if not chain_of(ob.pose.bones[tip]).enabled:
             raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is switched off; enable it to bake it")

@@ -9,8 +9,7 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
-from ..bake import baking
-from ..bake.bake_report import BakeReport
+from ..bake import BakeError, BakeReport, chosen_tips, frame_range, frames_between, steps
 from ..pose.keyframes import KeysError
 from ..rig.plan.chain import tips
 from .active import ArmatureOperator, active_chain, armature
@@ -95,7 +94,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
                 next(self._todo)
         except StopIteration as done:
             return self._finish(done.value)
-        except (baking.BakeError, KeysError) as error:
+        except (BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
 
@@ -114,7 +113,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         except StopIteration as finished:
             self._stop(context)
             return self._finish(finished.value)
-        except (baking.BakeError, KeysError) as error:
+        except (BakeError, KeysError) as error:
             self.cancel(context)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -133,15 +132,15 @@ class IK_ADDON_OT_bake(ArmatureOperator):
 
     def _steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
         ob = armature(context)
-        chosen = baking.chosen_tips(ob, self.chains, active_chain(context))
+        chosen = chosen_tips(ob, self.chains, active_chain(context))
         # A script that names a frame but no range means these frames.
         names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
         if self.frame_range == "CUSTOM" or (names_frames and not self.properties.is_property_set("frame_range")):
             first, last = self.frame_start, self.frame_end
         else:
-            first, last = baking.frame_range(context.scene, ob, self.frame_range)
-        frames = baking.frames_between(first, last, self.step)
-        return baking.steps(context, ob, chosen, frames, new_action=self.new_action)
+            first, last = frame_range(context.scene, ob, self.frame_range)
+        frames = frames_between(first, last, self.step)
+        return steps(context, ob, chosen, frames, new_action=self.new_action)
 
     def _start(self, context: bpy.types.Context) -> set[str]:
         next(self._todo)  # what stands in the way is told here and now

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..bake import baking
+from ..bake import BakeError, frame_range, frames_between
 from ..data.settings import chain_of
 from ..pose.keyframes import KeysError
 from ..rig.plan.chain import tips
@@ -39,8 +39,8 @@ class FramesOperator(ChainsOperator):
         if self.frame_range == "PRESENT":
             return None
         if self.frame_range == "CUSTOM":
-            return baking.frames_between(self.frame_start, self.frame_end)
-        return baking.frames_between(*baking.frame_range(context.scene, armature(context), self.frame_range))
+            return frames_between(self.frame_start, self.frame_end)
+        return frames_between(*frame_range(context.scene, armature(context), self.frame_range))
 
     def draw(self, _context: bpy.types.Context) -> None:
         """The options; start and end only where they are used."""
@@ -78,7 +78,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             frames = self.frames(context)
             shown = self.pose == "SHOWN"
             remarks = snap.snap_goals(context, armature(context), found, frames, shown=shown)
-        except (snap.SnapError, baking.BakeError, KeysError) as error:
+        except (snap.SnapError, BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         done = "target" if len(found) == 1 else f"targets of {len(found)} chains"
@@ -109,7 +109,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
                 message = f"Applied the solved pose to {', '.join(repr(tip.name) for tip in found)}"
             else:
                 remarks, message = [], snap.apply_poses(context, ob, found, frames).message
-        except (snap.SnapError, baking.BakeError, KeysError) as error:
+        except (snap.SnapError, BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))

@@ -10,8 +10,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ..bake import baking
-from ..bake.bake_report import BakeReport
+from ..bake import BakeReport, bake
 from ..data.settings import chain_of, object_of
 from ..live import handlers, reports
 from ..pose import channels, keyframes
@@ -210,7 +209,7 @@ def apply_poses(
     Raises:
         BakeError, KeysError: it cannot be done; nothing was changed.
     """
-    report = baking.bake(context, ob, [tip.name for tip in tips], frames)
+    report = bake(context, ob, [tip.name for tip in tips], frames)
     for tip in tips:
         chain_of(tip).enabled = True
     context.view_layer.update()

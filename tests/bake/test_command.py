@@ -356,7 +356,7 @@ def test_help(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
         (["--scene", "--preview"], "not allowed with argument"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
-        (["--step", "0"], "The step is 0; it must be 1 frame or more"),
+        (["--step", "0"], "The step is 0. It must be 1 frame or more"),
         (["--preview"], "The scene has no preview range"),
         (["--action"], "'Rig' has no keys in an action"),
         (["--armature", "Nobody"], "The scene 'Scene' has no armature 'Nobody'; it has 'Rig'"),

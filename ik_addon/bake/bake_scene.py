@@ -31,8 +31,8 @@ def is_bound(scene: bpy.types.Scene) -> bool:
 
 
 @contextmanager
-def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
-    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
+def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
+    """A copy of a scene with an armature object and the goals of its chains, to step through frames with.
 
     Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
     out, and is not evaluated on each frame. This is the view layer of the copy; None where frames might look
@@ -59,7 +59,7 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
             everything.objects.link(needed)
         copied = copy.view_layers[0]
         copied.update()
-        yield copied if _is_self_contained(copied.depsgraph) else None
+        yield copied if is_self_contained(copied.depsgraph) else None
     finally:
         bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
@@ -70,7 +70,7 @@ def simulates(scene: bpy.types.Scene) -> bool:
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 
 
-def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
+def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
 
     Blender takes a scene that a driver reads into the depsgraph: that is the original, which stands still. What the
