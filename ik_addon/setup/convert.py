@@ -13,15 +13,14 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
 from ..data.settings import chain_of, object_of
 from ..live import reports
-from ..pose import channels, keyframes
+from ..pose import channels
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones
-from ..solve import pole_angle
 from ..solve.problem import Floats
 from . import new_chain
+from .ik_constraint import curves_of, drop_animation, influence_path, make_chain, obstacle, pole_angle_of, tip_of
 from .present import Limb, largest_turn, read_poses, seen_from, world_of
 
 CONVERTED = "ik_addon_converted"
@@ -150,13 +149,16 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     made: dict[str, str] = {}  # the bone that carries the constraint, by the tip of the new chain
     warnings: list[str] = []
     for owner, constraint in list(ik_constraints(ob)):
-        reason = _obstacle(ob, owner, constraint, made)
+        reason = obstacle(ob, owner, constraint, made)
+        if not reason and _remembered(owner, CONVERTED) is not None:
+            reason = f"'{owner.name}' already has a converted constraint"
         if reason:
             warnings.append(f"'{constraint.name}' on '{owner.name}' was not converted: {reason}")
             continue
-        angle = _pole_angle(ob, skeleton, owner, constraint, before, view_layer.depsgraph)
-        warnings += _make_chain(ob, owner, constraint, angle, was_live)
-        made[_tip(owner, constraint).name] = owner.name
+        angle = pole_angle_of(ob, skeleton, owner, constraint, before, view_layer.depsgraph)
+        owner[CONVERTED] = {"constraint": constraint.name, "was_live": was_live}
+        warnings += make_chain(ob, owner, constraint, angle)
+        made[tip_of(owner, constraint).name] = owner.name
     _solve(ob, view_layer, made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
         for tip, report in failed.items():
@@ -198,7 +200,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     return [owner.name for owner in owners]
 
 
-# ---- what can be converted
+# ---- what stands in the way
 
 
 def _check_armature(ob: bpy.types.Object) -> None:
@@ -214,177 +216,6 @@ def _check_armature(ob: bpy.types.Object) -> None:
         )
     if ob.data.pose_position == "REST":
         raise ConvertError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
-
-
-def _tip(owner: bpy.types.PoseBone, constraint: bpy.types.KinematicConstraint) -> bpy.types.PoseBone:
-    """The last bone that a constraint moves; None where there is none."""
-    return owner if constraint.use_tail else owner.parent
-
-
-def _obstacle(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    made: Iterable[str],
-) -> str:
-    """Why a constraint cannot become a chain; empty where it can."""
-    tip = _tip(owner, constraint)
-    if tip is None:
-        return "it has no bone to move, as Use Tail is off and its bone has no parent"
-    if not constraint.is_valid or constraint.target is None:
-        return "it has no valid target or pole, so it does nothing"
-    if constraint.target.type != "ARMATURE" and constraint.subtarget:
-        return "its target is a vertex group"
-    if not constraint.use_location or constraint.weight == 0.0:
-        return "it does not pull its tip to the target's position"
-    if tip.name in made:
-        return f"'{tip.name}' is the tip of another constraint"
-    if chain_of(tip).is_chain:
-        return f"'{tip.name}' has a chain already"
-    if _remembered(owner, CONVERTED) is not None:
-        return f"'{owner.name}' has a converted constraint already"
-    path = constraint.path_from_id()
-    if any(curve.data_path in {f"{path}.mute", f"{path}.enabled"} for curve in _curves(ob)):
-        return "it is switched by an animation or a driver; use its influence for that"
-    return ""
-
-
-def _curves(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
-    """The F-curves and drivers of an object."""
-    if ob.animation_data is None:
-        return []
-    owner = compat.curve_owner(ob)
-    return [*([] if owner is None else owner.fcurves), *ob.animation_data.drivers]
-
-
-# ---- the chain
-
-
-def _make_chain(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    angle: float,
-    was_live: bool,
-) -> list[str]:
-    """Put the chain of a constraint on its tip and mute the constraint; return what could not be carried over."""
-    tip = _tip(owner, constraint)
-    owner[CONVERTED] = {"constraint": constraint.name, "was_live": was_live}
-    chain = chain_of(tip)
-    chain.chain_length = constraint.chain_count
-    chain.target, chain.target_bone = constraint.target, constraint.subtarget
-    chain.pole, chain.pole_bone = constraint.pole_target, constraint.pole_subtarget
-    chain.pole_angle = angle
-    chain.use_rotation = constraint.use_rotation
-    chain.weight = constraint.weight
-    chain.influence = constraint.influence
-    chain.iterations = max(constraint.iterations, 1)
-    chain.enabled = True
-    if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
-        chain.out_of_reach = "STRETCH"
-    warnings = _carry_animation(ob, owner, constraint, tip)
-    bones = chain_bones(tip)
-    if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
-        chain.use_limits = False
-        warnings.append(
-            f"Blender ignores the limits of '{bones[0].name}' because of the pole; the chain on '{tip.name}' has its "
-            "Limits off, to stand as before"
-        )
-    constraint.mute = True
-    chain.is_chain = True
-    return warnings
-
-
-def _is_limited(bone: bpy.types.PoseBone) -> bool:
-    return any(getattr(bone, f"{name}_{axis}") for name in ("use_ik_limit", "lock_ik") for axis in "xyz")
-
-
-def _pole_angle(
-    ob: bpy.types.Object,
-    skeleton: Skeleton,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    poses: Floats,
-    depsgraph: bpy.types.Depsgraph,
-) -> float:
-    """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
-
-    Blender turns the root bone's X axis towards the pole, and the bend turns with it: that is the same angle between
-    bend and pole wherever the target goes. It never stretches a limb out so far that the bend could not be seen.
-    """
-    if constraint.pole_target is None:
-        return 0.0
-    bones = _bones(ob, owner, constraint)
-    limb = Limb.of(skeleton, bones, poses)
-    target, pole = (
-        seen_from(ob, world_of(goal, bone, depsgraph).translation, depsgraph)
-        for goal, bone in (
-            (constraint.target, constraint.subtarget),
-            (constraint.pole_target, constraint.pole_subtarget),
-        )
-    )
-    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None])[0])
-
-
-def _bones(ob: bpy.types.Object, owner: bpy.types.PoseBone, constraint: bpy.types.KinematicConstraint) -> list[int]:
-    """Indices of the bones that a constraint moves, root first."""
-    tip = _tip(owner, constraint)
-    bones = [ob.pose.bones.find(bone.name) for bone in (tip, *tip.parent_recursive)]
-    return bones[: constraint.chain_count or None][::-1]
-
-
-# ---- animation
-
-
-def _carry_animation(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    tip: bpy.types.PoseBone,
-) -> list[str]:
-    """Animate the influence of the chain as that of the constraint is; return what could not be carried over."""
-    where = f"'{constraint.name}' on '{owner.name}'"
-    path = constraint.path_from_id()
-    warnings = []
-    for curve in _curves(ob):
-        if not curve.data_path.startswith(f"{path}."):
-            continue
-        name = curve.data_path.rpartition(".")[2]
-        if name != "influence":
-            warnings.append(f"The animation of '{name}' of {where} was not carried over; the chain keeps its value")
-        elif curve.driver is not None:
-            copy = ob.animation_data.drivers.from_existing(src_driver=curve)
-            copy.data_path = _influence_path(tip)
-        elif not curve.id_data.is_editable:
-            warnings.append(f"The keys on the influence of {where} are linked and were not carried over")
-        else:
-            _copy_curve(ob, curve, _influence_path(tip))
-            if len(curve.modifiers):
-                warnings.append(f"The F-curve modifiers on the influence of {where} were not carried over")
-    if ob.animation_data is not None and ob.animation_data.nla_tracks:
-        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not carried over")
-    return warnings
-
-
-def _influence_path(tip: bpy.types.PoseBone) -> str:
-    return f"{tip.path_from_id()}.ik_addon.influence"
-
-
-def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
-    owner = compat.curve_owner(ob)
-    copy = owner.fcurves.find(path) or owner.fcurves.new(path)
-    keyframes.write_keys(copy, keyframes.read_keys(curve))
-    copy.extrapolation = curve.extrapolation
-
-
-def _drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
-    """Remove what `_carry_animation` made."""
-    path = _influence_path(tip)
-    for curve in [curve for curve in _curves(ob) if curve.data_path == path]:
-        if curve.driver is not None:
-            ob.animation_data.drivers.remove(curve)
-        else:
-            compat.curve_owner(ob).fcurves.remove(curve)
 
 
 # ---- the pose
@@ -429,11 +260,11 @@ def _keep_pose(
     Not where the FK pose can be seen or comes from keys: there it must stay as it is.
     """
     after = read_poses(ob, view_layer.depsgraph)
-    animated = [curve.data_path for curve in _curves(ob)]
+    animated = [curve.data_path for curve in curves_of(ob)]
     in_nla = ob.animation_data is not None and len(ob.animation_data.nla_tracks) > 0
 
     def can_be_kept(tip: bpy.types.PoseBone) -> bool:
-        paths = (_influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in chain_bones(tip)))
+        paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in chain_bones(tip)))
         return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
 
     kept = [
@@ -472,13 +303,13 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
     constraints = [owner.constraints[owner[CONVERTED]["constraint"]] for owner in owners]
-    tips = [_tip(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
+    tips = [tip_of(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
     for tip in tips:
         if chain_of(tip).is_chain:
             chain_of(tip).enabled = False
     context.view_layer.update()  # gives back FK poses that are not keyed, too, unlike the removal of a solved chain
     for owner, tip in zip(owners, tips, strict=True):
-        _drop_animation(ob, tip)
+        drop_animation(ob, tip)
         if chain_of(tip).is_chain:
             new_chain.remove_chain(context, tip, remove_goals=False)
         del owner[CONVERTED]
