@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 
 from ..bake import BakeReport, bake
 from ..data.settings import chain_of, object_of
@@ -18,80 +17,17 @@ from ..pose.channels import FIELDS, Row
 from ..pose.continuity import continuous
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, check
-from ..solve import pole_angle
-from ..solve.problem import Floats
 from . import new_chain
-from .autokey import Holder, auto_key, goes_back
+from .autokey import auto_key, goes_back
+from .goals import MovableGoal, channels_of, key_goals, pole_place, target_place
 from .present import Limb, read_poses, seen_from, world_of
 
-NEAR = 0.1
-"""A pole nearer to the limb's line than this, in chain lengths, is moved away from it."""
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held by something else."""
 
 
 class SnapError(Exception):
     """Nothing was snapped or applied; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """A target or pole to be placed."""
-
-    ob: bpy.types.Object
-    bone: str
-    turns: bool
-    """It takes over the orientation, too."""
-
-    @property
-    def holder(self) -> Holder:
-        """What has the channels."""
-        return self.ob.pose.bones[self.bone] if self.bone and self.ob.type == "ARMATURE" else self.ob
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return self.bone or self.ob.name
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The channels that are set."""
-        turned = (channels.rotation_field(self.holder.rotation_mode),) if self.turns else ()
-        return ("location", *turned)
-
-    def row(self) -> Row:
-        """The present channels (17,)."""
-        row = np.zeros(channels.WIDTH, dtype=np.float32)
-        for field, columns in FIELDS.items():
-            row[columns] = getattr(self.holder, field)
-        return row
-
-    def set_row(self, row: Row) -> None:
-        """Set channels (17,): those that a goal is placed by."""
-        for field in self.fields:
-            setattr(self.holder, field, row[FIELDS[field]].tolist())
-
-    def place(self, world: Matrix) -> None:
-        """Bring it to a place in world space, as its parents stand now; what it is not placed by stays."""
-        before = self.row()
-        if isinstance(self.holder, bpy.types.Object):
-            self.holder.matrix_world = world
-        else:
-            self.holder.matrix = self.ob.matrix_world.inverted_safe() @ world
-        placed = self.row()
-        for field, columns in FIELDS.items():
-            setattr(self.holder, field, before[columns].tolist())
-        self.set_row(placed)
-
-
-@dataclass(slots=True)
-class _ObjectChannel(keyframes.Channel):
-    """An animated number of an object."""
-
-    @property
-    def data_path(self) -> str:
-        """The path of the property from the object."""
-        return self.field
 
 
 def snap_goals(
@@ -130,7 +66,7 @@ def snap_goals(
     everything = [goal for found in goals.values() for goal in found]
     if frames is not None:
         for goal in everything:
-            keyframes.check(goal.ob, _channels_of(goal, goal.row()[None]))
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
     held: set[str] = set()
     moved: dict[str, float] = {}
     with ExitStack() as undo:
@@ -143,7 +79,7 @@ def snap_goals(
             else:
                 rows = _placed_on(scene, view_layer, ob, goals, shown, frames, held)
         if frames is not None:
-            _key(everything, rows, frames)
+            key_goals(everything, rows, frames)
         undo.pop_all()
     if frames is not None:
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
@@ -219,16 +155,16 @@ def apply_poses(
 # ---- goals
 
 
-def _goals(tip: bpy.types.PoseBone) -> list[_Goal]:
+def _goals(tip: bpy.types.PoseBone) -> list[MovableGoal]:
     """The target of a chain, and its pole where it has one."""
     chain = chain_of(tip)
     if chain.target is None:
         raise SnapError(f"The chain on '{tip.name}' has no target; choose one")
-    found = [_Goal(chain.target, chain.target_bone, chain.use_rotation)]
-    return found if chain.pole is None else [*found, _Goal(chain.pole, chain.pole_bone, False)]
+    found = [MovableGoal(chain.target, chain.target_bone, chain.use_rotation)]
+    return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone, False)]
 
 
-def _check(goals: dict[str, list[_Goal]]) -> None:
+def _check(goals: dict[str, list[MovableGoal]]) -> None:
     for tip, found in goals.items():
         for goal in found:
             if not goal.ob.is_editable:
@@ -260,7 +196,7 @@ def _switched_off(
 
 
 def _place(
-    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, goals: dict[str, list[_Goal]], shown: bool
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, goals: dict[str, list[MovableGoal]], shown: bool
 ) -> set[str]:
     """Place the goals of chains for the pose of the present frame; return the names of those that did not go there.
 
@@ -275,9 +211,9 @@ def _place(
         tip = ob.pose.bones[name]
         bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
         limb = Limb.of(skeleton, bones, poses)
-        places = [_target_place(limb, world)]
+        places = [target_place(limb, world)]
         if len(found) > 1 and not (shown and chain_of(tip).enabled and limb.is_straight):
-            pole = world @ Vector(_pole_place(ob, limb, tip, found[1], depsgraph).tolist())
+            pole = world @ Vector(pole_place(ob, limb, tip, found[1], depsgraph).tolist())
             if np.isfinite(pole[:]).all():  # a chain that is scaled to nothing bends to no side
                 places.append(pole)
         turn = (world @ Matrix(poses[bones[-1]])).to_quaternion()
@@ -323,42 +259,11 @@ def _moved_by_solving(
     return moved
 
 
-def _target_place(limb: Limb, world: Matrix) -> Vector:
-    line = limb.tip - limb.joints[0]
-    # Rounding that put the target nearer would bend a straight limb.
-    beyond = new_chain.BEYOND * limb.length * line / np.linalg.norm(line) if limb.is_straight else 0.0
-    return world @ Vector((limb.tip + beyond).tolist())
-
-
-def _pole_place(
-    ob: bpy.types.Object, limb: Limb, tip: bpy.types.PoseBone, pole: _Goal, depsgraph: bpy.types.Depsgraph
-) -> Floats:
-    """Where (3,) a pole makes a limb bend as it does, with the pole angle of its chain, as far off as it is now."""
-    root, line = limb.joints[0], limb.tip - limb.joints[0]
-    size = float(np.linalg.norm(line))
-    line = line / size if size > 0.0 else limb.frames[0, :, 1]
-    axis = Vector(line.tolist())
-    seen = seen_from(ob, world_of(pole.ob, pole.bone, depsgraph).translation, depsgraph) - root
-    across = seen - (seen @ line) * line
-    distance = float(np.linalg.norm(across))
-    along = root + 0.5 * size * line
-    if distance < NEAR * limb.length:
-        distance, across = limb.length, np.array(axis.orthogonal())
-    side = Vector(across.tolist()).normalized()
-    needed = pole_angle(limb.joints[None], limb.frames[None], limb.tip[None], (along + np.array(side))[None])[0]
-    present = chain_of(ob.evaluated_get(depsgraph).pose.bones[tip.name]).pole_angle
-    side.rotate(Quaternion(axis, float(needed) - present))
-    return np.asarray(along + distance * np.array(side))
-
-
-# ---- keys
-
-
 def _placed_on(
     scene: bpy.types.Scene,
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
-    goals: dict[str, list[_Goal]],
+    goals: dict[str, list[MovableGoal]],
     shown: bool,
     frames: Sequence[int],
     held: set[str],
@@ -375,23 +280,3 @@ def _placed_on(
     finally:
         scene.frame_set(frame, subframe=subframe)
     return continuous(np.array(rows), [goal.holder.rotation_mode for goal in everything])
-
-
-def _key(goals: list[_Goal], rows: Row, frames: Sequence[int]) -> None:
-    """Key the goals; all of them or none."""
-    with ExitStack() as undo:
-        for g, goal in enumerate(goals):
-            undo.callback(keyframes.write_channels(goal.ob, _channels_of(goal, rows[:, g]), np.array(frames, float)))
-        undo.pop_all()
-
-
-def _channels_of(goal: _Goal, rows: Row) -> list[keyframes.Channel]:
-    """What is keyed of a goal with the channels (F, 17)."""
-    is_bone = isinstance(goal.holder, bpy.types.PoseBone)
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if is_bone else _ObjectChannel
-    group = goal.name if is_bone else "Object Transforms"
-    return [
-        kind(group, field, i, column)
-        for field in goal.fields
-        for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
-    ]
