@@ -19,7 +19,8 @@ from ..rig.plan.groups import Wave
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Goals, Sample
 from ..rig.write.limb import Limbs
-from ..rig.write.waves import Outcomes, Posed, fk_limbs, pose, posed_by
+from ..rig.write.outcomes import Outcomes
+from ..rig.write.waves import Posed, fk_limbs, pose, posed_by
 from ..solve import Goal, OutOfReach, Problem, Status
 from ..solve.problem import Floats
 from ..solve.products import applied

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,14 @@ class Wave:
     """(G, n) positions in `Plan.live`."""
     modes: NDArray[np.str_]
     """(G, n) rotation modes."""
+
+    def as_members(self, array: Any) -> Any:
+        """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
+        return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
+
+    def as_frames(self, members: Any) -> Any:
+        """The inverse of `as_members`: (F, G, ...)."""
+        return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 
 def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group]:

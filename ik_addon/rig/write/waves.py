@@ -6,95 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import inverse, orthonormal
-from ...solve import Goal, Problem, Solution, Status, solve
-from ...solve.problem import Bools, Floats, Ints
+from ...solve.problem import Floats, Ints
 from ...solve.products import applied
-from ...solve.rotations import matrices, norm
+from ...solve.rotations import matrices
 from ..plan.attachments import Carrier, Hold, uid_of
-from ..plan.groups import Wave, paths
+from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
 from .limb import Limbs
-
-REFINEMENTS = 4
-"""How often a chain is solved again where inherited scale made the written pose miss the solved one."""
-WRITTEN_TOLERANCE = 1e-6
-"""The miss, in chain lengths, from which that is worth while."""
-
+from .outcomes import Outcomes
+from .solving import solve_limbs
 
 Moves = Mapping[Carrier, Floats]
 """Displacement (F, 4, 4) in world space of bones that goals hang on, from where they were sampled to their solution."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the solves of one chain ended, on F frames."""
-
-    status: NDArray[np.int8]
-    """(F,) values of `Status`."""
-    error: Floats
-    """(F,) distance from tip to target, in chain lengths; not a number where INVALID."""
-    iterations: Ints
-    """(F,)"""
-    at_limit: Bools
-    """(F, n) which of the chain's bones, root first, stand at a limit."""
-
-
-OUTCOMES = ("status", "error", "iterations", "at_limit")
-
-
-class Outcomes:
-    """How the solves of all chains of a plan ended, on F frames."""
-
-    def __init__(self, plan: Plan, frames: int) -> None:
-        """Nothing is solved yet."""
-        shape = frames, len(plan.chains)
-        self.status = np.full(shape, Status.INVALID, dtype=np.int8)
-        self.error = np.full(shape, np.nan)
-        self.iterations = np.zeros(shape, dtype=np.int64)
-        self.at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
-        """(F, k) which of `Plan.live` stand at a limit."""
-        self._plan = plan
-
-    def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
-        """Set the outcomes of a wave, whose goals are (B, E)."""
-        wave = limbs.wave
-        lengths = limbs.lengths(solution.joints)
-        distance = solution.error[:, None] if wave.shape.is_chain else solution.error
-        with np.errstate(all="ignore"):
-            error = distance / lengths
-            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
-        # A tree has one status: of its chains some may have arrived all the same.
-        status = np.where(reached, Status.REACHED, solution.status[:, None])
-        self.status[:, wave.chains] = _as_frames(status, wave)
-        self.error[:, wave.chains] = _as_frames(error, wave)
-        self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
-        self.at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
-
-    def put_frames(self, chosen: Bools, other: Outcomes) -> None:
-        """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
-        for name in OUTCOMES:
-            getattr(self, name)[chosen] = getattr(other, name)
-
-    def frames(self, chosen: slice) -> Outcomes:
-        """The outcomes on some of the frames alone."""
-        some = Outcomes(self._plan, 0)
-        for name in OUTCOMES:
-            setattr(some, name, getattr(self, name)[chosen])
-        return some
-
-    def __getitem__(self, chain: int) -> Outcome:
-        """The outcome of one chain, by its index in the plan."""
-        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
-        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
 
 
 @dataclass(frozen=True)
@@ -168,7 +98,7 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
                 moved = displaced(chain.pole_holds, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
-        current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
+        current.put(solve_limbs(current.limbs(wave), _members(wave, goals), outcomes))
     current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
         known[Carrier(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
@@ -226,13 +156,13 @@ class _Poses:
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         group = np.repeat(np.arange(len(root)), frames)
-        rows, basis = (_as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
+        rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis)
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
-        self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
-        self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
+        self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
+        self.poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
 
     def put_fk(self) -> None:
         """Set the pose of the live bones that no chain poses now, once all chains are solved."""
@@ -273,97 +203,6 @@ class _Poses:
         return skeleton.to_pose(self._ob, bone, local, self(parent))
 
 
-def _as_members(array: Any) -> Any:
-    """An array (F, G, ...) of the groups of a wave as that of its members (G F, ...), group by group."""
-    return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
-
-
-def _as_frames(members: Any, wave: Wave) -> Any:
-    """The inverse of `_as_members`: (F, G, ...)."""
-    return members.reshape(len(wave.rows), -1, *members.shape[1:]).swapaxes(0, 1)
-
-
-def _members(goals: Goals) -> Goals:
+def _members(wave: Wave, goals: Goals) -> Goals:
     """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
-    return Goals(**{name: _as_members(value) for name, value in vars(goals).items()})
-
-
-def _pose_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
-    """Solve groups, whose goals are (B, E), put the solution into their channels and note what came of it."""
-    solution, posed = _solve_once(limbs, goals)
-    for _ in range(REFINEMENTS):
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
-        if not missed.any():
-            break
-        # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        better, again = _solve_once(posed.members(missed), goals.members(missed))
-        # In the pose that came of it a chain may have no length any more: then it stays there.
-        usable = better.status != Status.INVALID
-        missed[missed] = usable
-        posed.put(missed, again.members(usable))
-        for name in ("joints", "error", "status", "at_limit"):
-            getattr(solution, name)[missed] = getattr(better, name)[usable]
-    else:
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
-    if missed.any():
-        _tell_the_truth(solution, posed, goals, missed)
-    outcomes.put(limbs, solution, goals)
-    if (goals.influence < 1.0).any():
-        posed = posed.blended(limbs, _influence(limbs, goals))
-    return posed
-
-
-def _tell_the_truth(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:
-    """Set how a solve ended where the pose that came of it is another one, for the members that `missed` (B,)."""
-    joints = posed.joints()[:, posed.wave.bones.shape[1] :]
-    distances = norm((joints - goals.target).T).T
-    solution.error[missed] = (distances if solution.error.ndim == 2 else distances[:, 0])[missed]
-    away = (distances > goals.tolerance * posed.lengths(posed.joints())).any(axis=1)
-    solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
-
-
-def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
-    shape, frames = limbs.wave.shape, limbs.frames()
-    tree = not shape.is_chain
-    wanted = [
-        Goal(
-            target=goals.target[:, e],
-            pole=goals.pole[:, e] if shape.poles[e] else None,
-            pole_angle=goals.pole_angle[:, e],
-            rotation=goals.rotation[:, e] if shape.turns[e] else None,
-            segment=shape.segments[e] if tree else None,
-            weight=shape.weights[e],
-        )
-        for e in range(len(shape.segments))
-    ]
-    solution = solve(
-        Problem(
-            joints=limbs.joints(),
-            frames=frames,
-            goal=wanted[0],
-            others=tuple(wanted[1:]),
-            parents=np.array(shape.parents) if tree else None,
-            inherits=np.array(shape.inherits),
-            solver=shape.solver,
-            out_of_reach=shape.out_of_reach,
-            softness=0.0 if tree else goals.softness[:, 0],
-            push_limit=goals.push_limit[:, 0],
-            stretch_weights=np.array(shape.stretch_weights),
-            tolerance=goals.tolerance.min(axis=1),
-            iterations=shape.iterations,
-            limits=limbs.limits(),
-            plane=limbs.plane(),
-            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-        )
-    )
-    return solution, limbs.solved(solution.rotations @ frames, solution)
-
-
-def _influence(limbs: Limbs, goals: Goals) -> Floats:
-    """Influence (B, n) on each bone: that of its chain, the greatest where chains share it."""
-    shape = limbs.wave.shape
-    influence = np.zeros((len(limbs.group), len(shape.parents)))
-    for e, path in enumerate(paths(shape.parents, shape.segments)):
-        own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
-    return influence
+    return Goals(**{name: wave.as_members(value) for name, value in vars(goals).items()})
