@@ -18,9 +18,11 @@ import bpy
 
 from ..data.settings import chain_of, goal_of
 from ..pose.keyframes import KeysError
-from ..rig.plan.attachments import holds_of, in_order
+from ..rig.plan.attachments import holds_of
 from ..rig.plan.chain import tips, why_closed
-from ..rig.plan.plan import Plan, between
+from ..rig.plan.dependencies import between
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
 from . import baking, selection
 from .bake_report import BakeReport
 from .outputs import Output, OutputError

@@ -12,7 +12,8 @@ from .. import compat
 from ..data.settings import chain_of
 from ..live import handlers
 from ..rig.plan import chain
-from ..rig.plan.plan import Plan, between
+from ..rig.plan.dependencies import between
+from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import BONE_PATH, animated_paths
 

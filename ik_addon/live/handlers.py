@@ -22,8 +22,9 @@ from ..data import fk_store, settings, versions
 from ..data.settings import chain_of, object_of
 from ..pose import channels
 from ..rig.plan import chain
-from ..rig.plan.attachments import in_order
-from ..rig.plan.plan import Plan, in_a_circle
+from ..rig.plan.dependencies import in_loops
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence, with_sets
 from ..rig.plan.reference import Reference
 from ..rig.read import fcurves
@@ -430,7 +431,7 @@ def _in_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step
     plans = {uid: rig.plan for uid, rig in _state.rigs() if uid in armatures and not rig.plan.is_elsewhere}
     needs = {uid: {c.armature for c in plan.carriers} - {uid} for uid, plan in plans.items()}
     ordered, mutual = in_order(plans, needs)
-    knotted = in_a_circle(plans) if mutual else set()
+    knotted = in_loops(plans) if mutual else set()
     circle = [uid for uid in mutual if uid in knotted]
     solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
     moves: Moves = {}

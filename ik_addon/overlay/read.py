@@ -12,8 +12,8 @@ from ..data.settings import IKAddonChain, chain_of, goal_of, object_of
 from ..live import reports
 from ..pose.skeleton import matrix_array
 from ..rig.plan.chain import ChainError
+from ..rig.plan.chain_plan import has_plane
 from ..rig.plan.limits import FREE, ranges_of
-from ..rig.plan.plan import has_plane
 from ..solve import Status
 from ..solve.problem import Bools, Floats, Ints
 from .joints import frame_of, rest_of

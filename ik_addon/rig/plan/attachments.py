@@ -1,13 +1,11 @@
-"""Which bones carry a target, a pole or an armature, and the order of chains that follows from it."""
+"""Which bones carry a target, a pole or an armature."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import bpy
-
-Node = TypeVar("Node", bound=Hashable)
 
 FOLLOWING = (
     bpy.types.ChildOfConstraint,
@@ -117,29 +115,3 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
             waiting += [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None)]
         waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
     return list(found.values())
-
-
-def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
-    """Nodes with those that they need before them, otherwise in the order given; and those that need each other."""
-    waiting = list(nodes)
-    mutual = [node for node in waiting if node in all_needs(node, needs)]
-    waiting = [node for node in waiting if node not in mutual]
-    done: list[Node] = []
-    while waiting:
-        open_ = set(waiting)
-        ready = next(node for node in waiting if open_.isdisjoint(needs.get(node, ())))
-        waiting.remove(ready)
-        done.append(ready)
-    return done, mutual
-
-
-def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
-    """What a node needs, directly or through others."""
-    found: set[Node] = set()
-    ahead = list(needs.get(node, ()))
-    while ahead:
-        other = ahead.pop()
-        if other not in found:
-            found.add(other)
-            ahead.extend(needs.get(other, ()))
-    return found

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Ints
-from .attachments import in_order
+from .chain_plan import ChainPlan
+from .order import in_order
 
 
 class Shape(NamedTuple):
@@ -113,6 +115,43 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
     ]
 
 
+def without_loops(
+    ob: bpy.types.Object,
+    skeleton: Skeleton,
+    index: dict[str, int],
+    planned: list[ChainPlan],
+    faults: dict[str, str],
+) -> tuple[list[Group], dict[int, set[int]]]:
+    """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
+    while True:
+        groups = groups_of([chain.bones for chain in planned], skeleton)
+        owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
+        needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
+        for g, group in enumerate(groups):
+            needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
+            for i in group.chains:
+                followed = _moving(ob, skeleton, index, planned[i])
+                needs[g].update(owner[bone] for bone in followed if bone in owner)
+        _, loop = in_order(range(len(groups)), needs)
+        mutual = {i for g in loop for i in groups[g].chains}
+        if not mutual:
+            return groups, needs
+        for i in mutual:
+            others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
+            faults[planned[i].tip] = f"This chain and {others} follow each other in a circle; give one another target"
+        planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
+
+
+def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
+    """The bones of this armature that take the goals of a chain along."""
+    found = []
+    for carrier, _turns in chain.goal_holds:
+        if carrier.armature == ob.session_uid and carrier.bone in index:
+            bone = index[carrier.bone]
+            found += [bone, *skeleton.ancestors(bone)]
+    return found
+
+
 def in_waves(
     groups: Sequence[Group],
     shapes: Sequence[Shape],
@@ -123,7 +162,7 @@ def in_waves(
     """All groups, in the order in which they are solved.
 
     Args:
-        groups: without circles among them.
+        groups: without dependency loops among them.
         shapes: of the groups.
         needs: groups, by index, that move what a group hangs on or follows.
         rows: position of each bone in `Plan.live`.

@@ -6,7 +6,7 @@ made of has another value on another frame. The bones that chains pose are the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -18,38 +18,13 @@ from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Ints
 from . import chain as chains
-from .attachments import Carrier, Hold, all_needs, holds_of, in_order, related, uid_of
+from .attachments import Carrier, Hold, holds_of, related, uid_of
 from .chain import ChainError
-from .groups import Group, Shape, Wave, groups_of, in_waves
-from .limits import FREE, check_numbers, is_held_back, ranges_of, stiffness_of
+from .chain_plan import ChainPlan, checked
+from .groups import Group, Shape, Wave, in_waves, without_loops
+from .limits import FREE, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of
-
-Node = tuple[int, int, int]
-"""Chains that are solved together: their armature, and their place among its waves and in one of them."""
-
-
-@dataclass(frozen=True)
-class ChainPlan:
-    """One chain that can be solved."""
-
-    tip: str
-    """Name of the tip bone."""
-    bones: tuple[int, ...]
-    """Indices in `pose.bones`, root first."""
-    remarks: tuple[str, ...]
-    """Sentences about settings that cannot be followed."""
-    target_holds: tuple[Hold, ...]
-    """The bones that the target hangs on, of this armature or others, nearest first."""
-    pole_holds: tuple[Hold, ...]
-    has_pole: bool
-    turns: bool
-    """The tip takes the target's rotation."""
-
-    @property
-    def goal_holds(self) -> tuple[Hold, ...]:
-        """The bones that the target or the pole hang on."""
-        return *self.target_holds, *self.pole_holds
 
 
 @dataclass(frozen=True)
@@ -139,7 +114,7 @@ class Plan:
             try:
                 if tip.name in aside:
                     raise ChainError(aside[tip.name])
-                planned.append(_checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
+                planned.append(checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
             except ChainError as error:
                 faults[tip.name] = str(error)
             for goal, bone in (goal_of(settings, "target"), goal_of(settings, "pole")):
@@ -147,7 +122,7 @@ class Plan:
                     goals.append((goal, bone))
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         bones = {bone for path in paths.values() for bone in path}
-        groups, needs = _without_circles(ob, skeleton, index, planned, faults)
+        groups, needs = without_loops(ob, skeleton, index, planned, faults)
         live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
         solved = frozenset(bone for group in groups for bone in group.bones)
@@ -194,135 +169,9 @@ class Plan:
         return not self.watch or self.watch.values(depsgraph) == self.seen
 
 
-def in_a_circle(plans: Mapping[int, Plan]) -> set[int]:
-    """Those armatures of which chains follow each other in a circle, also through other armatures.
-
-    Armatures by `session_uid`, with their plans.
-    """
-    needs = _needs(plans)
-    return {uid for uid, _, _ in in_order(needs, needs)[1]}
-
-
-def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
-    """Chains of other armatures that some chains of one follow, and that follow chains of the same one in turn.
-
-    Args:
-        plans: of armatures, by `session_uid`.
-        uid: the one.
-        tips: tip bones of these chains of it.
-
-    Returns:
-        Armature and tip bone of each.
-    """
-    needs = _needs(plans)
-
-    def of(node: Node) -> list[str]:
-        plan = plans[node[0]]
-        return [plan.chains[c].tip for c in plan.waves[node[1]].chains[node[2]].tolist()]
-
-    start = [node for node in needs if node[0] == uid and not set(tips).isdisjoint(of(node))]
-    followed = {other for node in start for other in all_needs(node, needs) if other[0] != uid}
-    found = [other for other in followed if any(back[0] == uid for back in all_needs(other, needs))]
-    return sorted((other[0], tip) for other in found for tip in of(other))
-
-
-def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
-    """What moves the roots or the goals of chains, of all armatures."""
-    owners: dict[tuple[int, int], Node] = {}
-    for uid, plan in plans.items():
-        for w, wave in enumerate(plan.waves):
-            owners.update(((uid, bone), (uid, w, g)) for g, bones in enumerate(wave.bones.tolist()) for bone in bones)
-
-    def moving(uid: int, bone: int) -> set[Node]:
-        path = (bone, *plans[uid].skeleton.ancestors(bone))
-        return {owners[uid, own] for own in path if (uid, own) in owners}
-
-    needs: dict[Node, set[Node]] = {}
-    for uid, plan in plans.items():
-        for w, wave in enumerate(plan.waves):
-            for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
-                found = moving(uid, bones[0]) - {(uid, w, g)}
-                of_goals = (hold for c in chosen for hold in plan.chains[c].goal_holds)
-                for carrier, _turns in (*plan.root_holds, *of_goals):
-                    names = plans[carrier.armature].skeleton.names if carrier.armature in plans else ()
-                    if carrier.bone in names:
-                        found |= moving(carrier.armature, names.index(carrier.bone))
-                needs[uid, w, g] = found
-    return needs
-
-
-def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
-    settings = chain_of(bones[-1])
-    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
-
-
 def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
     """Whether a view layer has an armature object and moves all goals of its chains."""
     return ob.session_uid in presence.present and all(map(presence.evaluates, goals))
-
-
-def _checked(
-    ob: bpy.types.Object,
-    tip: bpy.types.PoseBone,
-    bones: list[bpy.types.PoseBone],
-    path: tuple[int, ...],
-    constrained: list[bpy.types.PoseBone],
-    presence: Presence,
-) -> ChainPlan:
-    """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
-    settings = chain_of(tip)
-    remarks = chains.check_seen(ob, tip, bones, constrained, presence)
-    for bone in bones:
-        check_numbers(bone, limits=settings.use_limits)
-    if settings.planar and not has_plane(bones):
-        remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
-    return ChainPlan(
-        tip=tip.name,
-        bones=path,
-        remarks=tuple(remarks),
-        target_holds=holds_of(presence.seen(settings.target), settings.target_bone),
-        pole_holds=() if settings.pole is None else holds_of(presence.seen(settings.pole), settings.pole_bone),
-        has_pole=settings.pole is not None,
-        turns=settings.use_rotation,
-    )
-
-
-def _without_circles(
-    ob: bpy.types.Object,
-    skeleton: Skeleton,
-    index: dict[str, int],
-    planned: list[ChainPlan],
-    faults: dict[str, str],
-) -> tuple[list[Group], dict[int, set[int]]]:
-    """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
-    while True:
-        groups = groups_of([chain.bones for chain in planned], skeleton)
-        owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
-        needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
-        for g, group in enumerate(groups):
-            needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
-            for i in group.chains:
-                followed = _moving(ob, skeleton, index, planned[i])
-                needs[g].update(owner[bone] for bone in followed if bone in owner)
-        _, circle = in_order(range(len(groups)), needs)
-        mutual = {i for g in circle for i in groups[g].chains}
-        if not mutual:
-            return groups, needs
-        for i in mutual:
-            others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
-            faults[planned[i].tip] = f"This chain and {others} follow each other in a circle; give one another target"
-        planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
-
-
-def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
-    """The bones of this armature that take the goals of a chain along."""
-    found = []
-    for carrier, _turns in chain.goal_holds:
-        if carrier.armature == ob.session_uid and carrier.bone in index:
-            bone = index[carrier.bone]
-            found += [bone, *skeleton.ancestors(bone)]
-    return found
 
 
 def _shape(

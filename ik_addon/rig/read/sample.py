@@ -18,7 +18,8 @@ from ...pose.data_paths import set_at, value_at
 from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.products import applied
-from ..plan.plan import ChainPlan, Plan
+from ..plan.chain_plan import ChainPlan
+from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
 
 FARTHEST = 1e30

@@ -1,0 +1,69 @@
+"""One chain of a plan: checked, and with the bones that its goals are attached to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+
+from ...data.settings import chain_of
+from .attachments import Hold, holds_of
+from .chain import check_seen
+from .limits import check_numbers, is_held_back
+from .presence import Presence
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """One chain that can be solved."""
+
+    tip: str
+    """Name of the tip bone."""
+    bones: tuple[int, ...]
+    """Indices in `pose.bones`, root first."""
+    remarks: tuple[str, ...]
+    """Sentences about settings that cannot be followed."""
+    target_holds: tuple[Hold, ...]
+    """The bones that the target hangs on, of this armature or others, nearest first."""
+    pole_holds: tuple[Hold, ...]
+    has_pole: bool
+    turns: bool
+    """The tip takes the target's rotation."""
+
+    @property
+    def goal_holds(self) -> tuple[Hold, ...]:
+        """The bones that the target or the pole hang on."""
+        return *self.target_holds, *self.pole_holds
+
+
+def checked(
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    bones: list[bpy.types.PoseBone],
+    path: tuple[int, ...],
+    constrained: list[bpy.types.PoseBone],
+    presence: Presence,
+) -> ChainPlan:
+    """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
+    settings = chain_of(tip)
+    remarks = check_seen(ob, tip, bones, constrained, presence)
+    for bone in bones:
+        check_numbers(bone, limits=settings.use_limits)
+    if settings.planar and not has_plane(bones):
+        remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
+    return ChainPlan(
+        tip=tip.name,
+        bones=path,
+        remarks=tuple(remarks),
+        target_holds=holds_of(presence.seen(settings.target), settings.target_bone),
+        pole_holds=() if settings.pole is None else holds_of(presence.seen(settings.pole), settings.pole_bone),
+        has_pole=settings.pole is not None,
+        turns=settings.use_rotation,
+    )
+
+
+def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
+    settings = chain_of(bones[-1])
+    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
