@@ -18,7 +18,7 @@ import bpy
 
 from ..data.settings import chain_of, goal_of
 from ..pose.keyframes import KeysError
-from ..rig.plan.attachments import holds_of
+from ..rig.plan.attachments import attachments_of
 from ..rig.plan.chain import tips, why_closed
 from ..rig.plan.dependencies import between
 from ..rig.plan.order import in_order
@@ -242,8 +242,8 @@ def _followed(ob: bpy.types.Object) -> set[int]:
     """`session_uid` of the other armatures that carry this one or goals of it."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
-    carriers = {carrier.armature for held in ((ob, ""), *goals) for carrier, _turns in holds_of(*held)}
-    return carriers - {ob.session_uid}
+    armatures = {parent.armature for held in ((ob, ""), *goals) for parent, _turns in attachments_of(*held)}
+    return armatures - {ob.session_uid}
 
 
 # ---- what becomes of it

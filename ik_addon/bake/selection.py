@@ -100,7 +100,7 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
 
 def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> None:
     """Raise `BakeError` where other armatures would have to be solved between the chains that are baked."""
-    if all(carrier.armature == ob.session_uid for carrier in plan.carriers):
+    if all(bone.armature == ob.session_uid for bone in plan.parent_bones):
         return
     others = {other.session_uid: other for other in handlers.live_armatures(view_layer.id_data) if other != ob}
     plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}

@@ -97,7 +97,7 @@ class Steady:
         """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.stands else []
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.is_static else []
         self._chains = [own for own in chains if own is not None]
         self.works = bool(chains) and None not in chains
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""

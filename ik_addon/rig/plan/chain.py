@@ -10,7 +10,7 @@ import bpy
 from ...data import versions
 from ...data.settings import IKAddonChain, chain_of, has_settings, unusable
 from ...pose.channels import rotation_field
-from .attachments import all_carriers_of, uid_of
+from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
 
 CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
@@ -173,9 +173,9 @@ def _check_goal(
         raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
     moved = {bone.name for bone in bones}
     holders = (
-        ob.pose.bones[carrier.bone]
-        for carrier in all_carriers_of(presence.seen(goal), goal_bone)
-        if carrier.armature == uid_of(ob) and carrier.bone in ob.pose.bones
+        ob.pose.bones[parent.bone]
+        for parent in all_parent_bones_of(presence.seen(goal), goal_bone)
+        if parent.armature == uid_of(ob) and parent.bone in ob.pose.bones
     )
     path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
     own = next((name for name in path if name in moved), None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bpy
 
 from ...data.settings import chain_of
-from .attachments import Hold, holds_of
+from .attachments import Attachment, attachments_of
 from .chain import check_seen
 from .limits import check_numbers, is_held_back
 from .presence import Presence
@@ -24,17 +24,17 @@ class ChainPlan:
     """Indices in `pose.bones`, root first."""
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
-    target_holds: tuple[Hold, ...]
-    """The bones that the target hangs on, of this armature or others, nearest first."""
-    pole_holds: tuple[Hold, ...]
+    target_attachments: tuple[Attachment, ...]
+    """The bones that the target is attached to, of this armature or others, nearest first."""
+    pole_attachments: tuple[Attachment, ...]
     has_pole: bool
     turns: bool
     """The tip takes the target's rotation."""
 
     @property
-    def goal_holds(self) -> tuple[Hold, ...]:
-        """The bones that the target or the pole hang on."""
-        return *self.target_holds, *self.pole_holds
+    def goal_attachments(self) -> tuple[Attachment, ...]:
+        """The bones that the target or the pole is attached to."""
+        return *self.target_attachments, *self.pole_attachments
 
 
 def checked(
@@ -52,12 +52,13 @@ def checked(
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
         remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
+    pole = None if settings.pole is None else presence.seen(settings.pole)
     return ChainPlan(
         tip=tip.name,
         bones=path,
         remarks=tuple(remarks),
-        target_holds=holds_of(presence.seen(settings.target), settings.target_bone),
-        pole_holds=() if settings.pole is None else holds_of(presence.seen(settings.pole), settings.pole_bone),
+        target_attachments=attachments_of(presence.seen(settings.target), settings.target_bone),
+        pole_attachments=attachments_of(pole, settings.pole_bone),
         has_pole=settings.pole is not None,
         turns=settings.use_rotation,
     )

@@ -25,7 +25,7 @@ class Shape(NamedTuple):
     out_of_reach: OutOfReach
     iterations: int
     parents: tuple[int, ...]
-    """(n,) the bone, within the group, that each bone hangs on, -1 for the root."""
+    """(n,) the parent of each bone within the group, -1 for the root."""
     segments: tuple[int, ...]
     """(E,) the bone of each effector."""
     weights: tuple[float, ...]
@@ -76,7 +76,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Wave:
-    """G groups of one shape that do not hang on each other: n bones and E chains each."""
+    """G groups of one shape that do not depend on each other: n bones and E chains each."""
 
     shape: Shape
     chains: Ints
@@ -143,11 +143,11 @@ def without_loops(
 
 
 def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
-    """The bones of this armature that take the goals of a chain along."""
+    """The bones of this armature that move the goals of a chain."""
     found = []
-    for carrier, _turns in chain.goal_holds:
-        if carrier.armature == ob.session_uid and carrier.bone in index:
-            bone = index[carrier.bone]
+    for parent, _turns in chain.goal_attachments:
+        if parent.armature == ob.session_uid and parent.bone in index:
+            bone = index[parent.bone]
             found += [bone, *skeleton.ancestors(bone)]
     return found
 
@@ -164,7 +164,7 @@ def in_waves(
     Args:
         groups: without dependency loops among them.
         shapes: of the groups.
-        needs: groups, by index, that move what a group hangs on or follows.
+        needs: groups, by index, that move the root or a goal of a group.
         rows: position of each bone in `Plan.live`.
         modes: rotation modes of `Plan.live`.
     """

@@ -25,10 +25,10 @@ def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tup
 def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
     """What a node needs, directly or through others."""
     found: set[Node] = set()
-    ahead = list(needs.get(node, ()))
-    while ahead:
-        other = ahead.pop()
+    waiting = list(needs.get(node, ()))
+    while waiting:
+        other = waiting.pop()
         if other not in found:
             found.add(other)
-            ahead.extend(needs.get(other, ()))
+            waiting.extend(needs.get(other, ()))
     return found

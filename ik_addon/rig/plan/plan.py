@@ -18,7 +18,7 @@ from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Ints
 from . import chain as chains
-from .attachments import Carrier, Hold, holds_of, related, uid_of
+from .attachments import Attachment, ParentBone, attachments_of, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .groups import Group, Shape, Wave, in_waves, without_loops
@@ -49,17 +49,17 @@ class Plan:
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     sampled: Ints
-    """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
+    """(s,) indices of the other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
     """`session_uid` of everything whose change asks for a new solve."""
-    root_holds: tuple[Hold, ...]
-    """Bones that the armature object itself hangs on, nearest first."""
-    carriers: frozenset[Carrier]
-    """Bones that goals or the armature object hang on, of this armature and others."""
+    root_attachments: tuple[Attachment, ...]
+    """What the armature object itself is attached to, nearest first."""
+    parent_bones: frozenset[ParentBone]
+    """Bones that goals or the armature object are attached to, of this armature and others."""
     followed: tuple[int, ...]
     """Indices of the bones whose solved pose goals need."""
-    stands: bool
-    """No parent of a chain moves during a solve, and neither a goal nor the armature rides on a bone."""
+    is_static: bool
+    """No parent of a chain moves during a solve, and neither a goal nor the armature is attached to a bone."""
     watch: Watch
     """What is animated of the settings that the plan was made of."""
     seen: Value
@@ -90,7 +90,7 @@ class Plan:
 
         Args:
             ob: the armature object, the original one.
-            depsgraph: its evaluated copies tell settings that may be animated, and goals must be in its view layer.
+            depsgraph: its evaluated copies have settings as animated on the frame; goals must be in its view layer.
             only: tip bones to plan, enabled or not; None: all enabled chains.
             followed: bones of this armature that goals of other armatures are attached to.
             aside: tip bones of chains that are not solved, and why.
@@ -128,10 +128,10 @@ class Plan:
         solved = frozenset(bone for group in groups for bone in group.bones)
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
         shapes = [_shape(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
-        root_holds = holds_of(seen)
-        of_goals = (hold for chain in planned for hold in chain.goal_holds)
-        carriers = frozenset(hold.carrier for hold in (*root_holds, *of_goals))
-        own = {carrier.bone for carrier in carriers if carrier.armature == ob.session_uid}
+        root_attachments = attachments_of(seen)
+        of_goals = (attachment for chain in planned for attachment in chain.goal_attachments)
+        parent_bones = frozenset(attachment.parent for attachment in (*root_attachments, *of_goals))
+        own = {parent.bone for parent in parent_bones if parent.armature == ob.session_uid}
         wanted = sorted({index[name] for name in own.union(followed) if name in index})
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
@@ -148,11 +148,11 @@ class Plan:
             solved=solved,
             modes=modes,
             sampled=_sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)]),
-            inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
-            root_holds=root_holds,
-            carriers=carriers,
+            inputs=frozenset(inputs | {parent.armature for parent in parent_bones}),
+            root_attachments=root_attachments,
+            parent_bones=parent_bones,
             followed=tuple(wanted),
-            stands=not carriers and not wanted and _stands(ob, skeleton, groups, solved),
+            is_static=not parent_bones and not wanted and _is_static(ob, skeleton, groups, solved),
             watch=watch,
             seen=watch.values(depsgraph),
             facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
@@ -160,7 +160,7 @@ class Plan:
         )
 
     def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
-        """Whether something else than where they are was changed on goals, or on what carries them."""
+        """Whether anything but their transforms was changed on goals, or on what these are attached to."""
         objects = (ob for ob in updated if isinstance(ob, bpy.types.Object) and ob.session_uid in self.facts)
         return any(facts_of(ob) != self.facts[ob.session_uid] for ob in objects)
 
@@ -206,8 +206,8 @@ def _shape(
     )
 
 
-def _stands(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
-    """Whether all that the groups hang on stays where it is, unless it is animated."""
+def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
+    """Whether the parents of all groups stay where they are, unless they are animated."""
     above = {bone for group in groups for bone in skeleton.ancestors(group.bones[0])}
     return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
 

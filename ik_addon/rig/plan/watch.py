@@ -34,7 +34,7 @@ OBJECT_FIELDS = {
 }
 """The properties that place an object, and their widths."""
 BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
-"""Beginnings of data paths of an object that have no say in where it is; those of its bones aside."""
+"""Beginnings of data paths of an object that do not affect its transform, apart from those of its bones."""
 BONE_BYSTANDERS = ("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale")
 """The same below a pose bone, or a bone of an armature."""
 BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
@@ -82,7 +82,7 @@ class Watch:
         Args:
             ob: the armature object, the original one.
             bones: names of the bones of chains, and of those above them.
-            others: what the goals of its chains are, and what these are carried by.
+            others: the goals of its chains, and the objects that these are attached to.
         """
         found = [
             _Owner(Reference.of(ob), False, tuple(_of_armature(ob, bones))),
@@ -93,7 +93,7 @@ class Watch:
 
 
 def facts_of(ob: bpy.types.Object) -> Facts:
-    """What decides a plan of an object that is a goal, or carries one: all but where it is."""
+    """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
     ob = ob.original
     bones = ob.pose.bones if ob.pose is not None else ()
     return (

@@ -175,7 +175,7 @@ class Limbs:
         return posed
 
     def _hangs(self) -> bool:
-        """Whether any of the groups hangs on another bone."""
+        """Whether any of the groups has a parent bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
     def rigid(self) -> Bools:
@@ -219,7 +219,7 @@ class Limbs:
         rotations: Floats,
         posed: Limbs,
     ) -> None:
-        """From the root on: what flags and scale of a parent make of its children is known only when it stands."""
+        """From the root on: what the flags and the scale of a parent do to its children depends on its pose."""
         for i, bone in enumerate(bones):
             parent = posed._parent(members, bones, i)
             local = self._basis_of(bone, frames[members, i], solution.joints[members, i], parent)

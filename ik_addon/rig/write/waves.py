@@ -15,7 +15,7 @@ from ...pose.skeleton import inverse, orthonormal
 from ...solve.problem import Floats, Ints
 from ...solve.products import applied
 from ...solve.rotations import matrices
-from ..plan.attachments import Carrier, Hold, uid_of
+from ..plan.attachments import Attachment, ParentBone, uid_of
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
@@ -23,8 +23,8 @@ from .limb import Limbs
 from .outcomes import Outcomes
 from .solving import solve_limbs
 
-Moves = Mapping[Carrier, Floats]
-"""Displacement (F, 4, 4) in world space of bones that goals hang on, from where they were sampled to their solution."""
+Moves = Mapping[ParentBone, Floats]
+"""World-space displacement (F, 4, 4), from sampled to solved pose, of bones that goals are attached to."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Posed:
         return self.poses_on(slice(None))
 
     def frame(self, index: int) -> Posed:
-        """One of the frames alone (F = 1), where no goal hangs on a bone."""
+        """One of the frames alone (F = 1), where no goal is attached to a bone."""
         chosen = slice(index, index + 1)
         return Posed(self.channels[chosen], self.outcomes.frames(chosen), {}, lambda some: self.poses_on(chosen)[some])
 
@@ -63,50 +63,50 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
     current = _Poses(ob, plan, sample)
     known = dict(moves)
     world = sample.world
-    for hold in plan.root_holds:
-        if hold.carrier in known:
-            world = _taken(hold, known[hold.carrier], sample.world[:, :3, 3]) @ sample.world
+    for attachment in plan.root_attachments:
+        if attachment.parent in known:
+            world = _taken(attachment, known[attachment.parent], sample.world[:, :3, 3]) @ sample.world
             break
-    to_object = inverse(world) if plan.carriers else world
+    to_object = inverse(world) if plan.parent_bones else world
 
-    def displaced(holds: tuple[Hold, ...], points: Floats) -> Floats | None:
+    def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
         """What became (F, 4, 4) of a goal at points (F, 3), all in object space; None: nothing."""
         rides = world is sample.world
-        for hold in holds:
-            carrier = hold.carrier
-            if carrier.armature == uid_of(ob) and carrier.bone in plan.skeleton.names:
-                bone = plan.skeleton.names.index(carrier.bone)
+        for attachment in attachments:
+            parent = attachment.parent
+            if parent.armature == uid_of(ob) and parent.bone in plan.skeleton.names:
+                bone = plan.skeleton.names.index(parent.bone)
                 if plan.moves(bone):
-                    return _taken(hold, current.displacement(bone), points)
+                    return _taken(attachment, current.displacement(bone), points)
                 rides = True
-            elif carrier in known:
-                moved = _taken(hold, known[carrier], _moved(sample.world, points))
+            elif parent in known:
+                moved = _taken(attachment, known[parent], _moved(sample.world, points))
                 return to_object @ moved @ sample.world
         return None if rides else to_object @ sample.world
 
     outcomes = Outcomes(plan, len(sample.world))
     for wave in plan.waves:
         goals = sample.goals[wave.chains]
-        if plan.carriers:
+        if plan.parent_bones:
             for g, e in np.ndindex(wave.chains.shape):
                 chain = plan.chains[wave.chains[g, e]]
-                moved = displaced(chain.target_holds, goals.target[:, g, e])
+                moved = displaced(chain.target_attachments, goals.target[:, g, e])
                 if moved is not None:
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
                     if chain.turns:
                         goals.rotation[:, g, e] = orthonormal(moved[:, :3, :3] @ goals.rotation[:, g, e])
-                moved = displaced(chain.pole_holds, goals.pole[:, g, e])
+                moved = displaced(chain.pole_attachments, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
         current.put(solve_limbs(current.limbs(wave), _members(wave, goals), outcomes))
     current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
-        known[Carrier(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
+        known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
-    """The FK pose of a wave that hangs on no other."""
+    """The FK pose of a wave that depends on no other."""
     return _Poses(ob, plan, sample).limbs(wave)
 
 
@@ -122,9 +122,9 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
     return current.poses
 
 
-def _taken(hold: Hold, moves: Floats, points: Floats) -> Floats:
-    """What becomes (F, 4, 4) of something at points (F, 3) when that moves which it hangs on."""
-    if hold.turns:
+def _taken(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
+    """How something at points (F, 3) is displaced (F, 4, 4) when its parent bone moves."""
+    if attachment.turns:
         return moves
     shifts = np.repeat(np.eye(4)[None], len(points), axis=0)
     shifts[:, :3, 3] = _moved(moves, points) - points
@@ -151,7 +151,7 @@ class _Poses:
         self._known: dict[int, Floats] = {}
 
     def limbs(self, wave: Wave) -> Limbs:
-        """The FK pose of a wave's groups; what they hang on is solved already."""
+        """The FK pose of a wave's groups, whose parents are solved already."""
         frames = len(self.rows)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
@@ -197,7 +197,7 @@ class _Poses:
         seen = self._sampled[bone]
         if self._plan.solved.isdisjoint(skeleton.ancestors(bone)):
             return seen
-        # Between two chains: it stands to its parent as it was sampled, and the parent may have been moved.
+        # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
         return skeleton.to_pose(self._ob, bone, local, self(parent))
