@@ -34,8 +34,8 @@ def is_bound(scene: bpy.types.Scene) -> bool:
 def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
     """A copy of a scene with an armature object and the goals of its chains, to step through frames with.
 
-    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
-    out, and is not evaluated on each frame. This is the view layer of the copy; None where frames might look
+    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. Everything
+    else is left out, and not evaluated on each frame. This is the view layer of the copy; None where frames might look
     different in there, or where there is nothing to leave out.
     """
     scene: Any = view_layer.id_data
@@ -65,7 +65,7 @@ def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterato
 
 
 def simulates(scene: bpy.types.Scene) -> bool:
-    """Whether something in a scene is simulated, which going from frame to frame in any order would disturb."""
+    """Whether something in a scene is simulated: going through frames in any order would disturb it."""
     modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 

@@ -1,4 +1,4 @@
-"""Bake chains to keyframes: solve their frames, key them, and see whether the keys play alike.
+"""Bake chains to keyframes: solve their frames, key them, and compare how the keys play.
 
 Until the last step is done everything can be taken back: a bake that is cancelled or fails changes nothing.
 """
@@ -81,7 +81,7 @@ def steps(
             work = _Bake(
                 Frames(view_layer, ob, plan, only, stored, list(frames)), baked_tips(ob, plan, tips), new_action, before
             )
-            # What may be pushed or stretched is known later only, but most that stands in the way is found out here.
+            # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
         report = None

@@ -1,4 +1,4 @@
-"""What a bake covers: chains of an armature and frames of a range, and what stands in the way of baking them."""
+"""What to bake: the chains and the frames, and checks whether they can be baked."""
 
 from __future__ import annotations
 

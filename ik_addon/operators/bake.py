@@ -26,7 +26,7 @@ FRAME_RANGES = (
     ("CUSTOM", "Custom", "From Start to End"),
 )
 PATIENCE = 0.05
-"""Seconds of baking between two looks at the keyboard."""
+"""Seconds of baking between two checks for events."""
 
 
 class IK_ADDON_OT_bake(ArmatureOperator):
@@ -34,7 +34,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
 
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
-    bl_description = "Write the solved pose into keyframes and switch the chains off; it then plays without the add-on"
+    bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
@@ -49,7 +49,9 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         soft_max=10,
     )
     new_action: BoolProperty(
-        name="New Action", description="Key into a copy of the current action, which stays as it is", default=False
+        name="New Action",
+        description="Key into a copy of the current action and leave the original unchanged",
+        default=False,
     )
 
     _todo: Generator[float, None, BakeReport] | None = None
@@ -59,10 +61,10 @@ class IK_ADDON_OT_bake(ArmatureOperator):
     @classmethod
     def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no IK chain; add one first"
+        return "" if tips(ob) else f"'{ob.name}' has no IK chain. Add one first"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Ask for the options; the bake then runs step by step and can be cancelled."""
+        """Ask for the options; the bake then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self.frame_range = self.frame_range  # what the dialog shows is chosen, see _steps
@@ -102,7 +104,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         """Bake for a moment at each tick of the timer."""
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled, nothing was changed")
+            self.report({"INFO"}, "Bake cancelled. Nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
@@ -143,7 +145,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         return steps(context, ob, chosen, frames, new_action=self.new_action)
 
     def _start(self, context: bpy.types.Context) -> set[str]:
-        next(self._todo)  # what stands in the way is told here and now
+        next(self._todo)  # errors are reported here, before the bake runs in steps
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
         manager.progress_begin(0.0, 100.0)

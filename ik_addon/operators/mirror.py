@@ -14,7 +14,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
     bl_idname = "ik_addon.mirror_chain"
     bl_label = "Mirror Chain"
     bl_description = (
-        "Put the mirror image of the active chain on the other side's bones: its settings, limits, target and pole"
+        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 

@@ -91,7 +91,7 @@ def _data_changed(_file: object, _unused: object = None) -> None:
 
 
 def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
-    """What tells of changes, and what wants to know."""
+    """Lists of callbacks for changes, each with what is added to it."""
     handlers: Any = bpy.app.handlers
     return (
         (settings.on_overlay_switched, switched),

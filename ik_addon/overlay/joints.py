@@ -1,4 +1,4 @@
-"""How bones stand to their rest pose, measured as the solver measures it."""
+"""The rotation of bones from their rest pose, measured as the solver measures it."""
 
 from __future__ import annotations
 

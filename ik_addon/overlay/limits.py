@@ -1,6 +1,6 @@
 """The limits and the reach of a chain as lines and triangles: no gpu in here.
 
-Limits are drawn by the functions that clamp, so what is shown is what holds. Points are in armature space.
+Limits are drawn by the functions that clamp, so what is shown is what the solver does. Points are in armature space.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
     if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
         colour = palette.at_limit if joint.at_limit else palette.twist
         centre = joint.head + TWIST_PLACE * joint.length * joint.frame[:, 1]
-        across, present = twist_arc(joint)
+        across, current = twist_arc(joint)
         arc = centre + TWIST_SIZE * joint.length * across
         edges.append((_spokes(centre, arc[[0, -1]]), faded(colour, EDGE)))
         edges.append((_strip(arc), faded(colour, EDGE)))
-        edges.append((np.stack([centre, centre + 1.25 * TWIST_SIZE * joint.length * present]), faded(colour, 1.0)))
+        edges.append((np.stack([centre, centre + 1.25 * TWIST_SIZE * joint.length * current]), faded(colour, 1.0)))
         faces.append((_fan(centre, arc), faded(colour, SURFACE)))
     return edges, faces
 
@@ -96,7 +96,7 @@ def directions(cone: Sequence[float]) -> Floats:
 
 
 def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
-    """Return where the allowed twists (ARC + 1, 3) and the present twist (3,) take the X axis, in armature space."""
+    """Return where the allowed twists (ARC + 1, 3) and the current twist (3,) take the X axis, in armature space."""
     swing, _ = swing_twist(quaternions(joint.rest.T @ joint.frame))
     limits = cone_of(np.zeros((1, 4)), np.array([joint.twist]))
     angles = np.linspace(limits.twist_low[0], limits.twist_high[0], ARC + 1)

@@ -1,4 +1,4 @@
-"""From the evaluated scene to what the overlay shows: arrays, and a signature that tells whether anything changed."""
+"""From the evaluated scene to what the overlay shows: arrays, and a signature that changes with what is shown."""
 
 from __future__ import annotations
 
@@ -237,12 +237,12 @@ def _limits(
             continue  # the chain's row says what is wrong with it
         if (x, z, y) == (FREE,) * 3 or (x, z, y) == ((0.0, 0.0),) * 3:
             continue
-        stands = evaluated.pose.bones[bone.name]
+        posed = evaluated.pose.bones[bone.name]
         yield Joint(
-            head=np.array(stands.head),
-            length=float((stands.tail - stands.head).length),
-            rest=rest_of(stands),
-            frame=frame_of(stands),
+            head=np.array(posed.head),
+            length=float((posed.tail - posed.head).length),
+            rest=rest_of(posed),
+            frame=frame_of(posed),
             cone=(*x, *z),
             twist=y,
             at_limit=bone.name in at_limit,

@@ -9,7 +9,7 @@ from ..solve.problem import Bools, Floats, Ints
 
 
 class State(IntEnum):
-    """How a chain fares, as a colour."""
+    """How the last solve of a chain ended, as a colour."""
 
     UNKNOWN = 0
     REACHED = 1
@@ -47,11 +47,11 @@ class Joint:
     rest: Floats
     """(3, 3) the frame from which its limits are measured, columns are X, Y and Z."""
     frame: Floats
-    """(3, 3) the frame in which it stands."""
+    """(3, 3) its current frame."""
     cone: tuple[float, float, float, float]
-    """Least and greatest rotation about X, then about Z, in radians; infinite: no limit."""
+    """Minimum and maximum rotation about X, then about Z, in radians; infinite: no limit."""
     twist: tuple[float, float]
-    """Least and greatest rotation about Y."""
+    """Minimum and maximum rotation about Y."""
     at_limit: bool
 
 

@@ -1,4 +1,4 @@
-"""From Blender's IK constraints to chains, and exactly back.
+"""Convert Blender's IK constraints to chains, and restore them exactly.
 
 What was changed is remembered on the bones themselves, as custom properties: it survives saving, renaming and undo.
 """
@@ -26,7 +26,7 @@ from .present import Limb, largest_turn, read_poses, seen_from, world_of
 CONVERTED = "ik_addon_converted"
 """Custom property of a bone whose IK constraint was converted: what is needed to restore it."""
 FK_BEFORE = "ik_addon_fk_before"
-"""Custom property of a bone whose present pose became its FK pose: the channels that it had."""
+"""Custom property of a bone whose solved pose became its FK pose: the channels that it had before."""
 MOVED = 1e-4
 """A tip that moved by more than this, in chain lengths, is reported."""
 TURNED = math.radians(0.1)
@@ -39,47 +39,47 @@ class ConvertError(Exception):
 
 @dataclass(frozen=True)
 class Conversion:
-    """What became of the constraints of an armature."""
+    """The result of converting the constraints of an armature."""
 
     tips: tuple[str, ...]
     """The tip bones of the new chains."""
     distance: float
-    """The farthest that a tip moved, in chain lengths."""
+    """The largest distance that a tip moved, in chain lengths."""
     angle: float
     """The largest angle that a bone turned by, in radians."""
     notes: tuple[str, ...]
     """What else was changed."""
     warnings: tuple[str, ...]
-    """What was not converted or is not as before."""
+    """What was not converted, or changed by it."""
 
     @property
     def message(self) -> str:
         """The report in sentences."""
         count = len(self.tips)
         moved = (
-            f"Converted {count} IK constraint{'s' * (count != 1)} to {'chains' if count != 1 else 'a chain'}, which "
-            f"Live solves now; tips moved by up to {reports.percent(self.distance)} of the chain's length, "
-            f"bones turned by at most {math.degrees(self.angle):.2g}°"
+            f"Converted {count} IK constraint{'s' * (count != 1)} and turned Live on. "
+            f"Tips moved by up to {reports.percent(self.distance)} of the chain's length, "
+            f"bones turned by up to {math.degrees(self.angle):.2g}°"
         )
         return ". ".join([moved, *self.warnings, *self.notes])
 
 
 @dataclass(frozen=True)
 class _Move:
-    """What became of the pose of one chain."""
+    """How the pose of one chain changed."""
 
     distance: float
     """How far its tip moved, in chain lengths."""
     angle: float
-    """How far a bone turned at most, in radians."""
+    """The largest angle that a bone turned by, in radians."""
     nearer: bool
-    """Its tip is nearer to its target, which the constraint had missed."""
+    """Its tip is closer to its target, which the constraint had missed."""
 
     def message(self, tip: str) -> str:
         """The move as a sentence."""
-        nearer = ", nearer to its target" * self.nearer
+        closer = ", closer to its target" * self.nearer
         return (
-            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{nearer}; "
+            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{closer}, and "
             f"its bones turned by up to {math.degrees(self.angle):.2g}°"
         )
 
@@ -87,7 +87,7 @@ class _Move:
 def ik_constraints(
     ob: bpy.types.Object,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.KinematicConstraint]]:
-    """The enabled IK constraints of an armature object, each with the bone that carries it."""
+    """The enabled IK constraints of an armature object, each with its bone."""
     for bone in ob.pose.bones:
         for constraint in bone.constraints:
             if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.mute:
@@ -120,14 +120,14 @@ def _is_pose(found: Any) -> bool:
 
 
 _WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
-"""What tells whether a custom property holds what was written into it."""
+"""Checks whether a custom property still has what was written into it."""
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     """Make a chain of every enabled IK constraint of an armature object, mute it, and switch Live on.
 
     A constraint that cannot be converted stays as it is. Where a chain would find another pose than the constraint,
-    the present pose becomes the FK pose of its bones, unless they are animated.
+    the current pose becomes the FK pose of its bones, unless they are animated.
 
     Args:
         context: for the view layer.
@@ -146,7 +146,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         raise ConvertError(str(error)) from None
     before = read_poses(ob, view_layer.depsgraph)
     was_live = object_of(ob).live
-    made: dict[str, str] = {}  # the bone that carries the constraint, by the tip of the new chain
+    made: dict[str, str] = {}  # the bone with the constraint, by the tip of the new chain
     warnings: list[str] = []
     for owner, constraint in list(ik_constraints(ob)):
         reason = obstacle(ob, owner, constraint, made)
@@ -177,13 +177,13 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         tips=tuple(made),
         distance=max(move.distance for move in moves.values()),
         angle=max(move.angle for move in moves.values()),
-        notes=tuple(f"The present pose became the FK pose of the chain on '{tip}', to keep it" for tip in kept),
+        notes=tuple(f"The current pose is now the FK pose of the chain on '{tip}'" for tip in kept),
         warnings=tuple(warnings),
     )
 
 
 def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
-    """Remove the chains that `convert` made and switch their constraints on again; return the names of their bones.
+    """Remove the chains that `convert` made and unmute their constraints; return the names of their bones.
 
     Raises:
         ConvertError: a constraint is gone; nothing was changed.
@@ -193,29 +193,29 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
         name = owner[CONVERTED]["constraint"]
         if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
             raise ConvertError(
-                f"Bone '{owner.name}' has no IK constraint '{name}' any more; give it its name back, or delete the "
+                f"Bone '{owner.name}' has no IK constraint '{name}' any more. Give it its name back, or delete the "
                 f"custom property '{CONVERTED}' of the bone"
             )
     _take_back(context, ob, owners)
     return [owner.name for owner in owners]
 
 
-# ---- what stands in the way
+# ---- checks
 
 
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
         raise ConvertError(
-            f"'{ob.name}' is a library override, which can't remember what was converted; "
-            "convert its constraints in the file that it comes from"
+            f"'{ob.name}' is a library override, which can't remember what was converted. "
+            "Convert its constraints in the file that it comes from"
         )
     if ob.pose.ik_solver == "ITASC":
         raise ConvertError(
-            f"'{ob.name}' uses the iTaSC solver, whose constraints mean something else; "
-            "set its IK Solver to Standard in the Armature properties first"
+            f"'{ob.name}' uses the iTaSC solver, whose constraints work differently. "
+            "Set its IK Solver to Standard in the Armature properties first"
         )
     if ob.data.pose_position == "REST":
-        raise ConvertError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
+        raise ConvertError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
 
 
 # ---- the pose
@@ -235,7 +235,7 @@ def _move(
     before: Floats,
     after: Floats,
 ) -> _Move:
-    """What became of a chain between two poses (m, 4, 4)."""
+    """How the pose of a chain changed between two poses (m, 4, 4) of its armature."""
     chain = chain_of(ob.pose.bones[tip])
     bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(ob.pose.bones[tip])]
     old, new = (Limb.of(skeleton, bones, poses) for poses in (before, after))
@@ -255,7 +255,7 @@ def _keep_pose(
     before: Floats,
     tips: list[str],
 ) -> list[str]:
-    """Make the pose before (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
+    """Make an earlier pose (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
 
     Not where the FK pose can be seen or comes from keys: there it must stay as it is.
     """

@@ -30,11 +30,11 @@ class MovableGoal:
     ob: bpy.types.Object
     bone: str
     turns: bool
-    """It takes over the orientation, too."""
+    """It also takes the orientation."""
 
     @property
     def holder(self) -> Holder:
-        """What has the channels."""
+        """The object or bone that is moved."""
         return self.ob.pose.bones[self.bone] if self.bone and self.ob.type == "ARMATURE" else self.ob
 
     @property
@@ -49,19 +49,19 @@ class MovableGoal:
         return ("location", *turned)
 
     def row(self) -> Row:
-        """The present channels (17,)."""
+        """The current channels (17,)."""
         row = np.zeros(channels.WIDTH, dtype=np.float32)
         for field, columns in FIELDS.items():
             row[columns] = getattr(self.holder, field)
         return row
 
     def set_row(self, row: Row) -> None:
-        """Set channels (17,): those that a goal is placed by."""
+        """Set those of the channels (17,) that are in `fields`."""
         for field in self.fields:
             setattr(self.holder, field, row[FIELDS[field]].tolist())
 
     def place(self, world: Matrix) -> None:
-        """Bring it to a place in world space, as its parents stand now; what it is not placed by stays."""
+        """Move it to a world matrix, with its parents as they are now; channels other than `fields` stay."""
         before = self.row()
         if isinstance(self.holder, bpy.types.Object):
             self.holder.matrix_world = world
@@ -110,8 +110,8 @@ def pole_place(
         distance, across = limb.length, np.array(axis.orthogonal())
     side = Vector(across.tolist()).normalized()
     needed = pole_angle(limb.joints[None], limb.frames[None], limb.tip[None], (along + np.array(side))[None])[0]
-    present = chain_of(ob.evaluated_get(depsgraph).pose.bones[tip.name]).pole_angle
-    side.rotate(Quaternion(axis, float(needed) - present))
+    angle = chain_of(ob.evaluated_get(depsgraph).pose.bones[tip.name]).pole_angle
+    side.rotate(Quaternion(axis, float(needed) - angle))
     return np.asarray(along + distance * np.array(side))
 
 

@@ -37,7 +37,7 @@ def obstacle(
     """Why a constraint cannot become a chain; empty where it can."""
     tip = tip_of(owner, constraint)
     if tip is None:
-        return "it has no bone to move, as Use Tail is off and its bone has no parent"
+        return "it moves no bone, because Use Tail is off and its bone has no parent"
     if not constraint.is_valid or constraint.target is None:
         return "it has no valid target or pole, so it does nothing"
     if constraint.target.type != "ARMATURE" and constraint.subtarget:
@@ -47,10 +47,10 @@ def obstacle(
     if tip.name in made:
         return f"'{tip.name}' is the tip of another constraint"
     if chain_of(tip).is_chain:
-        return f"'{tip.name}' has a chain already"
+        return f"'{tip.name}' already has a chain"
     path = constraint.path_from_id()
     if any(curve.data_path in {f"{path}.mute", f"{path}.enabled"} for curve in curves_of(ob)):
-        return "it is switched by an animation or a driver; use its influence for that"
+        return "its Enabled setting is animated or driven. Animate its influence instead"
     return ""
 
 
@@ -60,7 +60,7 @@ def make_chain(
     constraint: bpy.types.KinematicConstraint,
     angle: float,
 ) -> list[str]:
-    """Put the chain of a constraint on its tip and mute the constraint; return what could not be carried over."""
+    """Replace a constraint by a chain on its tip and mute the constraint; return what could not be transferred."""
     tip = tip_of(owner, constraint)
     chain = chain_of(tip)
     chain.chain_length = constraint.chain_count
@@ -74,13 +74,13 @@ def make_chain(
     chain.enabled = True
     if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
         chain.out_of_reach = "STRETCH"
-    warnings = _carry_animation(ob, owner, constraint, tip)
+    warnings = _transfer_animation(ob, owner, constraint, tip)
     bones = chain_bones(tip)
     if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
         chain.use_limits = False
         warnings.append(
-            f"Blender ignores the limits of '{bones[0].name}' because of the pole; the chain on '{tip.name}' has its "
-            "Limits off, to stand as before"
+            f"Blender ignores the limits of '{bones[0].name}' because of the pole, so the chain on '{tip.name}' has "
+            "Limits off to keep its pose"
         )
     constraint.mute = True
     chain.is_chain = True
@@ -121,13 +121,13 @@ def pole_angle_of(
 # ---- animation
 
 
-def _carry_animation(
+def _transfer_animation(
     ob: bpy.types.Object,
     owner: bpy.types.PoseBone,
     constraint: bpy.types.KinematicConstraint,
     tip: bpy.types.PoseBone,
 ) -> list[str]:
-    """Animate the influence of the chain as that of the constraint is; return what could not be carried over."""
+    """Animate the influence of the chain as that of the constraint is; return what could not be transferred."""
     where = f"'{constraint.name}' on '{owner.name}'"
     path = constraint.path_from_id()
     warnings = []
@@ -136,18 +136,18 @@ def _carry_animation(
             continue
         name = curve.data_path.rpartition(".")[2]
         if name != "influence":
-            warnings.append(f"The animation of '{name}' of {where} was not carried over; the chain keeps its value")
+            warnings.append(f"The animation of '{name}' of {where} was not transferred. The chain keeps its value")
         elif curve.driver is not None:
             copy = ob.animation_data.drivers.from_existing(src_driver=curve)
             copy.data_path = influence_path(tip)
         elif not curve.id_data.is_editable:
-            warnings.append(f"The keys on the influence of {where} are linked and were not carried over")
+            warnings.append(f"The keys on the influence of {where} are linked and were not transferred")
         else:
             _copy_curve(ob, curve, influence_path(tip))
             if len(curve.modifiers):
-                warnings.append(f"The F-curve modifiers on the influence of {where} were not carried over")
+                warnings.append(f"The F-curve modifiers on the influence of {where} were not transferred")
     if ob.animation_data is not None and ob.animation_data.nla_tracks:
-        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not carried over")
+        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not transferred")
     return warnings
 
 
@@ -164,7 +164,7 @@ def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> Non
 
 
 def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
-    """Remove what `_carry_animation` made."""
+    """Remove what `_transfer_animation` made."""
     path = influence_path(tip)
     for curve in [curve for curve in curves_of(ob) if curve.data_path == path]:
         if curve.driver is not None:

@@ -1,4 +1,4 @@
-"""Between FK and IK: goals go where the pose has the tip, and the solved pose becomes the FK pose."""
+"""Between FK and IK: snap targets and poles to the pose, and make the solved pose the FK pose."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def snap_goals(
     *,
     shown: bool = False,
 ) -> list[str]:
-    """Put targets and poles where a pose has the tips and the bends, so that solving it changes nothing.
+    """Move targets and poles to match a pose, so that solving it changes nothing.
 
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
         tips: of the chains.
-        frames: ascending, on which targets and poles are keyed; None: the present one, keyed with auto keying.
+        frames: ascending, on which targets and poles are keyed; None: the current one, keyed if auto keying is on.
         shown: take the pose as it is shown, and not the FK pose.
 
     Returns:
@@ -72,7 +72,7 @@ def snap_goals(
     with ExitStack() as undo:
         for goal in everything:
             undo.callback(goal.set_row, goal.row())
-        with _switched_off(context, ob, [] if shown else tips):
+        with _in_fk(context, ob, [] if shown else tips):
             if frames is None:
                 held |= _place(ob, view_layer, goals, shown)
                 moved = {} if shown else _moved_by_solving(context, ob, tips)
@@ -84,10 +84,10 @@ def snap_goals(
     if frames is not None:
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
     view_layer.update()
-    remarks = [f"'{name}' is held by a constraint, driver or lock and is not where it should be" for name in held]
+    remarks = [f"'{name}' is held by a constraint, driver or lock, so it didn't reach its place" for name in held]
     remarks += [
-        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length all the same, "
-        "as softness, limits or another chain hold it back"
+        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length anyway, "
+        "because of softness, limits or another chain"
         for tip, distance in moved.items()
         if distance > PLACED and not held
     ]
@@ -95,12 +95,12 @@ def snap_goals(
         for goal in everything:
             auto_key(context, goal.holder, goal.fields)
         lost = [goal for goal in everything if goes_back(context, goal.holder, goal.fields)]
-        remarks += [f"'{goal.name}' is animated and goes back on the next frame change; key it" for goal in lost]
+        remarks += [f"'{goal.name}' is animated and goes back on the next frame change. Key it" for goal in lost]
     return sorted(set(remarks))
 
 
 def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
-    """Make the solved pose of the present frame the FK pose of chains; return sentences about what will not stay.
+    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
 
     Raises:
         SnapError: a chain cannot be solved; nothing was changed.
@@ -121,7 +121,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         if report is None or report.failed:
             raise SnapError(f"The chain on '{name}' was not solved. {report.message if report else ''}".strip())
     solved = channels.read(ob, indices)
-    with _switched_off(context, ob, tips):
+    with _in_fk(context, ob, tips):
         changed = channels.read(ob, indices) != solved
         channels.write(ob, indices, solved)
         context.view_layer.update()
@@ -132,7 +132,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         auto_key(context, bone, fields)
         if goes_back(context, bone, fields):
             remarks.append(
-                f"'{bone.name}' is animated and goes back on the next frame change; key it, or apply a range"
+                f"'{bone.name}' is animated and goes back on the next frame change. Key it, or apply a range of frames"
             )
     return remarks
 
@@ -140,7 +140,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 def apply_poses(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
 ) -> BakeReport:
-    """Make the solved poses of frames the keyed FK pose of chains, which stay switched on.
+    """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
 
     Raises:
         BakeError, KeysError: it cannot be done; nothing was changed.
@@ -159,7 +159,7 @@ def _goals(tip: bpy.types.PoseBone) -> list[MovableGoal]:
     """The target of a chain, and its pole where it has one."""
     chain = chain_of(tip)
     if chain.target is None:
-        raise SnapError(f"The chain on '{tip.name}' has no target; choose one")
+        raise SnapError(f"The chain on '{tip.name}' has no target. Pick one")
     found = [MovableGoal(chain.target, chain.target_bone, chain.use_rotation)]
     return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone, False)]
 
@@ -178,10 +178,8 @@ def _check(goals: dict[str, list[MovableGoal]]) -> None:
 
 
 @contextmanager
-def _switched_off(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
-) -> Iterator[None]:
-    """Show the FK pose of chains, while others are solved as they are; afterwards they are switched as before."""
+def _in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
+    """Disable chains for a while and show their FK pose, while others are solved as usual."""
     enabled = {tip.name: chain_of(tip).enabled for tip in tips}
     if tips and not object_of(ob).live:
         new_chain.restore_pose(ob, context.view_layer, list(tips))
@@ -198,7 +196,7 @@ def _switched_off(
 def _place(
     ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, goals: dict[str, list[MovableGoal]], shown: bool
 ) -> set[str]:
-    """Place the goals of chains for the pose of the present frame; return the names of those that did not go there.
+    """Place the goals of chains for the pose of the current frame; return the names of those that could not get there.
 
     The pole stays where a solved limb is stretched out: its bend is not seen, and comes from where the pole is.
     """
@@ -218,10 +216,10 @@ def _place(
                 places.append(pole)
         turn = (world @ Matrix(poses[bones[-1]])).to_quaternion()
         for goal, place in zip(found, places, strict=False):
-            present = world_of(goal.ob, goal.bone, depsgraph)
-            turned = turn if goal.turns else present.to_quaternion()
-            goal.place(Matrix.LocRotScale(place, turned, present.to_scale()))
-            view_layer.update()  # the pole may hang on the target
+            current = world_of(goal.ob, goal.bone, depsgraph)
+            turned = turn if goal.turns else current.to_quaternion()
+            goal.place(Matrix.LocRotScale(place, turned, current.to_scale()))
+            view_layer.update()  # the pole may be attached to the target
             gap = seen_from(ob, world_of(goal.ob, goal.bone, depsgraph).translation, depsgraph)
             if np.linalg.norm(gap - seen_from(ob, place, depsgraph)) > PLACED * limb.length:
                 held.add(goal.name)
@@ -231,7 +229,7 @@ def _place(
 def _moved_by_solving(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
 ) -> dict[str, float]:
-    """How far a joint of chains that are switched off moves, at most, when they are solved, in chain lengths."""
+    """The largest distance, in chain lengths, that a joint of disabled chains moves when they are solved."""
     view_layer, skeleton = context.view_layer, Skeleton.of(ob)
     before = read_poses(ob, view_layer.depsgraph)
     everything = np.arange(len(ob.pose.bones))

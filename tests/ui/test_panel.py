@@ -75,7 +75,7 @@ def test_states_of_a_chain(addon: Addon) -> None:
     tip.ik_addon.target = None
     with pytest.raises(RuntimeError):
         bpy.ops.ik_addon.solve()
-    assert state() == ("ERROR", "No target: choose the object that the tip shall follow")
+    assert state() == ("ERROR", "No target. Pick an object for the tip to follow")
     tip.ik_addon.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
 

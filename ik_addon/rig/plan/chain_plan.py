@@ -10,7 +10,7 @@ import bpy
 from ...data.settings import chain_of
 from .attachments import Attachment, attachments_of
 from .chain import check_seen
-from .limits import check_numbers, is_held_back
+from .limits import check_numbers, is_restricted
 from .presence import Presence
 
 
@@ -51,7 +51,7 @@ def checked(
     for bone in bones:
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
-        remarks.append("Planar has no effect beside limits and rotation; lock the axes that shall not turn instead")
+        remarks.append("Planar has no effect together with limits or rotation. Lock axes instead")
     pole = None if settings.pole is None else presence.seen(settings.pole)
     return ChainPlan(
         tip=tip.name,
@@ -67,4 +67,4 @@ def checked(
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
     settings = chain_of(bones[-1])
-    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
+    return not (settings.use_rotation or (settings.use_limits and any(map(is_restricted, bones))))

@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     inherits: tuple[bool, ...]
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
-    """(n, 6) least and greatest angle about X, Z and Y."""
+    """(n, 6) minimum and maximum angle about X, Z and Y."""
     stiffness: tuple[tuple[float, ...], ...] | None
     """(n, 3) about X, Y and Z."""
     planar: bool
@@ -138,7 +138,7 @@ def without_loops(
             return groups, needs
         for i in mutual:
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
-            faults[planned[i].tip] = f"This chain and {others} follow each other in a circle; give one another target"
+            faults[planned[i].tip] = f"Dependency loop with {others}. Give one of the chains a different target"
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 

@@ -52,7 +52,7 @@ class Outcomes:
         with np.errstate(all="ignore"):
             error = distance / lengths
             reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
-        # A tree has one status: of its chains some may have arrived all the same.
+        # A tree has one status, but some of its chains may have reached their targets.
         status = np.where(reached, Status.REACHED, solution.status[:, None])
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)

@@ -15,19 +15,19 @@ from .outcomes import Outcomes
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
 WRITTEN_TOLERANCE = 1e-6
-"""The miss, in chain lengths, from which that is worth while."""
+"""The miss, in chain lengths, from which that is worthwhile."""
 
 
 def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
-    """Solve groups, whose goals are (B, E), put the solution into their channels and note what came of it."""
+    """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended."""
     solution, posed = _solve_once(limbs, goals)
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, WRITTEN_TOLERANCE)
         if not missed.any():
             break
-        # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
+        # Inherited non-uniform scale changes the lengths as the bones turn: go on from the pose that resulted.
         better, again = _solve_once(posed.members(missed), goals.members(missed))
-        # In the pose that came of it a chain may have no length any more: then it stays there.
+        # In that pose a chain may have lost its length: then it stays there.
         usable = better.status != Status.INVALID
         missed[missed] = usable
         posed.put(missed, again.members(usable))
