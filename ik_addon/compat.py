@@ -45,6 +45,14 @@ class CurveOwner(Protocol):
     groups: Any
 
 
+def is_visible(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone can be seen in Pose Mode."""
+    collections = bone.bone.collections
+    shown = not collections or any(collection.is_visible_effectively for collection in collections)
+    holder: Any = bone if SELECTS_POSE_BONES else bone.bone
+    return shown and not holder.hide
+
+
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
     """The owner of the F-curves that animate an object; None where nothing does."""
     return curve_owner_of(ob.animation_data)

@@ -7,7 +7,7 @@ from typing import Final
 import bpy
 
 from .bake import command
-from .data import overrides, settings
+from .data import overrides, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import chain as chain_operators
@@ -19,6 +19,7 @@ from .operators import mirror as mirror_operators
 from .operators import presets as preset_operators
 from .operators import snap as snap_operators
 from .operators import solve as solve_operators
+from .operators import stiffness as stiffness_operators
 from .overlay import draw as overlay
 from .setup import profile
 from .solve.memory import keep_freed_memory
@@ -37,6 +38,7 @@ CLASSES: Final = (
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
+    *stiffness_operators.CLASSES,
     *panel.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,
@@ -67,6 +69,7 @@ def register() -> None:
         bpy.utils.register_class(cls)
     settings.register()
     profile.register()
+    versions.register()
     handlers.register()
     overrides.register()
     overlay.register()
@@ -89,6 +92,7 @@ def unregister() -> None:
     overlay.unregister()
     overrides.unregister()
     handlers.unregister()
+    versions.unregister()
     profile.unregister()
     settings.unregister()
     for cls in reversed(CLASSES):

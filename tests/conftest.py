@@ -69,7 +69,7 @@ class Addon:
 @pytest.fixture(scope="session")
 def package(pytestconfig: pytest.Config) -> Path:
     """The extension's zip, built from the source tree."""
-    return extension.build(Path(sys.executable), pytestconfig.stash[SCRATCH])
+    return extension.build(pytestconfig.stash[SCRATCH])
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 ROOT = DOCS.parent
-PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 
 def test_examples_print_what_the_page_says() -> None:
@@ -57,7 +57,7 @@ def test_every_setting_of_the_page_is_there() -> None:
             described.add(setting)
             if chain[setting].type == "ENUM":
                 assert names(text) == [item.identifier for item in chain[setting].enum_items]
-    hidden = {"rna_type", "name", "base", "resting"}
+    hidden = {"rna_type", "name", "base", "resting", "stiff_as_limited"}
     assert set(chain) - hidden == described
 
 
@@ -82,7 +82,7 @@ def test_every_field_of_the_report_is_there(addon: Addon) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_pictures_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)]+)\)", text):
+    for link in re.findall(r'(?:\]\(|\bsrc=")([^)"]+)', text):
         if link.startswith("http"):
             continue
         path, _, anchor = link.partition("#")

@@ -1,4 +1,4 @@
-"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [-- ARGUMENTS]`, each with all of its set-up.
+"""The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
   test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run those of the solvers
@@ -10,16 +10,18 @@ Tasks:
                 tools/window.py; ARGUMENTS go to pytest
   fuzz          do long runs of random cases on every supported Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
-  build         build the extension's zip in build/
+  build         build the extension's zip in build/, with this Python alone
   demo          install the extension into a fresh user folder and run tools/demo.py there
   bench         measure the speed against Blender's own IK, on the newest Blender; ARGUMENTS go to
                 benchmarks/performance.py
   bench-quality measure against Blender's own IK, on the newest Blender; ARGUMENTS go to benchmarks/quality.py
   samples       build the sample files with the oldest supported Blender, so that every version opens them
+  version       print the extension's version; ARGUMENTS begin another one (0.3.0) or release it (0.3.0 2027-01-31), see
+                tools/version.py
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
-  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where there is
-                a driver, see tools/window.py, take the pictures of the window as well
+  pictures      render the picture of the samples and the moving one; ARGUMENTS go to tools/sample_pictures.py. Where
+                there is a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that `lint` and `test` make when they need them
 """
 
@@ -36,7 +38,7 @@ from pathlib import Path
 # Started as a script, Python looks for imports beside this file; `tools` is one folder up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import extension, suite, window
+from tools import extension, suite, version, window
 from tools.environments import BLENDERS, LINT, NEWEST, OLDEST, ROOT, Blender, ToolError, ensure
 from tools.processes import TIME_LIMIT, run
 
@@ -55,7 +57,7 @@ def fuzz(versions: Sequence[str], arguments: Sequence[str]) -> int:
         python = ensure(blender.environment)
         BUILD.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=BUILD) as folder:
-            variables = extension.install(python, extension.build(python, Path(folder)), Path(folder))
+            variables = extension.install(python, extension.build(Path(folder)), Path(folder))
             print(f"======== Blender {blender.version} ========", flush=True)
             codes.append(run([str(python), "-m", "tests.fuzz", *arguments], variables, limit=None))
     return 1 if any(codes) else 0
@@ -72,8 +74,8 @@ def lint() -> int:
 
 
 def build() -> int:
-    """Build and validate the extension's zip."""
-    package = extension.build(ensure(OLDEST.environment), BUILD)
+    """Build the extension's zip."""
+    package = extension.build(BUILD)
     print(f"Built {package.relative_to(ROOT)}")
     return 0
 
@@ -106,7 +108,7 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
     BUILD.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{script.stem}-", dir=BUILD))
     try:
-        variables = extension.install(python, extension.build(python, folder), folder)
+        variables = extension.install(python, extension.build(folder), folder)
         code = run([str(python), str(script), *arguments], variables)
         if code is None:
             raise ToolError(f"{name} was ended: it took more than {TIME_LIMIT // 60} minutes.")
@@ -118,6 +120,7 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
 def pictures(arguments: Sequence[str]) -> int:
     """Take the pictures of the documentation anew."""
     code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
+    code = code or with_extension(NEWEST, ROOT / "tools" / "moving_picture.py", ())
     try:
         window.driver()
     except ToolError as error:
@@ -145,13 +148,16 @@ def main(arguments: Sequence[str]) -> int:
         "bench",
         "bench-quality",
         "samples",
+        "version",
         "release-sample",
         "pictures",
         "environments",
     )
     parser.add_argument("task", choices=tasks)
     parser.add_argument("--bpy", action="append", default=[], metavar="VERSION", help="test on this Blender only")
+    parser.add_argument("arguments", nargs="*", help="for the task; after `--` where they begin with a dash")
     chosen = parser.parse_args(options)
+    rest = [*chosen.arguments, *rest]
     try:
         if chosen.task == "test":
             return test(chosen.bpy, rest)
@@ -175,6 +181,8 @@ def main(arguments: Sequence[str]) -> int:
             return pictures(rest)
         if chosen.task == "environments":
             return environments()
+        if chosen.task == "version":
+            return version.main(rest)
         if chosen.task == "release-sample":
             return with_extension(OLDEST, ROOT / "tests" / "reliability" / "released" / "write_sample.py", rest)
         return with_extension(OLDEST, ROOT / "sample_blends" / "build_samples.py", rest)

@@ -1,23 +1,31 @@
-"""Building and installing the extension from outside of Blender, with Blender's own tools."""
+"""Building the extension's zip with Python alone, and installing it into a Blender."""
 
 from __future__ import annotations
 
-import re
-import subprocess
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from tools import blender
+from tools import blender, version
 from tools.environments import ROOT, ToolError
 from tools.processes import run
 
+TOP_LEVEL = ("LICENSE", "__init__.py", "blender_manifest.toml")
+"""What the zip holds beside the folder `ik_addon`."""
+OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the zip, the first that the format knows: the same sources make the same bytes."""
 
-def build(interpreter: Path, folder: Path) -> Path:
-    """Build the extension's zip in `folder` with the tool of the Blender that `interpreter` has, and validate it."""
+
+def build(folder: Path) -> Path:
+    """Build the extension's zip in `folder`; a test compares it with the one that Blender builds."""
     folder.mkdir(parents=True, exist_ok=True)
-    package = folder / f"ik_addon-{version()}.zip"
-    package.unlink(missing_ok=True)
-    _blender_ext(interpreter, "build", "--source-dir", str(ROOT), "--output-filepath", str(package))
-    _blender_ext(interpreter, "validate", str(package))
+    package = folder / f"ik_addon-{version.current()}.zip"
+    with zipfile.ZipFile(package, "w") as archive:
+        for path in sorted(_sources()):
+            entry = zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), OLDEST_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes())
     return package
 
 
@@ -35,22 +43,9 @@ def install(interpreter: Path, package: Path, folder: Path) -> dict[str, str]:
     return variables
 
 
-def version() -> str:
-    """The extension's version, as its manifest says."""
-    # tomllib is not in every Python that may start the tools.
-    found = re.search(r'^version = "(.+)"$', (ROOT / "blender_manifest.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    if not found:
-        raise ToolError('blender_manifest.toml has no line `version = "..."`; give it one.')
-    return found[1]
-
-
-def _blender_ext(interpreter: Path, *arguments: str) -> None:
-    """Run the command line of Blender's extension system."""
-    where = "import importlib.util; print(importlib.util.find_spec('bpy').origin)"
-    module = subprocess.run([str(interpreter), "-c", where], capture_output=True, text=True, check=True).stdout
-    found = sorted(Path(module.strip()).parent.glob("*/scripts/addons_core/bl_pkg/cli/blender_ext.py"))
-    if not found:
-        raise ToolError(f"{interpreter} has a bpy without blender_ext.py; delete the environment and run this again.")
-    answer = subprocess.run([str(interpreter), str(found[-1]), *arguments], capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise ToolError(f"The extension could not pass `{arguments[0]}`:\n{answer.stdout}{answer.stderr}")
+def _sources() -> Iterator[Path]:
+    """The files that the zip holds."""
+    yield from (ROOT / name for name in TOP_LEVEL)
+    for path in (ROOT / "ik_addon").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path

@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import extension, window
-from tools.environments import OLDEST, ROOT, ensure
+from tools.environments import ROOT
 
 PICTURES = ROOT / "docs" / "images"
 SCREEN = "1600x1000x24"
@@ -221,7 +221,7 @@ def opened() -> Iterator[Studio]:
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="pictures-", dir=ROOT / "build") as name:
         folder = Path(name)
-        package = extension.build(ensure(OLDEST.environment), folder)
+        package = extension.build(folder)
         with window.program(folder / "user").opened(folder / "user", SCREEN) as session:
             studio = Studio(session)
             studio.inside.install(str(package))

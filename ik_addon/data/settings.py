@@ -21,9 +21,10 @@ from bpy.props import (
 OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 
 SOLVERS = (
-    ("AUTO", "Automatic", "Two-bone for chains of two bones, FABRIK for all others"),
+    ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),
     ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
-    ("FABRIK", "FABRIK", "Iterative solution for chains of any length"),
+    ("FABRIK", "FABRIK", "The tip leads: a small move turns the joints next to it, and the root rests"),
+    ("EVEN_BEND", "Even Bend", "The chain turns to the target as a whole, and all joints share the bend"),
 )
 OUT_OF_REACH = (
     ("EXTEND", "Extend", "The chain points straight at a target that it cannot reach"),
@@ -34,6 +35,8 @@ OUT_OF_REACH = (
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
+on_solver_changed: list[Callable[[IKAddonChain], None]] = []
+"""Called with the settings of a chain when its solver was chosen, before `on_chain_changed`."""
 on_number_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a number that a solve reads on each frame was set, by hand or by a script."""
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
@@ -45,6 +48,12 @@ on_overlay_switched: list[Callable[[], None]] = []
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     for listener in on_chain_changed:
         listener(group.id_data)
+
+
+def _solver_changed(group: IKAddonChain, context: bpy.types.Context) -> None:
+    for listener in on_solver_changed:
+        listener(group)
+    _changed(group, context)
 
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -76,6 +85,8 @@ class IKAddonChain(bpy.types.PropertyGroup):
 
     resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     """Names of the bones up from this one as JSON; of those whose FK base is the rest pose, the distance from here."""
+    stiff_as_limited: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
+    """Without limits its stiffness acts as in 0.1.0, see `versions.stiffness_is_shared`."""
 
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(
@@ -93,7 +104,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         default="AUTO",
         options=set(),
         override=OVERRIDABLE,
-        update=_changed,
+        update=_solver_changed,
     )
     chain_length: IntProperty(
         name="Chain Length",
@@ -142,7 +153,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     )
     iterations: IntProperty(
         name="Iterations",
-        description="Most passes of the FABRIK solver per frame; it stops as soon as the tolerance is reached",
+        description="Maximum passes per frame; the solver stops as soon as the tolerance is reached",
         default=100,
         min=1,
         soft_max=500,
@@ -218,6 +229,17 @@ class IKAddonChain(bpy.types.PropertyGroup):
         default=1.0,
         min=0.001,
         soft_max=10.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    bend_lead: FloatProperty(
+        name="Bend Lead",
+        description="Which joints of an even bend turn most: those next to the root (-1) or next to the tip (1)",
+        subtype="FACTOR",
+        default=0.0,
+        min=-1.0,
+        max=1.0,
         options=set(),
         override=OVERRIDABLE,
         update=_changed,

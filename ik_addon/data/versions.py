@@ -1,7 +1,8 @@
 """Settings that an older version of the extension wrote are brought up to date when they are seen first.
 
 An armature object with chains says in which layout its settings are (`object.ik_addon.layout`). Files come by opening
-and by appending, linking and undoing, so each new object is looked at, whichever way it came.
+and by appending, linking and undoing, so each new object is looked at, whichever way it came. What is linked is left as
+it is in its library: whoever reads a setting that has another meaning since asks here what it means.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from typing import Final
 
 import bpy
 
-from . import fk_store
-from .settings import chain_of, has_settings, object_of
+from ..solve import Solver
+from . import fk_store, settings
+from .settings import IKAddonChain, chain_of, has_settings, object_of
+
+FABRIK_IS_FABRIK = 2
+"""The layout from which on FABRIK means FABRIK: until then an even bend was called so."""
 
 
 def _from_0(ob: bpy.types.Object) -> None:
@@ -20,8 +25,22 @@ def _from_0(ob: bpy.types.Object) -> None:
     fk_store.compact(ob)
 
 
-STEPS: Final[list[Callable[[bpy.types.Object], None]]] = [_from_0]
+def _from_1(ob: bpy.types.Object) -> None:
+    """0.1.0 called an even bend FABRIK, and solved free chains with stiffness as it solved those with limits."""
+    for tip in ob.pose.bones:
+        if not has_settings(tip) or not chain_of(tip).is_chain:
+            continue
+        chain = chain_of(tip)
+        if chain.solver == Solver.FABRIK.value:
+            chain.solver = Solver.EVEN_BEND.value
+        if any(getattr(bone, f"ik_stiffness_{axis}") for bone in (tip, *tip.parent_recursive) for axis in "xyz"):
+            chain.stiff_as_limited = True
+
+
+STEPS: Final[list[Callable[[bpy.types.Object], None]]] = [_from_0, _from_1]
 """The step at n brings an armature object from layout n to layout n + 1; what is not there must not disturb it."""
+_under_way: Final[set[int]] = set()
+"""Objects, by `session_uid`, whose settings are being brought up to date: that sets some of them."""
 
 
 def newest() -> int:
@@ -30,11 +49,17 @@ def newest() -> int:
 
 
 def bring_up(ob: bpy.types.Object) -> None:
-    """Bring the settings of an armature object up to date; those of a newer version are left as they are."""
-    settings = object_of(ob)
-    for number in range(max(0, settings.layout), newest()):
-        STEPS[number](ob)
-        settings.layout = number + 1
+    """Bring the settings of an armature object up to date; those of a newer version, or linked, stay as they are."""
+    own = object_of(ob)
+    if ob.library is not None or ob.session_uid in _under_way:
+        return
+    _under_way.add(ob.session_uid)
+    try:
+        for number in range(max(0, own.layout), newest()):
+            STEPS[number](ob)
+            own.layout = number + 1
+    finally:
+        _under_way.discard(ob.session_uid)
 
 
 def bring_up_all() -> None:
@@ -43,6 +68,44 @@ def bring_up_all() -> None:
         is_old = ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).layout < newest()
         if is_old and any(has_settings(bone) and chain_of(bone).is_chain for bone in ob.pose.bones):
             bring_up(ob)
+
+
+def meant(solver: str, layout: int) -> Solver:
+    """Which solver a setting means that was written in a layout."""
+    found = Solver(solver)
+    return Solver.EVEN_BEND if found is Solver.FABRIK and layout < FABRIK_IS_FABRIK else found
+
+
+def solver_of(chain: IKAddonChain) -> Solver:
+    """Which solver a chain has, whichever version wrote its settings."""
+    return meant(chain.solver, object_of(chain.id_data).layout)
+
+
+def stiffness_is_shared(chain: IKAddonChain) -> bool:
+    """Whether stiffness shares out the bend of a chain without limits.
+
+    0.1.0 solved such a chain as one with limits, and what it has posed stays: `stiff_as_limited`.
+    """
+    return not chain.stiff_as_limited and object_of(chain.id_data).layout >= FABRIK_IS_FABRIK
+
+
+def _solver_chosen(chain: IKAddonChain) -> None:
+    """A solver is chosen in this version, also where the other settings of the object are still older."""
+    if chain.id_data.session_uid not in _under_way and object_of(chain.id_data).layout < newest():
+        chosen = chain.solver
+        bring_up(chain.id_data)
+        if chain.solver != chosen:
+            chain.solver = chosen
+
+
+def register() -> None:
+    """Follow what is chosen."""
+    settings.on_solver_changed.append(_solver_chosen)
+
+
+def unregister() -> None:
+    """No longer."""
+    settings.on_solver_changed.remove(_solver_chosen)
 
 
 def is_newer(ob: bpy.types.Object) -> bool:

@@ -21,7 +21,7 @@ from ..rig.read.sample import Goals, Sample
 from ..rig.write.limb import Limbs
 from ..rig.write.outcomes import Outcomes
 from ..rig.write.waves import Posed, fk_limbs, pose, posed_by
-from ..solve import Goal, OutOfReach, Problem, Status
+from ..solve import Goal, OutOfReach, Problem, Solver, Status
 from ..solve.problem import Floats
 from ..solve.products import applied
 from ..solve.tabulated import Found, Tabulated
@@ -42,7 +42,9 @@ class _Chains:
     def of(cls, limbs: Limbs, only: Goals | None) -> _Chains | None:
         """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
         wave, shape = limbs.wave, limbs.wave.shape
-        free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
+        free = shape.limits is None and not shape.planar and not any(shape.turns)
+        # Led by its tip a chain bends by where its target is, and not by the distance alone.
+        free = free and shape.solver is not Solver.FABRIK
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
         if not (free and plain and set(wave.modes.ravel()) == {"QUATERNION"}):
             return None
@@ -62,6 +64,8 @@ class _Chains:
             goal=Goal(joints[:, -1], pole=joints[:, -1] if shape.poles[0] else None),
             solver=shape.solver,
             iterations=shape.iterations,
+            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+            bend_lead=shape.bend_lead,
         )
         to_space = np.concatenate([back, -applied(back, roots[:, 0])[..., None]], axis=-1)
         known = None

@@ -6,9 +6,11 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data.settings import chain_of, object_of
-from ..rig.plan.chain import ChainError, chain_with, tips
-from ..setup import chain_ends, new_chain
+from ..rig.plan.chain import ChainError, chain_with, steered_bones, tips
+from ..setup import new_chain
 from .active import ArmatureOperator, active_bone, active_chain, armature
 
 
@@ -55,9 +57,12 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 
     @classmethod
     def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """A chain needs the active bone."""
-        if active_bone(ob):
+        """A chain needs the active bone, and in Object Mode, where nobody sees which one that is, a visible one."""
+        bone = active_bone(ob)
+        if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
             return ""
+        if bone is not None:
+            return f"The active bone '{bone.name}' is hidden; click a bone of the limb, finger or tail in Pose Mode"
         return f"'{ob.name}' has no active bone; click a bone of the limb, finger or tail in Pose Mode"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -103,10 +108,12 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
         if active is None or (is_asked and self.found_from in ("", active.name)):
             return
-        found = chain_ends.find(active.bone)
-        if chain_of(ob.pose.bones[found.tip.name]).is_chain and chain_with(active) is None:
-            found = chain_ends.find_above(active.bone)  # the hand of an arm that has a chain
-        self.tip, self.chain_length, self.found_from = found.tip.name, found.length, active.name
+        figure = Figure.of(ob, steered_bones(ob))
+        bone = figure.names.index(active.name)
+        found = chain_ends.find(figure, bone)
+        if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
+            found = chain_ends.find_above(figure, bone)  # the hand of an arm that has a chain
+        self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
 
     def draw(self, context: bpy.types.Context) -> None:
         """The ends, then what is made."""

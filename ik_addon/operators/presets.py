@@ -70,7 +70,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_menu = MENU
     preset_subdir = profile.SUBDIR
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
-    preset_values = ("profile.joints", "profile.spread", *(f"profile.{name}" for name in profile.SETTINGS))
+    preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", "solver", *profile.SETTINGS))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Write or delete the file; those that came with the extension stay, wherever it is installed."""

@@ -9,6 +9,8 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Vector
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
 from ..data import fk_store
 from ..data.settings import IKAddonChain, chain_of, object_of, unusable
 from ..live import handlers, reports
@@ -53,14 +55,15 @@ def add_chain(
 ) -> list[bpy.types.PoseBone]:
     """Put a chain on `tip` that keeps the present pose; return its bones, root first.
 
-    The target is made at the tip. A chain of two bones gets a pole in the plane in which it bends, if wanted.
+    The target is made at the tip. A chain of two bones, or of a whole arm or leg, gets a pole in the plane in which it
+    bends, if wanted.
 
     Args:
         context: for the scene into which the empties go.
         ob: the armature object.
         tip: a bone of it without a chain.
         length: how many bones the chain has, 0: up to the armature's root; clamped to the bones that are there.
-        with_pole: make a pole where the chain has two bones.
+        with_pole: make a pole where the chain is a limb.
 
     Raises:
         ChainError: if this cannot be done; nothing is made then.
@@ -73,8 +76,9 @@ def add_chain(
     limb = _limb(ob.evaluated_get(depsgraph), bones)
     target_place = world @ Vector(_target_of(limb).tolist())
     pole_place = None
-    if with_pole and limb.middle is not None:
-        pole_place = world @ Vector((limb.joints[limb.middle] + limb.length * _bend(limb, limb.middle)).tolist())
+    middle = limb.middle or _elbow(ob, bones)
+    if with_pole and middle is not None:
+        pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle)).tolist())
     angle = _pole_angle(limb, world, target_place, pole_place)
     _check_collection(context, ob)
 
@@ -218,6 +222,12 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Limb:
     if not limb.length > 0.0:
         raise ChainError(f"The chain that ends in '{bones[-1].name}' has no length in this pose; reset its bones")
     return limb
+
+
+def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
+    """Index of the joint where the lower half of an arm or leg begins; None where bones are not one."""
+    figure = Figure.of(ob)
+    return chain_ends.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
 
 def _target_of(limb: Limb) -> Floats:

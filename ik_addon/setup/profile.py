@@ -24,11 +24,13 @@ from bpy.props import (
     PointerProperty,
 )
 
+from ..anatomy import chain_ends
+from ..anatomy.figure import Figure
+from ..data import versions
 from ..data.settings import OUT_OF_REACH, SOLVERS, chain_of
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from . import chain_ends
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -36,8 +38,8 @@ FOLDER = Path(__file__).resolve().parents[1]
 """Where Blender finds the `presets/` that are shipped."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
-SETTINGS = ("solver", "use_limits", "out_of_reach", "softness", "iterations", "planar")
-"""Settings of a chain that a preset may hold."""
+SETTINGS = ("use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
+"""Settings of a chain that a preset may hold, beside its solver."""
 STRAIGHT = math.radians(0.5)
 """A limb that bends by less than this in its rest pose shows no axis."""
 SLANTED = math.radians(20.0)
@@ -105,6 +107,7 @@ class IKAddonProfile(bpy.types.PropertyGroup):
         name="Spread",
         description="Spread the joints over the whole chain, the first at its root and the last at its tip",
     )
+    layout: IntProperty(name="Layout", description="The layout of the settings, see `versions`", min=0, default=0)
     solver: EnumProperty(name="Solver", description="How the chain is solved", items=SOLVERS, default="AUTO")
     use_limits: BoolProperty(name="Limits", description="Keep the bones within their limits", default=True)
     out_of_reach: EnumProperty(
@@ -114,6 +117,9 @@ class IKAddonProfile(bpy.types.PropertyGroup):
         default="EXTEND",
     )
     softness: FloatProperty(name="Softness", description="Of the extension", min=0.0, max=1.0, default=0.0)
+    bend_lead: FloatProperty(
+        name="Bend Lead", description="Which joints of an even bend turn most", min=-1.0, max=1.0, default=0.0
+    )
     iterations: IntProperty(name="Iterations", description="Most passes of the solver", min=1, default=100)
     planar: BoolProperty(name="Planar", description="Keep the chain in the plane of its rest pose")
 
@@ -166,6 +172,8 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     for name in SETTINGS:
         if profile.is_property_set(name):
             setattr(chain, name, getattr(profile, name))
+    if profile.is_property_set("solver"):
+        chain.solver = versions.meant(profile.solver, profile.layout).value
     if not len(profile.joints):
         return []
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
@@ -192,15 +200,16 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     if spread:
         last = max(len(bones) - 1, 1)
         return [round(i * (count - 1) / last) for i in range(len(bones))]
-    names = [bone.name for bone in bones]
-    limb = chain_ends.limb_in(bones[-1].bone)
-    if limb is not None and all(bone.name in names for bone in limb):
+    figure = Figure.of(bones[0].id_data)
+    row = [figure.names.index(bone.name) for bone in bones]
+    elbow = chain_ends.elbow(figure, row)
+    if elbow is not None:
         # Where a limb has more than two bones only its shoulder and its elbow are joints.
-        upper, lower = (names.index(bone.name) for bone in limb)
-        behind = max(i for i, bone in enumerate(bones) if chain_ends.part_of(bone.bone) == chain_ends.part_of(limb[1]))
-        after = {i: min(i - behind + 1, count - 1) for i in range(behind + 1, len(bones))}
-        return [{upper: 0, lower: min(1, count - 1), **after}.get(i) for i in range(len(bones))]
-    above = len(bones) - min(chain_ends.find_above(bones[-1].bone).length, len(bones))
+        limb = chain_ends.limb_of(figure, row[-1])
+        after = range(row.index(limb[-1]) + 1, len(bones))
+        rest = {i: min(i - after.start + 2, count - 1) for i in after}
+        return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
+    above = len(bones) - min(chain_ends.find_above(figure, row[-1]).length, len(bones))
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 
@@ -267,6 +276,7 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
     chain, bones = chain_of(tip), chain_bones(tip)
     for name in SETTINGS:
         setattr(profile, name, getattr(chain, name))
+    profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
     # What has one axis left is a hinge, whichever axis that is.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
     for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged), strict=True)):

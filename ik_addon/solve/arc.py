@@ -20,6 +20,8 @@ PRECISE = 1e-13
 """The difference in distance that is not worth a step."""
 LEAST = -0.5
 """The strongest push: bones that stand across the line turn by half a right angle, those along it stay."""
+FARTHER = -0.9
+"""The strongest push where there is no bow: it bends a chain ten times as much as it is bent."""
 STIFF = 1e-9
 """Where the bones of a chain leave its line by less than this (squared sine), no pull changes it."""
 FOLDED = 0.999
@@ -54,7 +56,9 @@ def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
     return np.where(stiff & (chord < FOLDED), KICK, 0.0)
 
 
-def pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
+def pull_of(
+    x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats, least: float = LEAST
+) -> Floats:
     """Return what (B,) is added to the unit directions of all bones, along their chain's line, for the distance.
 
     Args:
@@ -64,12 +68,13 @@ def pull_of(x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wante
         parts: (n, B) lengths.
         chord: (B,) distance from root to tip before they were bent.
         wanted: (B,) what it is to be.
+        least: the strongest push.
     """
     # A long pull leaves 1 / (1 + pull)^2 of the slack: counted in 1 / sqrt(slack), Newton's method goes straight there.
     slack = np.maximum(1.0 - wanted, SLACK)
     goal = 1.0 / np.sqrt(slack)
     pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
-    low, high = np.full_like(pull, LEAST), np.full_like(pull, np.inf)
+    low, high = np.full_like(pull, least), np.full_like(pull, np.inf)
     flat = not z.any()
     across = y * y + z * z
     for _ in range(STEPS):

@@ -17,9 +17,13 @@ class Solver(enum.Enum):
     """Which algorithm solves a chain."""
 
     AUTO = "AUTO"
-    """Two-bone where the chain has two segments with length, FABRIK otherwise."""
+    """Two-bone where the chain has two segments with length, an even bend otherwise."""
     TWO_BONE = "TWO_BONE"
+    """The law of cosines."""
     FABRIK = "FABRIK"
+    """Passes that reach backward from the target and forward from the root: the tip leads, the root rests."""
+    EVEN_BEND = "EVEN_BEND"
+    """The chain is turned to its target as a whole, and bent as a bow."""
 
 
 class OutOfReach(enum.Enum):
@@ -117,7 +121,12 @@ class Problem:
     limits: Limits | None = None
     """None: joints turn freely."""
     stiffness: Floats | None = None
-    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0."""
+    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0.
+
+    Of a free chain it shares out an even bend; two bones and FABRIK have no use for it.
+    """
+    bend_lead: float = 0.0
+    """Which joints of an even bend turn most: from -1, those next to the root, to 1, those next to the tip."""
     plane: Floats | None = None
     """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None

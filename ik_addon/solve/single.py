@@ -1,8 +1,9 @@
 """A free chain alone, in plain floats: for a few chains numpy's calls would cost more than what they compute.
 
-Every step does the arithmetic of its counterpart in `solver`, `reach`, `twist`, `two_bone` and `fabrik` in the same
+Every step does the arithmetic of its counterpart in `solver`, `reach`, `twist`, `two_bone` and `even_bend` in the same
 order, so that a chain comes out the same to the bit, alone or in a batch. What is rare is left to the arrays there:
-members that are not valid, chains whose tip stands on their root, and those that have to be laid out by construction.
+members that are not valid, chains whose tip stands on their root or that share their bend out unevenly, and those
+that have to be laid out by construction.
 
 Vectors and quaternions are `tuples`; everything is seen from the root, in chain lengths.
 """
@@ -16,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from . import arc, fabrik, rotations, twist
+from . import arc, even_bend, fabrik, rotations, twist
+from .calculus import ONE
 from .problem import OutOfReach, Problem, Solution, Solver, Status
 from .reach import ROUNDING
 from .tuples import (
@@ -104,8 +106,12 @@ class _Chain:
     def solve(self, problem: Problem, solution: Solution, index: int) -> bool:
         """Solve the chain as `solver._solve_valid` does."""
         carried = [length <= NO_LENGTH for length in self.lengths]
-        two_bone = problem.solver is not Solver.FABRIK and carried.count(False) == 2
+        two_bone = problem.solver not in {Solver.FABRIK, Solver.EVEN_BEND} and carried.count(False) == 2
+        by_tip = problem.solver is Solver.FABRIK
         if problem.solver is Solver.TWO_BONE and not two_bone:
+            return False
+        is_shared = problem.bend_lead != 0.0 or problem.stiffness is not None
+        if is_shared and not (two_bone or by_tip):
             return False
         axes = _chain_axes(self.directions, self.lengths, self.frames[0])
         if axes is None:
@@ -124,8 +130,12 @@ class _Chain:
         if two_bone:
             directions = _two_bone(lengths, carried, distance, line, bend)
         else:
-            start = _first_guess(self.directions, lengths, axes, (line, bend, normal), distance)
-            found = _solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
+            if by_tip:
+                base = _IDENTITY
+                found = self._led_by_tip(lengths, axes, line, normal, distance, problem.iterations)
+            else:
+                start = _first_guess(self.directions, lengths, axes, (line, bend, normal), distance)
+                found = _solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
             if found is None:
                 return False
             directions, passes = found
@@ -138,7 +148,7 @@ class _Chain:
                     directions = [rotate(roll, direction) for direction in directions]
                     base = multiply(roll, base)
         chord = norm(_tip(self.directions, self.lengths))
-        if abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
+        if not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
             directions = [rotate(base, direction) for direction in self.directions]
         inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
         turns = self._bone_rotations(base, directions, carried, inherits)
@@ -192,6 +202,33 @@ class _Chain:
             goal = distance
         missing = distance - push - goal
         return goal, push, stretch, 0.0 if abs(missing) <= ROUNDING * max(distance, goal) else missing
+
+    def _led_by_tip(
+        self, lengths: list[float], own: Axes, line: Vector, normal: Vector, distance: float, iterations: int
+    ) -> tuple[list[Vector], int] | None:
+        """See `solver._led_by_tip`."""
+        start, target = self.directions, times(line, distance)
+        along = [dot(direction, own[0]) for direction in start]
+        lean = added([length * (1.0 - x * x) for length, x in zip(self.lengths, along, strict=True)])
+        tip = _tip(start, lengths)
+        way = minus(tip, target)
+        share = fabrik.folding(ONE, lean, dot(way, own[0]), norm(reject(way, own[0])))
+        if share > 0.0:
+            chord = norm(tip)
+            start = _first_guess(start, lengths, own, own, chord - share * max(chord - distance, 0.0))
+        start = _flattened(lengths, line, distance) or start
+        tolerance, passes = max(self.tolerance, fabrik.FINEST), min(fabrik.PASSES, iterations)
+        found, used, left = fabrik.reach(ONE, start, lengths, target, tolerance, passes)
+        if passes == iterations or not left:
+            return found, int(used)
+        whole = added(lengths)
+        now = _chain_axes(found, [length / whole for length in lengths], self.frames[0])
+        if now is None:
+            return None
+        start = _first_guess(found, lengths, now, now, distance, bow=False)
+        if abs(norm(_tip(start, lengths)) - distance) > tolerance:
+            start = _first_guess(found, lengths, now, now, distance)
+        return _solve_directions(start, lengths, line, normal, distance, tolerance, iterations, passes + 1)
 
     def _aimed(self, axes: Axes) -> tuple[Vector, Vector, Vector, Quaternion]:
         """See `solver._aimed`: line, bend and normal towards the target, and the smallest rotation to there."""
@@ -287,7 +324,7 @@ def _number(value: Any, index: int) -> float:
     return float(value[index] if np.ndim(value) else value)
 
 
-# ---- chains, as in `twist`, `two_bone` and `fabrik`
+# ---- chains, as in `twist`, `two_bone` and `even_bend`
 
 
 def _joints(directions: list[Vector], lengths: list[float]) -> list[Vector]:
@@ -369,12 +406,12 @@ def _bowed(plane: Plane, turn: float, places: Any) -> Plane:
     return [(x * c + y * s, y * c - x * s, z) for (x, y, z), c, s in zip(plane, cosines, sines, strict=True)]
 
 
-def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float) -> float:
+def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float, least: float) -> float:
     """See `arc.pull_of`."""
     slack = max(1.0 - wanted, arc.SLACK)
     goal = 1.0 / sqrt(slack)
     pull = sqrt(max(max(1.0 - chord, arc.SLACK) / slack, 1.0)) - 1.0
-    low, high = arc.LEAST, inf
+    low, high = least, inf
     across = [y * y + z * z for _x, y, z in plane]
     for _ in range(arc.STEPS):
         tip_x = tip_y = tip_z = slope_x = slope_y = slope_z = 0.0
@@ -400,15 +437,10 @@ def _pull_of(plane: Plane, parts: list[float], chord: float, wanted: float) -> f
     return pull
 
 
-def _towards(offset: Vector, otherwise: Vector) -> Vector:
-    size = norm(offset)
-    return over(offset, size) if size > 1e-12 else otherwise
-
-
 def _first_guess(
-    directions: list[Vector], lengths: list[float], own: Axes, axes: Axes, distance: float
+    directions: list[Vector], lengths: list[float], own: Axes, axes: Axes, distance: float, *, bow: bool = True
 ) -> list[Vector]:
-    """See `fabrik.first_guess`."""
+    """See `even_bend.first_guess`."""
     line, bend, normal = axes
     ends = []
     total = 0.0
@@ -417,20 +449,19 @@ def _first_guess(
         ends.append(total)
     tip = _tip(directions, lengths)
     chord, wanted = norm(tip) / total, distance / total
-    longest = max(lengths)
-    straight = wanted >= 1.0 - arc.SLACK
-    if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
-        back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
-        return [line if straight or length == longest else back for length in lengths]
+    flat = _flattened(lengths, line, distance)
+    if flat is not None:
+        return flat
     plane = [(dot(direction, own[0]), dot(direction, own[1]), dot(direction, own[2])) for direction in directions]
     pull = 0.0
     if abs(chord - wanted) > arc.SLACK:
         parts = [length / total for length in lengths]
-        places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
-        give = added([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
-        turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0)
-        plane = _bowed(plane, turn, places)
-        pull = _pull_of(plane, parts, chord, wanted)
+        if bow:
+            places = np.array([(end - length / 2.0) / total - 0.5 for end, length in zip(ends, lengths, strict=True)])
+            give = added([part * (1.0 - x * x) for part, (x, _y, _z) in zip(parts, plane, strict=True)])
+            turn = max(_arc(wanted) - _arc(chord), arc.KICK if give < arc.STIFF and chord < arc.FOLDED else 0.0)
+            plane = _bowed(plane, turn, places)
+        pull = _pull_of(plane, parts, chord, wanted, arc.LEAST if bow else arc.FARTHER)
     guess = []
     for x, y, z in plane:
         along = x + pull
@@ -448,6 +479,16 @@ def _first_guess(
     return guess
 
 
+def _flattened(lengths: list[float], line: Vector, distance: float) -> list[Vector] | None:
+    """See `even_bend.flattened`; None: the chain is not at an end of its reach."""
+    total, longest = added(lengths), max(lengths)
+    straight = distance / total >= 1.0 - arc.SLACK
+    if straight or (2.0 * longest > total and 2.0 * longest - total >= distance - arc.SLACK):
+        back = (-1.0 * line[0], -1.0 * line[1], -1.0 * line[2])
+        return [line if straight or length == longest else back for length in lengths]
+    return None
+
+
 def _solve_directions(
     start: list[Vector],
     lengths: list[float],
@@ -456,15 +497,16 @@ def _solve_directions(
     distance: float,
     tolerance: float,
     iterations: int,
+    begun: int = 0,
 ) -> tuple[list[Vector], int] | None:
-    """See `fabrik.solve_directions`; None where the chain has to be laid out by construction."""
+    """See `even_bend.solve_directions`; None where the chain has to be laid out by construction."""
     directions, tip, step = start, _tip(start, lengths), 1.0
-    done = 0
+    done = begun
     while not (abs(distance - norm(tip)) <= tolerance or done == iterations):
-        if done == fabrik.REACHING:
+        if done == even_bend.REACHING:
             directions = _turned_to_line(directions, lengths, line, normal)
-            directions, tip = _reached(directions, lengths, times(line, distance))
-        elif done < fabrik.PATIENCE:
+            directions, tip = fabrik.pass_once(ONE, directions, lengths, times(line, distance))
+        elif done < even_bend.PATIENCE:
             directions, tip, step = _newton(directions, lengths, tip, distance, step)
         else:
             return None
@@ -478,27 +520,10 @@ def _turned_to_line(directions: list[Vector], lengths: list[float], line: Vector
     return [rotate(turn, direction) for direction in directions]
 
 
-def _reached(directions: list[Vector], lengths: list[float], target: Vector) -> tuple[list[Vector], Vector]:
-    """See `fabrik._Running.fabrik_pass`."""
-    joints = _joints(directions, lengths)
-    joint = target
-    for i in range(len(lengths) - 1, -1, -1):
-        dx, dy, dz = directions[i]
-        joint = plus(joint, times(_towards(minus(joints[i], joint), (-dx, -dy, -dz)), lengths[i]))
-        joints[i] = joint
-    joints[-1] = target
-    turned = []
-    joint = _ORIGIN
-    for i, length in enumerate(lengths):
-        turned.append(_towards(minus(joints[i + 1], joint), directions[i]))
-        joint = plus(joint, times(turned[i], length))
-    return turned, joint
-
-
 def _newton(
     directions: list[Vector], lengths: list[float], tip: Vector, distance: float, step: float
 ) -> tuple[list[Vector], Vector, float]:
-    """See `fabrik._Running.newton_pass`."""
+    """See `even_bend._Running.newton_pass`."""
     line = unit(tip)
     give = [reject(line, direction) for direction in directions]
     speed = _tip(give, lengths)

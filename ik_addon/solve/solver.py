@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import fabrik
+from .bend_shares import mobility_of, shared_guess
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
-from .fabrik import first_guess, solve_directions
+from .calculus import MANY
+from .even_bend import apart, first_guess, flattened, solve_directions, together
+from .fabrik_body import led_by_tips
 from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
-from .reach import Reach, reachable
-from .rotations import about, between, cross, identity, matrices, multiply, norm, reject, rotate, unit
+from .reach import reachable
+from .rotations import about, between, cross, dot, identity, matrices, multiply, norm, reject, rotate, unit
 from .single import NO_DISTANCE, NO_LENGTH, SAME, solve_single
 from .twist import (
     STRAIGHT,
@@ -61,7 +65,7 @@ def solve(problem: Problem) -> Solution:
     if wants_body(problem):
         index = np.flatnonzero(valid_members(problem))
         if len(index):
-            solve_bodies(problem, solution, index)
+            solve_bodies(problem, solution, index, led_by_tips if problem.solver is Solver.FABRIK else None)
         return solution
     left = np.ones(members, dtype=bool)
     if members <= FEW:
@@ -71,7 +75,8 @@ def solve(problem: Problem) -> Solution:
     chains = _Chains.of(problem)
     valid = left & chains.valid()
     two_bone = _takes_two_bone(problem.solver, np.count_nonzero(chains.lengths > NO_LENGTH, axis=0), valid)
-    for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (Solver.FABRIK, valid & ~two_bone)):
+    longer = Solver.FABRIK if problem.solver is Solver.FABRIK else Solver.EVEN_BEND
+    for solver, chosen in ((Solver.TWO_BONE, valid & two_bone), (longer, valid & ~two_bone)):
         if chosen.any():
             own = chains if chosen.all() else chains.members(chosen)
             _solve_valid(problem, solver, own, solution, np.s_[:] if chosen.all() else np.flatnonzero(chosen))
@@ -218,6 +223,8 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     stiffness = problem.stiffness
     if stiffness is not None and not ((np.asarray(stiffness) >= 0.0) & (np.asarray(stiffness) < 1.0)).all():
         raise ValueError("stiffness must be at least 0 and less than 1")
+    if not -1.0 <= problem.bend_lead <= 1.0:
+        raise ValueError("bend_lead must be between -1 and 1")
     per_member = [
         *(("goal.pole_angle", goal.pole_angle) for goal in goals),
         ("softness", problem.softness),
@@ -249,7 +256,7 @@ def _takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
     if asked is Solver.TWO_BONE and (valid & ~fit).any():
         found = int(counts[valid & ~fit][0])
         raise ValueError(f"the two-bone solver needs exactly two segments with length, but the chain has {found}")
-    return fit & (asked is not Solver.FABRIK)
+    return fit & (asked not in {Solver.FABRIK, Solver.EVEN_BEND})
 
 
 def _aimed(chains: _Chains) -> tuple[Axes, Axes, Floats]:
@@ -279,13 +286,25 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
     if solver is Solver.TWO_BONE:
         directions = _two_bone(lengths, carried, reach.distance, axes)
         passes = np.zeros(len(distance), dtype=np.int64)
+    elif solver is Solver.FABRIK:
+        directions, passes = _led_by_tip(problem, chains, lengths, reach.distance, own, axes)
+        directions, base = _rolled(directions, lengths, chains.pole, axes)
     else:
-        directions, roll, passes = _fabrik(problem, chains, lengths, reach, own, axes)
+        mobility = mobility_of(chains.lengths, ~carried, problem.stiffness, problem.bend_lead)
+        if mobility is None:
+            start = first_guess(chains.directions, lengths, own, axes, reach.distance)
+        else:
+            start = shared_guess(chains.directions, lengths, ~carried, own, reach.distance, chains.frames, mobility)
+            start = flattened(rotate(base[:, None], start), lengths, axes.line, reach.distance)
+        directions, passes = solve_directions(
+            start, lengths, axes, reach.distance, chains.tolerance, problem.iterations
+        )
+        directions, roll = _rolled(directions, lengths, chains.pole, axes)
         base = multiply(roll, base)
     # Nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
     kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0)
-    if kept.any():
+    if kept.any() and solver is not Solver.FABRIK:
         directions = np.where(kept, rotate(base[:, None], chains.directions), directions)
     inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
     turns = bone_rotations(base, chains.directions, directions, chains.frames, carried, inherits)
@@ -319,19 +338,43 @@ def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> 
     return directions
 
 
-def _fabrik(
-    problem: Problem, chains: _Chains, lengths: Floats, reach: Reach, own: Axes, axes: Axes
-) -> tuple[Floats, Floats, Ints]:
-    """Return the solved directions (3, n, B), the roll (4, B) that was added to the base, and the passes (B,)."""
-    start = first_guess(chains.directions, lengths, own, axes, reach.distance)
-    directions, passes = solve_directions(start, lengths, axes, reach.distance, chains.tolerance, problem.iterations)
-    roll = identity(len(passes))
-    if chains.pole is not None:
-        # What 3-D poses lose of their side on the way is put right by rolling about the line to the target.
-        tip = tip_of(directions, lengths)
-        line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
-        side = reject(centroid(joints_of(directions, lengths), lengths), line)
-        rolled = between(unit(side), unit(reject(axes.bend, line)), line)
-        roll = np.where(norm(side) > STRAIGHT, rolled, roll)
-        directions = rotate(roll[:, None], directions)
-    return directions, roll, passes
+def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes) -> tuple[Floats, Floats]:
+    """Return directions (3, n, B) rolled about the line to the target to have their bend at the pole, and the roll."""
+    roll = identity(lengths.shape[1])
+    if pole is None:
+        return directions, roll
+    tip = tip_of(directions, lengths)
+    line = np.where(norm(tip) > NO_DISTANCE, unit(tip), axes.line)
+    side = reject(centroid(joints_of(directions, lengths), lengths), line)
+    rolled = between(unit(side), unit(reject(axes.bend, line)), line)
+    roll = np.where(norm(side) > STRAIGHT, rolled, roll)
+    return rotate(roll[:, None], directions), roll
+
+
+def _led_by_tip(
+    problem: Problem, chains: _Chains, lengths: Floats, distance: Floats, own: Axes, axes: Axes
+) -> tuple[Floats, Ints]:
+    """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,)."""
+    start, target = chains.directions, axes.line * distance
+    lean = total(chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None])))
+    tip = tip_of(start, lengths)
+    back, aside = dot(tip - target, own.line), norm(reject(tip - target, own.line))
+    share = np.asarray(fabrik.folding(MANY, lean, back, aside))
+    if share.any():
+        chord = norm(tip)
+        bowed = first_guess(start, lengths, own, own, chord - share * np.maximum(chord - distance, 0.0))
+        start = np.where(share > 0.0, bowed, start)
+    start = flattened(start, lengths, axes.line, distance)
+    tolerance, passes = np.maximum(chains.tolerance, fabrik.FINEST), min(fabrik.PASSES, problem.iterations)
+    x, y, z = target
+    led, used, left = fabrik.reach(MANY, apart(start), list(lengths), (x, y, z), tolerance, passes)
+    found, used = together(led), used.astype(np.int64)
+    if passes == problem.iterations or not left.any():
+        return found, used
+    parts = lengths / total(lengths)
+    now = chain_axes(found, parts, chains.frames[:, :, 0])
+    pushed = first_guess(found, lengths, now, now, distance, bow=False)
+    off = np.abs(norm(tip_of(pushed, lengths)) - distance) > tolerance
+    start = np.where(off, first_guess(found, lengths, now, now, distance), pushed)
+    finished, more = solve_directions(start, lengths, axes, distance, tolerance, problem.iterations, passes + 1)
+    return np.where(left, finished, found), np.where(left, more, used)

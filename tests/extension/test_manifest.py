@@ -10,7 +10,6 @@ import pytest
 from tools.environments import OLDEST, ROOT
 
 MANIFEST = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
-SEMANTIC_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
 
 
 def test_license_is_gpl_3_or_later_and_its_text_is_there() -> None:
@@ -33,12 +32,6 @@ def test_tagline_fits() -> None:
 def test_id_is_the_package_of_the_public_names() -> None:
     assert MANIFEST["id"] == "ik_addon"
     assert MANIFEST["type"] == "add-on"
-
-
-def test_versions_agree() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert SEMANTIC_VERSION.fullmatch(MANIFEST["version"])
-    assert project["version"] == MANIFEST["version"]
 
 
 def test_oldest_blender_allowed_is_the_oldest_tested() -> None:

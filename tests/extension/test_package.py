@@ -1,15 +1,60 @@
-"""The zip that users install."""
+"""The zip that users install: built by Python alone, and the same that Blender builds."""
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
+from tools import extension
 from tools.environments import ROOT
+
+
+def blender_ext(*arguments: str | Path) -> None:
+    """Run the command line of the extension system that comes with the Blender under test."""
+    spec = importlib.util.find_spec("bpy")
+    assert spec is not None
+    assert spec.origin is not None
+    (tool,) = Path(spec.origin).parent.glob("*/scripts/addons_core/bl_pkg/cli/blender_ext.py")
+    command = [sys.executable, str(tool), *map(str, arguments)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def contents(package: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(package) as archive:
+        assert len(archive.namelist()) == len(set(archive.namelist()))
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_holds_what_blenders_own_build_holds(package: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.zip"
+    blender_ext("build", "--source-dir", ROOT, "--output-filepath", own)
+    assert contents(package) == contents(own)
+
+
+def test_is_valid_for_blender(package: Path) -> None:
+    blender_ext("validate", package)
 
 
 def test_holds_what_runs_and_nothing_else(package: Path) -> None:
     code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ik_addon").rglob("*.py")}
-    with zipfile.ZipFile(package) as archive:
-        held = {name for name in archive.namelist() if not name.endswith("/")}
-    assert held == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
+    assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
+
+
+def test_same_sources_make_the_same_bytes(package: Path, tmp_path: Path) -> None:
+    assert extension.build(tmp_path).read_bytes() == package.read_bytes()
+
+
+def test_is_built_without_blender_and_without_other_packages(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tools import extension; extension.build(Path(sys.argv[1])); "
+        "print({'bpy', 'numpy'} & set(sys.modules))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-S", "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.stdout == "set()\n", answer.stderr
+    assert list(tmp_path.glob("*.zip"))

@@ -12,6 +12,7 @@ from tools.environments import ROOT
 
 ROOMS = (
     "solve",
+    "anatomy",
     "pose",
     "data",
     "rig/plan",

@@ -236,7 +236,7 @@ def add_chain(rng: Generator, ob: bpy.types.Object) -> None:
 
 
 SETTINGS: dict[str, tuple[Any, ...]] = {
-    "solver": ("AUTO", "AUTO", "FABRIK", "TWO_BONE"),
+    "solver": ("AUTO", "AUTO", "EVEN_BEND", "FABRIK", "TWO_BONE"),
     "pole_angle": (0.0, 1.0, -3.0),
     "iterations": (100, 20, 1),
     "tolerance": (1e-6, 1e-4, 1.0),

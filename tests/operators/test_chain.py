@@ -572,3 +572,20 @@ def test_a_number_that_a_script_sets_is_solved_with_live_on() -> None:
     chain.influence = 0.0
     bpy.context.view_layer.update()
     assert not np.array_equal(rigs.pose(ob), solved)
+
+
+@pytest.mark.parametrize("by", ["collection", "bone"])
+def test_in_object_mode_a_hidden_active_bone_is_not_taken(by: str) -> None:
+    ob = limb(rigs.bent(2))
+    hidden = ob.data.collections.new("Hidden")
+    if by == "collection":
+        hidden.assign(ob.data.bones["b"])
+        hidden.is_visible = False
+    else:
+        (ob.pose.bones["b"] if bpy.app.version >= (5, 0) else ob.data.bones["b"]).hide = True
+    bpy.ops.object.mode_set(mode="OBJECT")
+    with refused("The active bone 'b' is hidden; click a bone of the limb, finger or tail in Pose Mode"):
+        bpy.ops.ik_addon.chain_add()
+    assert not ob.pose.bones["b"].ik_addon.is_chain
+    bpy.ops.object.mode_set(mode="POSE")
+    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}

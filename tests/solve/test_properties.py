@@ -1,4 +1,4 @@
-"""What holds for both solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
+"""What holds for all solvers: identity at the FK tip, symmetry, independence of the batch, roll."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ik_addon.solve import Goal, OutOfReach, Problem, Solver, pole_angle, solve
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import POSES, aim, lengths_of, make_chains, member, random_rotations, unit
 
-SHAPES = [(Solver.TWO_BONE, 2), (Solver.FABRIK, 2), (Solver.FABRIK, 3), (Solver.FABRIK, 9), (Solver.FABRIK, 20)]
+ITERATIVE = (Solver.EVEN_BEND, Solver.FABRIK)
+SHAPES = [(Solver.TWO_BONE, 2), *((solver, bones) for solver in ITERATIVE for bones in (2, 3, 9, 20))]
 shapes = pytest.mark.parametrize(("solver", "bones"), SHAPES)
 poses = pytest.mark.parametrize("pose", POSES)
 
@@ -68,7 +69,7 @@ def test_mirrored_input_gives_mirrored_output(
     np.testing.assert_allclose(other.stretch, one.stretch, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", [Solver.TWO_BONE, Solver.FABRIK])
+@pytest.mark.parametrize("solver", [Solver.TWO_BONE, *ITERATIVE])
 def test_singular_cases_are_mirrored_too(solver: Solver) -> None:
     """Collinear target in front and exactly behind, and a bone whose X axis lies along the chain."""
     joints = np.zeros((4, 3, 3))

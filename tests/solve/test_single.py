@@ -35,15 +35,16 @@ def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize("bones", [1, 2, 3, 4, 9, 20])
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("solver", [Solver.AUTO, Solver.EVEN_BEND, Solver.FABRIK])
 @pytest.mark.parametrize("policy", OutOfReach)
 def test_one_chain_is_solved_as_many_are(
-    bones: int, pose: str, pole: bool, policy: OutOfReach, monkeypatch: pytest.MonkeyPatch
+    bones: int, pose: str, pole: bool, solver: Solver, policy: OutOfReach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng([bones, POSES.index(pose), pole])
     problem = aim(make_chains(rng, COUNT, bones, pose, uneven=True), rng, -0.2, 1.3, pole=pole)
     problem = replace(
         problem,
-        solver=Solver.AUTO if pole else Solver.FABRIK,
+        solver=solver,
         out_of_reach=policy,
         softness=rng.uniform(0.0, 0.3, COUNT),
         push_limit=rng.uniform(0.0, 0.2, COUNT),
@@ -66,12 +67,16 @@ def test_bones_without_length_are_carried_alike(bones: int, monkeypatch: pytest.
 
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("factor", [-1.0, -0.5, 0.0, 1e-14, 0.999999, 1.0, 1.5])
-def test_targets_on_the_line_of_the_chain(pose: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("solver", [Solver.EVEN_BEND, Solver.FABRIK])
+@pytest.mark.parametrize("iterations", [3, 100])
+def test_targets_on_the_line_of_the_chain(
+    pose: str, factor: float, solver: Solver, iterations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = make_chains(np.random.default_rng(3), COUNT, 4, pose)
     root, tip = problem.joints[:, 0], problem.joints[:, -1]
     off = 1e-3 * unit(np.random.default_rng(4).normal(size=tip.shape)) * (np.arange(COUNT) % 2)[:, None]
     target = root + factor * (tip - root) + off
-    problem = replace(problem, goal=Goal(target, pole=2.0 * tip - root), solver=Solver.FABRIK, iterations=3)
+    problem = replace(problem, goal=Goal(target, pole=2.0 * tip - root), solver=solver, iterations=iterations)
     assert_same(problem, monkeypatch)
 
 
@@ -89,8 +94,8 @@ def test_each_member_takes_the_solver_that_suits_it() -> None:
     problem = aim(make_chains(np.random.default_rng(6), COUNT, 3), np.random.default_rng(6), 0.2, 0.9)
     problem.joints[0, 2] = problem.joints[0, 1]
     found = solve(problem).joints
-    fabrik = solve(replace(problem, solver=Solver.FABRIK)).joints
+    even_bend = solve(replace(problem, solver=Solver.EVEN_BEND)).joints
     two_bone = solve(replace(member(problem, 0), solver=Solver.TWO_BONE)).joints
     np.testing.assert_array_equal(found[:1], two_bone)
-    np.testing.assert_array_equal(found[1:], fabrik[1:])
-    assert np.abs(found[0] - fabrik[0]).max() > 1e-16
+    np.testing.assert_array_equal(found[1:], even_bend[1:])
+    assert np.abs(found[0] - even_bend[0]).max() > 1e-16

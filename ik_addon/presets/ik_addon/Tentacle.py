@@ -13,5 +13,5 @@ joint.side = (math.radians(-75), math.radians(75))
 joint.limited = {"bend", "side"}
 
 profile.use_limits = True
-profile.solver = "FABRIK"
+profile.solver = "EVEN_BEND"
 profile.iterations = 200

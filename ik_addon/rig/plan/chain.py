@@ -212,6 +212,16 @@ def fighting_constraints(
                 yield owner, constraint
 
 
+def steered_bones(ob: bpy.types.Object) -> frozenset[str]:
+    """Names of the bones of an armature object that constraints move, so that a chain of them can't be solved."""
+    found: set[str] = set()
+    for owner in ob.pose.bones:
+        for constraint in owner.constraints:
+            if not constraint.mute and constraint.influence > 0.0:
+                found.update((owner.name, *moved_by(owner, constraint)))
+    return frozenset(found)
+
+
 def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
     """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
     if not isinstance(constraint, CHAIN_CONSTRAINTS):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import bpy
 
 from ...data.settings import chain_of
+from ...data.versions import stiffness_is_shared
 from .attachments import Attachment, attachments_of
 from .chain import check_seen
-from .limits import check_numbers, is_restricted
+from .limits import check_numbers, is_free, stiffness_of
 from .presence import Presence
 
 
@@ -67,4 +68,20 @@ def checked(
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
     settings = chain_of(bones[-1])
-    return not (settings.use_rotation or (settings.use_limits and any(map(is_restricted, bones))))
+    return not (settings.use_rotation or is_limited(bones))
+
+
+def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were some."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits:
+        return False
+    return not all(map(is_free, bones)) or has_old_stiffness(bones)
+
+
+def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether stiffness acts on a chain without limits, root first, as it did in 0.1.0."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits or stiffness_is_shared(settings):
+        return False
+    return any(any(stiffness_of(bone)) for bone in bones) and all(map(is_free, bones))

@@ -6,22 +6,24 @@ made of has another value on another frame. The bones that chains pose are the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import bpy
 import numpy as np
 
-from ...data.settings import chain_of, goal_of
+from ...data.settings import IKAddonChain, chain_of, goal_of
+from ...data.versions import solver_of, stiffness_is_shared
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Ints
+from ...solve.problem import Bools, Ints
 from . import chain as chains
 from .attachments import Attachment, ParentBone, attachments_of, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .groups import Group, Shape, Wave, in_waves, without_loops
+from .inputs import Inputs
 from .limits import FREE, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of
@@ -48,6 +50,8 @@ class Plan:
     """The live bones that chains pose; the others stay in their FK pose."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
+    connected: Bools
+    """(k,) live bones whose location Blender leaves out."""
     sampled: Ints
     """(s,) indices of the other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
@@ -64,6 +68,10 @@ class Plan:
     """What is animated of the settings that the plan was made of."""
     seen: Value
     """Its values then: the plan fits where they are the same."""
+    determined: Inputs | None
+    """The numbers that frames are computed from; None where Blender's matrices are needed."""
+    is_alone: bool
+    """Nothing of this armature is attached to a bone of another one, nor the other way round."""
     facts: Mapping[int, Facts]
     """What decided it of objects other than the armature's, by `session_uid`."""
     is_elsewhere: bool
@@ -137,6 +145,7 @@ class Plan:
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
+        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -147,7 +156,8 @@ class Plan:
             rows=rows,
             solved=solved,
             modes=modes,
-            sampled=_sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)]),
+            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
+            sampled=sampled,
             inputs=frozenset(inputs | {parent.armature for parent in parent_bones}),
             root_attachments=root_attachments,
             parent_bones=parent_bones,
@@ -155,6 +165,8 @@ class Plan:
             is_static=not parent_bones and not wanted and _is_static(ob, skeleton, groups, solved),
             watch=watch,
             seen=watch.values(depsgraph),
+            is_alone=not followed and all(parent.armature == ob.session_uid for parent in parent_bones),
+            determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
             facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
             is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
         )
@@ -186,10 +198,13 @@ def _shape(
     policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
     if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
         policy = OutOfReach.EXTEND
-    limits = tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None
+    is_stiff = any(any(s) for s in stiffness)
+    # What 0.1.0 made of stiffness alone is what limits make of it that let everything through.
+    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
+    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
+    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
     return Shape(
-        # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
-        solver=Solver.FABRIK if settings[0].solver == Solver.FABRIK.value else Solver.AUTO,
+        solver=_solver(settings),
         out_of_reach=policy,
         iterations=max(s.iterations for s in settings),
         parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
@@ -200,10 +215,20 @@ def _shape(
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
         limits=limits,
-        stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
+        stiffness=tuple(stiffness) if is_stiff else None,
+        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
+
+
+def _solver(settings: Sequence[IKAddonChain]) -> Solver:
+    """The solver of chains that are solved together: FABRIK where one of them asks for it."""
+    asked = [solver_of(chain) for chain in settings]
+    if Solver.FABRIK in asked:
+        return Solver.FABRIK
+    # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
+    return Solver.EVEN_BEND if asked[0] is Solver.EVEN_BEND else Solver.AUTO
 
 
 def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import bpy
 
 from tests import rigs
-from tools import blender, extension
+from tools import blender, version
 
 FOLDER = Path(__file__).resolve().parent
 FRAMES = (1, 8, 20)
@@ -140,7 +140,7 @@ def main() -> None:
     found: dict[str, Any] = {"fk": fk, "poses": poses()}
     bpy.context.scene.frame_set(SHOWN)
     found["settings"] = settings()
-    path = FOLDER / f"{extension.version()}.blend"
+    path = FOLDER / f"{version.current()}.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
     path.with_suffix(".json").write_text(json.dumps(found, indent=1), encoding="utf-8")
 

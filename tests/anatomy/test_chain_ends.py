@@ -265,7 +265,7 @@ def test_one_undo_takes_all_of_it_back() -> None:
 
 
 def test_words_of_a_name(addon: Addon) -> None:
-    words = addon.module("setup.chain_ends").words
+    words = addon.module("anatomy.parts").words
     assert words("mixamorig:LeftUpLeg") == ["up", "leg"]
     assert words("DEF-upper_arm.L.001") == words("upper_arm_r") == words("LUpperArm") == ["upper", "arm"]
     assert words("Bip001 R Finger01") == ["finger"]

@@ -1,0 +1,1 @@
+"""What a skeleton at rest is the skeleton of: limbs, spines, hands and feet."""

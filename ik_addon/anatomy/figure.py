@@ -1,0 +1,90 @@
+"""A skeleton at rest as plain data: names, hierarchy and places of its bones, for what reads anatomy from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..solve.problem import Floats
+
+if TYPE_CHECKING:
+    import bpy
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The m bones of an armature in its object space; a bone is an index, and parents come before their children."""
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    """-1 where a bone has none."""
+    heads: Floats
+    """(m, 3)"""
+    tails: Floats
+    """(m, 3)"""
+    steered: frozenset[int] = frozenset()
+    """Bones that something else than animation moves: a chain of them can't be solved."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, steered: frozenset[str] = frozenset()) -> Figure:
+        """Read an armature object; `steered` are names of bones."""
+        armature: Any = ob.data
+        bones = list(armature.bones)
+        names = tuple(bone.name for bone in bones)
+        index = {name: i for i, name in enumerate(names)}
+        heads, tails = (np.zeros((len(bones), 3), dtype=np.float32) for _ in range(2))
+        armature.bones.foreach_get("head_local", heads.ravel())
+        armature.bones.foreach_get("tail_local", tails.ravel())
+        return cls(
+            names=names,
+            parents=tuple(-1 if bone.parent is None else index[bone.parent.name] for bone in bones),
+            heads=heads.astype(np.float64),
+            tails=tails.astype(np.float64),
+            steered=frozenset(index[name] for name in steered if name in index),
+        )
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Of each bone."""
+        found: list[list[int]] = [[] for _ in self.names]
+        for bone, parent in enumerate(self.parents):
+            if parent >= 0:
+                found[parent].append(bone)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def reaches(self) -> Floats:
+        """(m,) length of the longest way from the head of each bone through its children."""
+        found = np.linalg.norm(self.tails - self.heads, axis=1)
+        for bone in reversed(range(len(self.names))):
+            parent = self.parents[bone]
+            if parent >= 0:
+                step = float(np.linalg.norm(self.heads[bone] - self.heads[parent]))
+                found[parent] = max(found[parent], step + found[bone])
+        return np.asarray(found)
+
+    def length(self, bone: int) -> float:
+        """Of a bone at rest."""
+        return float(np.linalg.norm(self.tails[bone] - self.heads[bone]))
+
+    def up(self, bone: int) -> Iterator[int]:
+        """A bone, its parent, and so on to the top."""
+        while bone >= 0:
+            yield bone
+            bone = self.parents[bone]
+
+    def below(self, bone: int) -> Iterator[int]:
+        """A bone and all that descend from it, nearest first."""
+        level = [bone]
+        while level:
+            yield from level
+            level = [child for parent in level for child in self.children[parent]]
+
+    def row(self, tip: int, length: int) -> list[int]:
+        """The bones of a chain, root first."""
+        above = list(self.up(tip))
+        return above[: length or None][::-1]

@@ -1,0 +1,121 @@
+"""What the names of bones say: parts of a body and sides, as the common rigs call them.
+
+Names are evidence, not more: `chain_ends` holds them against hierarchy and measures.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from enum import Enum, auto
+from functools import cache
+
+
+class Part(Enum):
+    """What the name of a bone says it is."""
+
+    UNKNOWN = auto()
+    HELPER = auto()
+    """Deforms or moves others without being a segment of its own: a twist, a corrective or a mechanism bone."""
+    GIRDLE = auto()
+    """Carries limbs, moves with the body: a shoulder, the hips."""
+    UPPER_ARM = auto()
+    FOREARM = auto()
+    HAND = auto()
+    FINGER = auto()
+    THIGH = auto()
+    SHIN = auto()
+    FOOT = auto()
+    SPINE = auto()
+    NECK = auto()
+
+
+ARM = (Part.UPPER_ARM, Part.FOREARM, Part.HAND)
+LEG = (Part.THIGH, Part.SHIN, Part.FOOT)
+UPPER = (Part.UPPER_ARM, Part.THIGH)
+LOWER = (Part.FOREARM, Part.SHIN)
+EXTREMITIES = (Part.HAND, Part.FOOT)
+LIMBS = (*UPPER, *LOWER)
+
+LEFT = frozenset({"l", "left", "lft", "lf", "左"})
+RIGHT = frozenset({"r", "right", "rgt", "rt", "右"})
+NOISE = frozenset(
+    {"jnt", "joint", "jt", "bone", "def", "deform", "bind", "skin", "skel", "c", "m", "fk", "ctrl", "ctl", "con"}
+    | {"control", "stretch", "nostr", "anim", "bend"}
+)
+"""Words that rigs put into the names of all their bones."""
+PREFIX = re.compile(r"^(?:.*[:|]|(?:DEF|ORG|MCH|VIS|WGT)-|J_(?:Bip|Sec|Adj)_|CC_Base_|ValveBiped\.|Bip\d+|SKEL_)")
+
+# The first that is found counts; words are lower case, without sides, numbers and noise.
+NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
+    (part, re.compile(rf"\b(?:{words})\b"))
+    for part, words in (
+        (Part.SPINE, r"spine\w*|chest\w*|torso|abdomen\w*|ab|lower ?back|waist|stomach|belly|上半身|下半身"),
+        (Part.NECK, r"neck\w*|head|首|頭"),
+        (Part.HAND, r"palm|\w*carpals?"),
+        (Part.FINGER, r"thumb\w*|index\w*|middle|ring|pinky|pinkie|little|finger\w*|[親人中薬小]指"),
+        (Part.FOREARM, r"(?:fore|lower|low|lo|f) ?(?:arm|wing)|elbow|radius|ulna|ひじ|肘"),
+        (Part.UPPER_ARM, r"(?:upper|up|u) ?(?:arm|wing)|shldr|bicep|humerus|arm|wing|腕"),
+        (Part.SHIN, r"shin|calf|(?:lower|low|lo) ?leg|knee|tibia|ひざ|膝"),
+        (Part.THIGH, r"thigh|(?:upper|up) ?leg|femur|leg|足"),
+        (Part.HAND, r"hand|wrist|手首"),
+        (Part.FOOT, r"\w*foot|ankle|toes?|toe ?base|big ?toe\w*|ball|heel|hoof|paw|\w*tars(?:al|als|us)|足首|つま先"),
+        (Part.GIRDLE, r"shoulder|clavicle|collar|scapula|hips?|hip ?joint|pelvis|root|body|cog|master|肩"),
+    )
+)
+HELPERS = re.compile(
+    r"\b(?:\w*twists?|roll|helper|correct\w*|cor|share|part|socket|rock|ik|pole|target|tgt|parent|tweak|"
+    r"widget|switch|aim)\b|捩"
+)
+"""Of bones that deform or move others, wherever they are in the hierarchy."""
+ENDS = re.compile(r"\b(?:end|nub|leaf|site)\b")
+"""Of bones that only show where the one above them ends; they have no children."""
+
+
+def words(name: str) -> list[str]:
+    """The words of a bone's name in lower case, without sides, numbers and what rigs put before their names."""
+    return [word for word in _all_words(name) if word not in LEFT | RIGHT]
+
+
+def side_of(name: str) -> int:
+    """1 for the name of a bone on the left, -1 on the right, 0 where it says nothing."""
+    found = set(_all_words(name))
+    return bool(found & LEFT) - bool(found & RIGHT)
+
+
+@cache
+def _all_words(name: str) -> tuple[str, ...]:
+    name = PREFIX.sub("", unicodedata.normalize("NFKC", name))
+    name = re.sub(r"^([LRlr左右])(?=[A-Z]|[^\x00-\x7f])", r"\1_", name)
+    return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+", name))
+
+
+@cache
+def stem(name: str) -> str:
+    """The words of a name as one text, without noise, unless there is nothing else."""
+    found = words(name)
+    return " ".join([word for word in found if word not in NOISE] or found)
+
+
+@cache
+def is_helper(name: str) -> bool:
+    """Whether a name is that of a bone that deforms or moves others."""
+    return name.startswith(("MCH-", "VIS-", "VIS_", "WGT-")) or HELPERS.search(stem(name)) is not None
+
+
+@cache
+def is_end(name: str) -> bool:
+    """Whether a name is that of a bone that only shows where another one ends."""
+    return ENDS.search(stem(name)) is not None
+
+
+@cache
+def part_in(name: str) -> Part:
+    """The part of a body that a name speaks of, whatever the bone does for it."""
+    text = stem(name)
+    return next((part for part, pattern in NAMES if pattern.search(text)), Part.UNKNOWN)
+
+
+def is_ambiguous(name: str) -> bool:
+    """Whether a name means the upper part of a limb in some rigs and the lower one in others."""
+    return stem(name) in ("arm", "leg", "wing")

@@ -1,0 +1,100 @@
+"""The version is the same everywhere, and one command changes it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools import version
+from tools.environments import ROOT, ToolError
+
+NAMED = [path for path, _pattern in version.PLACES]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The files that name the version, elsewhere."""
+    for name in (*NAMED, version.CHANGELOG):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def texts(root: Path) -> dict[str, str]:
+    return {name: (root / name).read_text(encoding="utf-8") for name in (*NAMED, version.CHANGELOG)}
+
+
+def test_every_place_names_the_current_version() -> None:
+    for name, pattern in version.PLACES:
+        found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(found) == {version.current()}, name
+    assert version.sections()[0][0] == version.current()
+
+
+def test_no_page_names_a_zip_that_the_command_does_not_know() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = {
+        page.relative_to(ROOT).as_posix() for page in pages if re.search(version.ZIP, page.read_text(encoding="utf-8"))
+    }
+    assert named <= set(NAMED)
+
+
+def test_versions_of_the_changelog_go_down_and_only_the_newest_is_unreleased() -> None:
+    numbers = [tuple(map(int, number.split("."))) for number, _date in version.sections()]
+    assert numbers == sorted(set(numbers), reverse=True)
+    dates = [date for _number, date in version.sections() if date != version.UNRELEASED]
+    assert dates == sorted(dates, reverse=True)
+    assert len(dates) >= len(numbers) - 1
+    headings = re.findall(r"^## .*$", (ROOT / version.CHANGELOG).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(headings) == len(numbers)
+
+
+def test_one_command_writes_a_version_everywhere_and_nothing_else(copy: Path) -> None:
+    before, old = texts(copy), version.current(copy)
+    version.write("98.7.65", root=copy)
+    after = texts(copy)
+    assert version.current(copy) == "98.7.65"
+    for name in NAMED:
+        assert "98.7.65" in after[name]
+        assert after[name].replace("98.7.65", old) == before[name]
+    assert after[version.CHANGELOG].replace("## [98.7.65] - Unreleased\n\n", "") == before[version.CHANGELOG]
+    assert version.sections(copy)[0] == ("98.7.65", "Unreleased")
+    assert version.write("98.7.65", root=copy) == []
+
+
+def test_a_date_releases_a_version_once(copy: Path) -> None:
+    version.write("98.7.65", root=copy)
+    assert "98.7.65" not in version.released(copy)
+    assert version.write("98.7.65", "2099-12-31", copy) == [version.CHANGELOG]
+    assert version.released(copy)[0] == "98.7.65"
+    assert len([number for number, _date in version.sections(copy) if number == "98.7.65"]) == 1
+    with pytest.raises(ToolError, match="released before"):
+        version.write("98.7.65", root=copy)
+
+
+@pytest.mark.parametrize(
+    ("number", "date"),
+    [
+        ("98.7", version.UNRELEASED),
+        ("v98.7.65", version.UNRELEASED),
+        ("98.7.65", "31.12.2099"),
+        ("98.7.65", "2099-02-30"),
+    ],
+)
+def test_what_is_no_version_or_no_date_changes_nothing(copy: Path, number: str, date: str) -> None:
+    before = texts(copy)
+    with pytest.raises(ToolError, match="is not a"):
+        version.write(number, date, copy)
+    assert texts(copy) == before
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_place_that_names_no_version_is_told_and_nothing_changes(copy: Path, name: str) -> None:
+    (copy / name).write_text("nothing\n", encoding="utf-8")
+    before = texts(copy)
+    with pytest.raises(ToolError, match=name):
+        version.write("98.7.65", root=copy)
+    assert texts(copy) == before

@@ -1,0 +1,227 @@
+"""Limbs in closed form: two bones with limits and a pole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
+from ik_addon.solve import Goal, Problem, Solution, Status, solve
+from ik_addon.solve.cones import cone_of, violation
+from ik_addon.solve.problem import Floats
+from ik_addon.solve.rotations import matrices, quaternions
+
+from .chains import aim, make_chains, random_rotations, unit
+from .test_limits import assert_consistent, violations
+
+KNEE = degrees((0, 150), LOCKED, LOCKED)
+HIP = degrees((-110, 40), (-45, 45), (-60, 30))
+LEG = np.stack([HIP, KNEE])
+BALL = np.stack([HIP, degrees((-20, 120), (-30, 30), (-40, 25))])
+
+
+def bent_rig(rng: Generator, ranges: Floats) -> Rig:
+    """Return a limb at rest with a bent knee, bones of two lengths and joints that are rolled about their bones."""
+    frames = random_rotations(rng, 2)
+    turn = random_rotations(rng, 1)[0]
+    angle = rng.uniform(-0.5, 0.5)
+    frames[1] = frames[0] @ matrices(np.array([[np.cos(angle)], [np.sin(angle)], [0.0], [0.0]]))[..., 0]
+    frames = turn @ frames
+    lengths = rng.uniform(0.5, 2.0, 2)
+    lengths /= lengths.sum()
+    heads = np.stack([np.zeros(3), frames[0, :, 1] * lengths[0]])
+    return Rig(np.array([-1, 0]), heads, frames, lengths, ranges)
+
+
+def random_problem(rng: Generator, rig: Rig, count: int, *, pole: bool = True) -> Problem:
+    """Return targets that a limb reaches within its limits, from poses within them."""
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    problem = rig.problem(rig.turns_inside(rng, count), joints[:, 2:], tolerance=1e-9)
+    if pole:
+        wanted = replace(problem.goal, pole=rng.normal(size=(count, 3)) * 2.0, pole_angle=rng.uniform(-1, 1, count))
+        problem = replace(problem, goal=wanted)
+    return problem
+
+
+def rigs(rng: Generator) -> list[Rig]:
+    """Return limbs with all kinds of joints."""
+    ranges = [LEG, BALL, *(np.stack([CHAINS[name]] * 2) for name in CHAINS if name != "hinges")]
+    ranges += [random_ranges(rng, 2) for _ in range(12)]
+    ranges.append(np.stack([HIP, degrees(FREE, FREE, (-20, 70))]))
+    ranges.append(np.stack([degrees(FREE, FREE, FREE), KNEE]))
+    return [bent_rig(rng, each) if i % 2 else chain(2, each) for i, each in enumerate(ranges)]
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_targets_within_the_limits_are_reached_exactly_and_without_a_search(pole: bool) -> None:
+    rng = np.random.default_rng(1)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 60, pole=pole)
+        solution = solve(problem)
+        assert solution.error.max() < 1e-12
+        assert (solution.status == Status.REACHED).all()
+        assert (solution.iterations == 0).all()
+        assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+        assert_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("pose", ["straight", "bent", "curled", "wild"])
+@pytest.mark.parametrize("pole", [False, True])
+def test_limits_that_do_not_bind_give_the_pose_of_a_free_chain(pose: str, pole: bool) -> None:
+    rng = np.random.default_rng(2)
+    free = aim(make_chains(rng, 200, 2, pose, uneven=True), rng, 0.05, 0.999, pole=pole)
+    wanted = solve(free)
+    rig = chain(2, degrees((-180, 180), (-180, 180), (-180, 180)))
+    limits = rig.problem(rig.at_rest(200), np.zeros((200, 1, 3))).limits
+    assert limits is not None
+    solution = solve(replace(free, limits=replace(limits, root=random_rotations(rng, 200))))
+    np.testing.assert_allclose(solution.joints, wanted.joints, atol=1e-9)
+    np.testing.assert_allclose(solution.rotations, wanted.rotations, atol=1e-9)
+    assert (solution.iterations == 0).all()
+
+
+def rolled(problem: Problem, roll: Floats, turn: Floats) -> tuple[Floats, Floats]:
+    """Return the frames (k, 2, 3, 3) and knees (k, 3) of the poses that bring a single limb to its target.
+
+    Args:
+        problem: one member, whose bones point along their Y axes.
+        roll: (k,) radians of the knee about the line from root to target, from the pole's side.
+        turn: (k,) radians by which the upper bone is turned about itself; 0: its X axis is the axis of the knee.
+    """
+    joints = problem.joints[0]
+    first, second = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    target = problem.goal.target[0] - joints[0]
+    distance = np.linalg.norm(target)
+    line = target / distance
+    assert problem.goal.pole is not None
+    assert problem.goal.pole_angle is not None
+    across = unit(np.cross(line, np.cross(problem.goal.pole[0] - joints[0], line)))
+    angle = roll + problem.goal.pole_angle[0]
+    side = np.cos(angle)[:, None] * across + np.sin(angle)[:, None] * np.cross(line, across)
+    along = (distance**2 + first**2 - second**2) / (2.0 * distance)
+    knee = along * line + np.sqrt(first**2 - along**2) * side
+    axes = []
+    for y in (knee / first, (target - knee) / second):
+        x = np.cross(side, line)
+        axes.append(np.stack([x, y, np.cross(x, y)], axis=-1))
+    spin = np.zeros((len(turn), 3, 3))
+    spin[:, 0, 0] = spin[:, 2, 2] = np.cos(turn)
+    spin[:, 0, 2], spin[:, 1, 1], spin[:, 2, 0] = np.sin(turn), 1.0, -np.sin(turn)
+    return np.stack([axes[0] @ spin, axes[1]], axis=1), knee
+
+
+def allowed(rig: Rig, frames: Floats) -> tuple[Floats, Floats]:
+    """Return how far (k,) hips and the swings of knees are outside of their limits, in radians."""
+    over = []
+    rest = rig.rest()
+    for i, turn in enumerate((np.swapaxes(rest[:1], -1, -2) @ frames[:, 0], None)):
+        if turn is None:
+            turn = np.swapaxes(frames[:, 0] @ rest[1], -1, -2) @ frames[:, 1]
+        cone = cone_of(rig.ranges[i : i + 1, [0, 2]].reshape(-1, 4), rig.ranges[i : i + 1, 1])
+        if i == 1:
+            cone = cone._replace(twist_low=np.array([-np.inf]), twist_high=np.array([np.inf]))
+        over.append(violation(quaternions(turn.transpose(1, 2, 0)), cone))
+    return over[0], over[1]
+
+
+def test_no_allowed_pose_is_nearer_to_the_pole() -> None:
+    rng = np.random.default_rng(3)
+    grid = np.radians(np.arange(-180.0, 180.0, 4.0))
+    roll, turn = (values.ravel() for values in np.meshgrid(grid, grid))
+    bound = 0
+    for rig in rigs(rng):
+        if (rig.ranges[1] == 0.0).all(axis=-1)[[0, 2]].any():
+            continue
+        for _ in range(6):
+            problem = random_problem(rng, rig, 1)
+            solution = solve(problem)
+            own = roll_of(problem, solution)
+            assert own is not None
+            hip, knee = allowed(rig, rolled(problem, roll, turn)[0])
+            there = (hip < 1e-9) & (knee < 1e-9)
+            best = np.abs(roll[there]).min() if there.any() else np.pi
+            assert abs(own) <= best + 1e-6
+            bound += abs(own) > 1e-3
+    assert bound > 20
+
+
+def roll_of(problem: Problem, solution: Solution) -> float | None:
+    """Return by how many radians the knee is off its pole's side; None: it is on the line to the target."""
+    joints = solution.joints[0]
+    line = unit(problem.goal.target[0] - joints[0])
+    assert problem.goal.pole is not None
+    assert problem.goal.pole_angle is not None
+    across, knee = (np.cross(point - joints[0], line) for point in (problem.goal.pole[0], joints[1]))
+    if np.linalg.norm(knee) < 1e-9:
+        return None
+    angle = np.arctan2(line @ np.cross(across, knee), across @ knee) - problem.goal.pole_angle[0]
+    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def test_a_knee_follows_its_pole_where_the_hip_lets_it() -> None:
+    rng = np.random.default_rng(4)
+    rig = chain(2, np.stack([degrees(FREE, FREE, FREE), KNEE]))
+    for _ in range(50):
+        problem = random_problem(rng, rig, 1)
+        # A knee that is nearly straight is hardly off the line: rounding shows in its direction.
+        assert abs(roll_of(problem, solve(problem)) or 0.0) < 1e-7
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_member_is_solved_as_it_would_be_alone(pole: bool) -> None:
+    rng = np.random.default_rng(5)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 12, pole=pole)
+        together = solve(problem)
+        for i in range(12):
+            one = slice(i, i + 1)
+            goal = replace(
+                problem.goal,
+                target=problem.goal.target[one],
+                pole=None if problem.goal.pole is None else problem.goal.pole[one],
+                pole_angle=None if problem.goal.pole_angle is None else problem.goal.pole_angle[one],
+            )
+            assert problem.limits is not None
+            limits = replace(problem.limits, root=problem.limits.root[one])
+            alone = solve(
+                replace(problem, joints=problem.joints[one], frames=problem.frames[one], goal=goal, limits=limits)
+            )
+            assert np.array_equal(alone.rotations[0], together.rotations[i])
+            assert np.array_equal(alone.joints[0], together.joints[i])
+
+
+def test_a_smooth_path_makes_a_smooth_motion() -> None:
+    rig = chain(2, LEG)
+    time = np.linspace(0.0, 2.0 * np.pi, 600)
+    targets = np.stack([0.15 * np.sin(time), 0.75 + 0.1 * np.cos(2 * time), -0.2 + 0.3 * np.sin(time)], axis=-1)
+    for pole in (None, np.array([0.2, 0.5, -2.0])):
+        problem = rig.problem(rig.at_rest(600), targets[:, None])
+        if pole is not None:
+            problem = replace(problem, goal=replace(problem.goal, pole=np.tile(pole, (600, 1))))
+        solution = solve(problem)
+        assert solution.reached.mean() > 0.9
+        assert bone_steps(solution.rotations @ problem.frames).max() < 4.0
+
+
+def test_left_and_right_limbs_are_mirror_images() -> None:
+    rng = np.random.default_rng(6)
+    across = np.diag([-1.0, 1.0, 1.0])
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 30)
+        ranges = rig.ranges.copy()
+        # Seen in a mirror, turns about X stay, and those about Y and Z are opposite.
+        ranges[:, 1:] = -ranges[:, 1:, ::-1]
+        other = Rig(rig.parents, rig.heads @ across, across @ rig.frames @ across, rig.lengths, ranges)
+        joints = problem.joints @ across
+        assert problem.limits is not None
+        assert problem.goal.pole is not None
+        assert problem.goal.pole_angle is not None
+        limits = other.problem(other.at_rest(30), np.zeros((30, 1, 3))).limits
+        goal = Goal(problem.goal.target @ across, problem.goal.pole @ across, -problem.goal.pole_angle)
+        mirrored = replace(problem, joints=joints, frames=across @ problem.frames @ across, goal=goal, limits=limits)
+        one, two = solve(problem), solve(mirrored)
+        np.testing.assert_allclose(two.joints, one.joints @ across, atol=1e-8)
+        np.testing.assert_allclose(two.rotations, across @ one.rotations @ across, atol=1e-7)
