@@ -54,7 +54,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """A chain needs the active bone."""
         if active_bone(ob):
             return ""
@@ -135,7 +135,7 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to remove."""
         return "" if active_chain(context) else "Select a bone of a chain"
 
