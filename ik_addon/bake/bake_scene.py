@@ -73,8 +73,8 @@ def simulates(scene: bpy.types.Scene) -> bool:
 def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
 
-    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stands still. What the
-    rest of Python reads is not known, and what modifiers make may depend on a simulation or on the whole scene.
+    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stays on its frame. What
+    other Python code reads is not known, and what modifiers do may depend on a simulation or on the whole scene.
     """
     scene = depsgraph.scene
     return all(
@@ -117,9 +117,9 @@ def _runs_python(curve: bpy.types.FCurve) -> bool:
 
 
 class Edits:
-    """What is set in a scene beside its animation, though it is animated: going to another frame and back drops it.
+    """Unkeyed edits of animated properties in a scene: going to another frame and back drops them.
 
-    The channels of armatures that a bake writes, or that are solved live, are left to whoever poses them.
+    The channels of armatures that a bake writes, or that are solved live, are left out.
     """
 
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace, go_on: Callable[[], None]) -> int:
-    """Bake, save and report; `go_on` raises where the user wants no more of it."""
+    """Bake, save and report; `go_on` raises where the user interrupts."""
     blend, report = _outputs(options)
     jobs, left_out = _jobs(options)
     for ob, reason in left_out:
@@ -270,7 +270,7 @@ def _baked(
 
 
 def _save(blend: Output) -> None:
-    """Save beside the file that is asked for, to replace it only by what can be read.
+    """Save beside the requested file, to replace it only with one that can be read.
 
     On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
     """

@@ -12,7 +12,7 @@ class OutputError(Exception):
 
 
 class Output:
-    """A file to write: beside its place first, so that what is there stays until all is written."""
+    """A file to write: to a temporary file beside it first, so that the old one stays until all is written."""
 
     def __init__(self, path: Path, option: str) -> None:
         """Nothing is touched yet.

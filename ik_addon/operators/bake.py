@@ -59,7 +59,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
     _in_window = False
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
         return "" if tips(ob) else f"'{ob.name}' has no IK chain. Add one first"
 

@@ -20,7 +20,7 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a constraint."""
         return "" if any(convert.ik_constraints(ob)) else f"'{ob.name}' has no enabled IK constraint"
 
@@ -44,7 +44,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be something to restore."""
         return "" if convert.converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
 

@@ -49,7 +49,7 @@ class LimitsOperator(ArmatureOperator):
     """An operator on the limits of bones."""
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a bone."""
         return "" if active_bone(ob) else f"'{ob.name}' has no active bone. Select one"
 
@@ -119,9 +119,9 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be bones to copy to."""
-        if reason := super().missing(context, ob):
+        if reason := super().why_unavailable(context, ob):
             return reason
         return "" if len(selected(ob)) > 1 else "Select other bones in Pose Mode, the one to copy from last"
 

@@ -19,7 +19,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to mirror."""
         return "" if active_chain(context) else "Select a bone of a chain"
 

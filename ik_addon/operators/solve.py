@@ -34,7 +34,7 @@ class ChainsOperator(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
         return "" if tips(ob) else f"'{ob.name}' has no chain. Select a bone and press Add Chain"
 

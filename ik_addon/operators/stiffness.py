@@ -22,7 +22,7 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain of that kind."""
         tip = active_chain(context)
         if tip is None:

@@ -64,7 +64,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Draw no more, and forget what was drawn."""
+    """Stop drawing, and forget what was drawn."""
     global state
     if state.handle is not None:
         bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")

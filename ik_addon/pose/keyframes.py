@@ -43,10 +43,10 @@ FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_
 """The attributes that Blender gives new keyframes another value than a bake does; not where they stand."""
 
 SAME_FRAME = 0.01
-"""Keys nearer than this, in frames, are one key for Blender."""
+"""Keys closer together than this, in frames, are one key for Blender."""
 
 AT_ONCE = 1_000_000
-"""How many keys are written before the caller of `writing` has its turn."""
+"""How many keys are written before `writing` yields."""
 
 
 class KeysError(Exception):
@@ -86,7 +86,7 @@ def write_channels(
 def writing(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Generator[float, None, Callable[[], None]]:
-    """Key channels at `frames` (F,), which ascend, in place of all keys between the first and the last of them.
+    """Key channels at `frames` (F,), which ascend, replacing all keys between the first and the last of them.
 
     Keys outside of that range stay as they are to the bit, and so does the curve between them. With `new_action` the
     keys go into a copy of the object's action, and the old one keeps what it had. Yields the share that is written.
@@ -183,7 +183,7 @@ def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
 
 
 def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
-    """Replace all keyframes of an F-curve, without computing handles anew."""
+    """Replace all keyframes of an F-curve, without recalculating handles."""
     points = curve.keyframe_points
     points.clear()
     points.add(len(keys["co"]))

@@ -100,7 +100,7 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 
 def _remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none, or one that somebody else wrote."""
+    """A custom property of a bone; None where it has none, or one that something else wrote."""
     holder: Any = bone  # the stubs know of no custom properties
     found = holder.get(name)
     try:
@@ -307,7 +307,7 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     for tip in tips:
         if chain_of(tip).is_chain:
             chain_of(tip).enabled = False
-    context.view_layer.update()  # gives back FK poses that are not keyed, too, unlike the removal of a solved chain
+    context.view_layer.update()  # also restores FK poses that are not keyed, unlike removing a solved chain
     for owner, tip in zip(owners, tips, strict=True):
         drop_animation(ob, tip)
         if chain_of(tip).is_chain:

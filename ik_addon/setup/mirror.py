@@ -129,11 +129,11 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
 
 
 def mirrored_axes(bone: Floats, image: Floats) -> Floats:
-    """What (3, 3) makes of a rotation vector in a bone's own axes its mirror image in those of the image.
+    """The matrix (3, 3) that maps a rotation vector in a bone's own axes to its mirror image in those of the image.
 
-    A rotation mirrored across X turns about X as before, and about the other axes the other way round. For bones whose
-    rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, that holds in their own axes, too:
-    the result is diag(1, -1, -1). A bone that is rolled otherwise has its axes exchanged or turned round besides.
+    A rotation mirrored across X turns about X as before, and in the opposite direction about the other axes. For bones
+    whose rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, the same is true in their own
+    axes: the result is diag(1, -1, -1). A bone with another roll also has its axes exchanged or reversed.
     """
     return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
 

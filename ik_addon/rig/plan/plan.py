@@ -248,6 +248,6 @@ def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], w
         if first is None:
             sampled.update(path[:1])
         elif first:
-            # The bones in between follow the solved one as they stand to it now, so that one is needed as well.
+            # The bones in between keep their pose relative to the solved one, so that one is needed as well.
             sampled.update(path[: first + 1])
     return np.array(sorted(sampled), dtype=np.int64)

@@ -36,7 +36,7 @@ class Posed:
     outcomes: Outcomes
     """One for each of `Plan.chains`."""
     moves: Moves
-    """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
+    """How the solution moved the bones of `Plan.followed`, together with the moves of other armatures."""
     poses_on: Callable[[slice | Ints], Floats]
     """(f, k, 4, 4) pose matrices of `Plan.live` in armature space, on some of the frames."""
 
@@ -65,22 +65,22 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
     world = sample.world
     for attachment in plan.root_attachments:
         if attachment.parent in known:
-            world = _taken(attachment, known[attachment.parent], sample.world[:, :3, 3]) @ sample.world
+            world = _displacement(attachment, known[attachment.parent], sample.world[:, :3, 3]) @ sample.world
             break
     to_object = inverse(world) if plan.parent_bones else world
 
     def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
-        """What became (F, 4, 4) of a goal at points (F, 3), all in object space; None: nothing."""
+        """The displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
         rides = world is sample.world
         for attachment in attachments:
             parent = attachment.parent
             if parent.armature == uid_of(ob) and parent.bone in plan.skeleton.names:
                 bone = plan.skeleton.names.index(parent.bone)
                 if plan.moves(bone):
-                    return _taken(attachment, current.displacement(bone), points)
+                    return _displacement(attachment, current.displacement(bone), points)
                 rides = True
             elif parent in known:
-                moved = _taken(attachment, known[parent], _moved(sample.world, points))
+                moved = _displacement(attachment, known[parent], _moved(sample.world, points))
                 return to_object @ moved @ sample.world
         return None if rides else to_object @ sample.world
 
@@ -122,7 +122,7 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
     return current.poses
 
 
-def _taken(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
+def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
     """How something at points (F, 3) is displaced (F, 4, 4) when its parent bone moves."""
     if attachment.turns:
         return moves
@@ -170,10 +170,10 @@ class _Poses:
             self.poses[:, self._plan.rows[bone]] = self(bone)
 
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
-        """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
+        """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, with the world matrices of the armature then and now. Of what is flattened, and so shows no
-        rotation, the way of its head.
+        Or in world space, given the world matrices of the armature then and now. For a bone that is scaled flat, whose
+        rotation is lost, that of its head.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
