@@ -73,7 +73,7 @@ def test_every_operator_of_the_page_is_there() -> None:
 
 
 def test_every_field_of_the_report_is_there(addon: Addon) -> None:
-    report = addon.module("bake.baking").BakeReport
+    report = addon.module("bake").BakeReport
     known = {field.name for field in dataclasses.fields(report)} | set(vars(report))
     for fields, _text in rows("scripting.md", "The report of a bake"):
         assert set(names(fields)) <= known

@@ -1,6 +1,6 @@
 """What the names of bones say: parts of a body and sides, as the common rigs call them.
 
-Names are evidence, not more: `ends` and `anatomy` hold them against hierarchy and measures.
+Names are evidence, not more: `chain_ends` holds them against hierarchy and measures.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Chains to keyframes: in Blender, from the command line, and what is told of it. Scripts call what stands here."""
+"""Chains to keyframes: in Blender, from the command line, and the report on it. Scripts use the names that are here."""
 
-from .baking import BakeError, bake, chosen_tips, frame_range, frames_between, steps
+from .bake_report import BakeReport
+from .baking import bake, steps
+from .selection import BakeError, chosen_tips, frame_range, frames_between
 
-__all__ = ["BakeError", "bake", "chosen_tips", "frame_range", "frames_between", "steps"]
+__all__ = ["BakeError", "BakeReport", "bake", "chosen_tips", "frame_range", "frames_between", "steps"]

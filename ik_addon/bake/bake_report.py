@@ -1,4 +1,4 @@
-"""What became of a bake, in numbers and in words."""
+"""The result of a bake, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _last: dict[int, BakeReport] = {}
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What became of one chain."""
+    """The result of baking one chain."""
 
     chain: str
     """The tip bone."""
     missed: int
-    """On how many frames it did not reach its target."""
+    """Number of frames on which it did not reach its target."""
     error: float
     """Largest distance from its tip to the target, in chain lengths; the next one is the mean over the frames."""
     mean_error: float
@@ -41,16 +41,16 @@ class LimitReport:
 
 @dataclass(frozen=True)
 class BakeReport:
-    """What became of a bake."""
+    """The result of a bake."""
 
     chains: tuple[str, ...]
     """Tip bones of the baked chains."""
     frames: int
-    """How many frames were keyed."""
+    """Number of keyed frames."""
     action: str
     """Name of the action that holds the keys."""
     missed: int
-    """On how many frames a chain did not reach its target."""
+    """Number of frames on which a chain did not reach its target."""
     error: float
     """Largest distance from a tip to its target, in chain lengths; the next one is the mean."""
     mean_error: float
@@ -59,7 +59,7 @@ class BakeReport:
     limited: tuple[LimitReport, ...]
     """The joints that stood at a limit on any frame, most often first."""
     turn: float
-    """The most degrees by which a joint turns in a frame."""
+    """The largest rotation of a joint between two frames, in degrees."""
     turning_bone: str
     """Whose joint that is; empty where there is a single frame."""
     turning_frame: int
@@ -71,7 +71,7 @@ class BakeReport:
 
     @property
     def plays_alike(self) -> bool:
-        """Whether the keys play as they were solved, to what can be seen."""
+        """Whether the keys visibly play as they were solved."""
         return self.position < 1e-4 and self.angle < 1e-3
 
     @property
@@ -102,7 +102,7 @@ def last(ob: bpy.types.Object) -> BakeReport | None:
 
 
 def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
-    """What a report tells, one after the other, each with whether it is something to look at."""
+    """The sentences of a report, each with whether it needs attention."""
     yield f"{_count(report.frames, 'frame')} of {_count(len(report.chains), 'chain')} in '{report.action}'", False
     if not report.missed:
         yield "All targets were reached", False
@@ -113,9 +113,9 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
                 f"by up to {percent(chain.error)} of its length",
                 True,
             )
-    missing = sum(chain.missed > 0 for chain in report.each) - NAMED
-    if missing > 0:
-        yield f"{_count(missing, 'more chain')} missed a target", True
+    more = sum(chain.missed > 0 for chain in report.each) - NAMED
+    if more > 0:
+        yield f"{_count(more, 'more chain')} missed a target", True
     yield f"Max error {percent(report.error)}, mean {percent(report.mean_error)}", False
     for joint in report.limited[:NAMED]:
         yield f"'{joint.bone}' stood at a limit on {_count(joint.frames, 'frame')}", False

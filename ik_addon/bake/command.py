@@ -18,10 +18,12 @@ import bpy
 
 from ..data.settings import chain_of, goal_of
 from ..pose.keyframes import KeysError
-from ..rig.plan.attachments import holds_of, in_order
+from ..rig.plan.attachments import attachments_of
 from ..rig.plan.chain import tips, why_closed
-from ..rig.plan.plan import Plan, between
-from . import baking
+from ..rig.plan.dependencies import between
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
+from . import baking, selection
 from .bake_report import BakeReport
 from .outputs import Output, OutputError
 
@@ -54,16 +56,16 @@ def main(arguments: Sequence[str]) -> int:
     except InterruptError:
         _complain("Interrupted; nothing was written")
         return INTERRUPTED
-    except (CommandError, OutputError, baking.BakeError, KeysError, OSError, RuntimeError) as error:
+    except (CommandError, OutputError, selection.BakeError, KeysError, OSError, RuntimeError) as error:
         _complain(str(error).strip())
     except Exception:  # Blender would end with 1, which says that a target was not reached
         traceback.print_exc()
-        _complain("Internal error, see above; nothing was written")
+        _complain("Internal error, see above. Nothing was written")
     return REFUSED
 
 
 def _run(options: argparse.Namespace, go_on: Callable[[], None]) -> int:
-    """Bake, save and report; `go_on` raises where the user wants no more of it."""
+    """Bake, save and report; `go_on` raises where the user interrupts."""
     blend, report = _outputs(options)
     jobs, left_out = _jobs(options)
     for ob, reason in left_out:
@@ -119,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"blender -b FILE --command {NAME}",
         description="Bake IK chains to keyframes, which play without the add-on. Without --output or --overwrite "
-        "nothing is saved: that tells only whether the chains can be baked and reach their targets.",
+        "nothing is saved; the bake only checks whether the chains can be baked and reach their targets.",
         epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
         "saved, but an armature was left out or the report could not be written; 130 Ctrl-C, nothing was written. "
         "A sentence on stderr says why.",
@@ -142,17 +144,17 @@ def _parser() -> argparse.ArgumentParser:
             f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
         )
     parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
-    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action, which stays as it is")
+    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result there")
-    place.add_argument("--overwrite", action="store_true", help="save the result in place of the file that was opened")
-    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write what became of the bake there")
-    parser.add_argument("--strict", action="store_true", help="end with 1 where a target was not reached")
+    place.add_argument("--overwrite", action="store_true", help="save the result over the file that was opened")
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report on the bake there")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
     return parser
 
 
 def _outputs(options: argparse.Namespace) -> tuple[Output | None, Output | None]:
-    """The file and the report to write; finds out before hours of baking what cannot be written.
+    """The file and the report to write; what cannot be written is found before hours of baking.
 
     Raises:
         CommandError, OutputError: one of them cannot be written.
@@ -189,7 +191,7 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], list[tuple[bpy.types.
     found = [(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
     for tip in options.chains or ():
         if not any(tip in own for _ob, own in found):
-            raise CommandError(f"There is no chain on a bone '{tip}'; the chains are on {_known(chosen)}")
+            raise CommandError(f"There is no chain on a bone '{tip}'. The chains are on {_known(chosen)}")
     left_out = [(ob, reason) for ob, _own in found if (reason := why_closed(ob))]
     jobs = {ob.session_uid: (ob, own) for ob, own in found if not why_closed(ob)}
     for ob, reason in left_out:
@@ -222,8 +224,8 @@ def _named(name: str, armatures: list[bpy.types.Object]) -> bpy.types.Object:
         return found[0]
     known = ", ".join(f"'{ob.name_full}'" for ob in found or armatures) or "none"
     if found:
-        raise CommandError(f"Several armatures are called '{name}': {known}; name one of them, or rename it")
-    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'; it has {known}")
+        raise CommandError(f"Several armatures are called '{name}': {known}. Name one of them, or rename it")
+    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
 
 
 def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:
@@ -237,24 +239,24 @@ def _known(armatures: list[bpy.types.Object]) -> str:
 
 
 def _followed(ob: bpy.types.Object) -> set[int]:
-    """`session_uid` of the other armatures that carry this one or goals of it."""
+    """`session_uid` of the other armatures that this one, or goals of it, are attached to."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
-    carriers = {carrier.armature for held in ((ob, ""), *goals) for carrier, _turns in holds_of(*held)}
-    return carriers - {ob.session_uid}
+    armatures = {parent.armature for held in ((ob, ""), *goals) for parent, _turns in attachments_of(*held)}
+    return armatures - {ob.session_uid}
 
 
-# ---- what becomes of it
+# ---- results
 
 
 def _baked(
     ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace, go_on: Callable[[], None]
 ) -> BakeReport:
-    first, last = options.range or baking.frame_range(bpy.context.scene, ob, options.frames)
-    frames = baking.frames_between(first, last, options.step)
+    first, last = options.range or selection.frame_range(bpy.context.scene, ob, options.frames)
+    frames = selection.frames_between(first, last, options.step)
     for tip in chosen:
         if not chain_of(ob.pose.bones[tip]).enabled:
-            raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is switched off; enable it to bake it")
+            raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is disabled. Enable it to bake it")
     with closing(baking.steps(bpy.context, ob, chosen, frames, new_action=options.new_action)) as steps:
         while True:
             go_on()
@@ -268,13 +270,13 @@ def _baked(
 
 
 def _save(blend: Output) -> None:
-    """Save beside the file that is asked for, to replace it only by what can be read.
+    """Save beside the requested file, to replace it only with one that can be read.
 
     On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
     """
     bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
     if not _is_whole(blend.new):
-        raise CommandError(f"'{blend.path}' could not be saved whole, it is as it was; is the disk full?")
+        raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
 
 
 def _is_whole(path: Path) -> bool:

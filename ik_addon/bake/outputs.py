@@ -1,4 +1,4 @@
-"""Files that a command writes: what stands in the way is found out first, and each is replaced as a whole."""
+"""Files that a command writes: checked before it starts, and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class OutputError(Exception):
 
 
 class Output:
-    """A file to write: beside its place first, so that what is there stays until all is written."""
+    """A file to write: to a temporary file beside it first, so that the old one stays until all is written."""
 
     def __init__(self, path: Path, option: str) -> None:
         """Nothing is touched yet.
@@ -42,7 +42,7 @@ class Output:
             raise self._unwritable(error) from error
         else:
             if not self.path.is_file():
-                raise OutputError(f"{self._option} names '{self._given}', which is a folder or device; name a file")
+                raise OutputError(f"{self._option} names '{self._given}', which is a folder or device. Name a file")
         try:
             if self.path.exists():
                 self.path.open("ab").close()  # neither read-only nor held by another program
@@ -52,14 +52,14 @@ class Output:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> OutputError:
-        return OutputError(f"{self._option} can't write '{self._given}' ({error.strerror}); choose another place")
+        return OutputError(f"{self._option} can't write '{self._given}' ({error.strerror}). Choose another place")
 
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
         """Raise `OutputError` if this is one of some other files, by whatever name; each comes with what it is."""
         for other, what in others:
             same = self.path == other.resolve()
             if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
-                raise OutputError(f"{self._option} would replace {what}; choose another file")
+                raise OutputError(f"{self._option} would replace {what}. Choose another file")
 
     def put_in_place(self, backup: Path | None = None) -> None:
         """Replace the file by what was written, and keep the old one as `backup`; all or nothing.

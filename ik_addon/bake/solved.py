@@ -1,4 +1,4 @@
-"""The solved frames of a bake as they are keyed: no more of them than that, for long bakes of many bones are large."""
+"""The solved frames of a bake as they are keyed: no more is kept, because long bakes of many bones are large."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Block:
 
 
 class Solved:
-    """What is keyed and told of the baked chains of a plan, on F frames."""
+    """What is keyed and reported of the baked chains of a plan, on F frames."""
 
     def __init__(self, plan: Plan, baked: Sequence[str], frames: int, played: Sequence[int]) -> None:
         """Nothing is known yet.

@@ -22,8 +22,9 @@ from ..data import fk_store, settings, versions
 from ..data.settings import chain_of, object_of
 from ..pose import channels
 from ..rig.plan import chain
-from ..rig.plan.attachments import in_order
-from ..rig.plan.plan import Plan, in_a_circle
+from ..rig.plan.dependencies import in_loops
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence, with_sets
 from ..rig.plan.reference import Reference
 from ..rig.read import fcurves
@@ -278,12 +279,12 @@ def _rig(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     own = _state.of(ob)
     rig = own.rig
     others = (other.plan for known, other in _state.rigs() if known != uid)
-    followed = {carrier.bone for plan in others for carrier in plan.carriers if carrier.armature == uid}
+    followed = {parent.bone for plan in others for parent in plan.parent_bones if parent.armature == uid}
     view = None if rig is None or own.is_stale else rig.views.get(layer)
     plan = None if view is None else view.find(depsgraph)
     if plan is None or not followed.issubset(plan.skeleton.names[bone] for bone in plan.followed):
         plan = Plan.of(ob, depsgraph, followed=followed, aside=own.aside)
-        if plan.carriers:
+        if plan.parent_bones:
             renames.remember(ob)
     if rig is None:
         rig = Rig(ob, plan, layer)
@@ -428,9 +429,9 @@ def _in_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step
         for ob in armatures.values():
             _guarded(_rig, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in _state.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    needs = {uid: {c.armature for c in plan.carriers} - {uid} for uid, plan in plans.items()}
+    needs = {uid: {c.armature for c in plan.parent_bones} - {uid} for uid, plan in plans.items()}
     ordered, mutual = in_order(plans, needs)
-    knotted = in_a_circle(plans) if mutual else set()
+    knotted = in_loops(plans) if mutual else set()
     circle = [uid for uid in mutual if uid in knotted]
     solved = [*ordered, *(uid for uid in mutual if uid not in circle)]
     moves: Moves = {}

@@ -19,7 +19,8 @@ from ..rig.plan.groups import Wave
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Goals, Sample
 from ..rig.write.limb import Limbs
-from ..rig.write.waves import Outcomes, Posed, fk_limbs, pose, posed_by
+from ..rig.write.outcomes import Outcomes
+from ..rig.write.waves import Posed, fk_limbs, pose, posed_by
 from ..solve import Goal, OutOfReach, Problem, Solver, Status
 from ..solve.problem import Floats
 from ..solve.products import applied
@@ -103,7 +104,7 @@ class Steady:
         """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.stands else []
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.is_static else []
         self._chains = [own for own in chains if own is not None]
         self.works = bool(chains) and None not in chains
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..pose.channels import Row
 from ..rig.plan.inputs import Numbers
-from ..rig.write.waves import Outcomes
+from ..rig.write.outcomes import Outcomes
 
 FRAMES = 256
 """How many frames are solved ahead at most."""

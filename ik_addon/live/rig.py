@@ -317,7 +317,7 @@ class Rig:
 
         Then the base need not be put back for Blender to evaluate, which takes as long as a pose with the solution.
         """
-        if self.fk is None or not self.plan.stands or self.plan.watch or is_animated(ob):
+        if self.fk is None or not self.plan.is_static or self.plan.watch or is_animated(ob):
             return False
         if not np.array_equal(self.fk, self.base):
             return False
@@ -362,7 +362,7 @@ class Rig:
     ) -> Posed:
         """Solve all chains; `moves` as in `pose`. Where nothing moved since the last solve, its result is taken."""
         view = self.view
-        alone = len(frame.world) == 1 and not self.plan.carriers and not self.plan.followed
+        alone = len(frame.world) == 1 and not self.plan.parent_bones and not self.plan.followed
         # Tables are worth while for many frames only: whoever plays or bakes makes them.
         steady = self.steady(ob, frame, make=len(frame.world) > 1)
         by_tables = steady is not None
@@ -381,7 +381,7 @@ class Rig:
     def steady(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Steady | None:
         """The short way to solve frames with the same FK pose; None: there is none, or it would have to be made."""
         view = self.view
-        if not self.plan.stands or is_animated(ob) or view.restless > RESTLESS or others_handle_frames():
+        if not self.plan.is_static or is_animated(ob) or view.restless > RESTLESS or others_handle_frames():
             return None
         if view.steady is None or not view.steady.fits(frame):
             if not make:
@@ -410,7 +410,7 @@ class Rig:
             last = None if self.view.solved is None else self.view.solved[:2]
             steady = self.steady(ob, frame, make=not is_aside)
             self.view.following = Following(ob, self.plan, source, steady, last)
-            self.view.is_aside = is_aside and self.plan.stands and steady is None
+            self.view.is_aside = is_aside and self.plan.is_static and steady is None
             self.enter(State.FOLLOWING)
 
     def _is_keyed(self, ob: bpy.types.Object) -> bool:

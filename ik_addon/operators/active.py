@@ -27,7 +27,7 @@ def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None) -> bpy.types
 
 
 def obstacle(context: bpy.types.Context) -> str:
-    """Why nothing can be done with the active object, and what to do about it; empty where it can be worked on."""
+    """Why no operator can run on the active object, and what to do about it; empty where they can."""
     ob = armature(context)
     if ob is None or ob.type != "ARMATURE":
         return "Select an armature"
@@ -57,12 +57,12 @@ class ArmatureOperator(bpy.types.Operator):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Whether the operator can run."""
-        reason = obstacle(context) or cls.missing(context, armature(context))
+        reason = obstacle(context) or cls.why_unavailable(context, armature(context))
         if reason:
             cls.poll_message_set(reason)
         return not reason
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """What the armature lacks for this operator; empty where it lacks nothing."""
+    def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """Why this operator cannot run on an armature, and what to do about it; empty where it can."""
         return ""

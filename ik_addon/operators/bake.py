@@ -9,8 +9,7 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
-from ..bake import baking
-from ..bake.bake_report import BakeReport
+from ..bake import BakeError, BakeReport, chosen_tips, frame_range, frames_between, steps
 from ..pose.keyframes import KeysError
 from ..rig.plan.chain import tips
 from .active import ArmatureOperator, active_chain, armature
@@ -27,7 +26,7 @@ FRAME_RANGES = (
     ("CUSTOM", "Custom", "From Start to End"),
 )
 PATIENCE = 0.05
-"""Seconds of baking between two looks at the keyboard."""
+"""Seconds of baking between two checks for events."""
 
 
 class IK_ADDON_OT_bake(ArmatureOperator):
@@ -35,7 +34,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
 
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
-    bl_description = "Write the solved pose into keyframes and switch the chains off; it then plays without the add-on"
+    bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
@@ -50,7 +49,9 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         soft_max=10,
     )
     new_action: BoolProperty(
-        name="New Action", description="Key into a copy of the current action, which stays as it is", default=False
+        name="New Action",
+        description="Key into a copy of the current action and leave the original unchanged",
+        default=False,
     )
 
     _todo: Generator[float, None, BakeReport] | None = None
@@ -58,12 +59,12 @@ class IK_ADDON_OT_bake(ArmatureOperator):
     _in_window = False
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no IK chain; add one first"
+        return "" if tips(ob) else f"'{ob.name}' has no IK chain. Add one first"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Ask for the options; the bake then runs step by step and can be cancelled."""
+        """Ask for the options; the bake then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self.frame_range = self.frame_range  # what the dialog shows is chosen, see _steps
@@ -95,7 +96,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
                 next(self._todo)
         except StopIteration as done:
             return self._finish(done.value)
-        except (baking.BakeError, KeysError) as error:
+        except (BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
 
@@ -103,7 +104,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         """Bake for a moment at each tick of the timer."""
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled, nothing was changed")
+            self.report({"INFO"}, "Bake cancelled. Nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
@@ -114,7 +115,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         except StopIteration as finished:
             self._stop(context)
             return self._finish(finished.value)
-        except (baking.BakeError, KeysError) as error:
+        except (BakeError, KeysError) as error:
             self.cancel(context)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -133,18 +134,18 @@ class IK_ADDON_OT_bake(ArmatureOperator):
 
     def _steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
         ob = armature(context)
-        chosen = baking.chosen_tips(ob, self.chains, active_chain(context))
+        chosen = chosen_tips(ob, self.chains, active_chain(context))
         # A script that names a frame but no range means these frames.
         names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
         if self.frame_range == "CUSTOM" or (names_frames and not self.properties.is_property_set("frame_range")):
             first, last = self.frame_start, self.frame_end
         else:
-            first, last = baking.frame_range(context.scene, ob, self.frame_range)
-        frames = baking.frames_between(first, last, self.step)
-        return baking.steps(context, ob, chosen, frames, new_action=self.new_action)
+            first, last = frame_range(context.scene, ob, self.frame_range)
+        frames = frames_between(first, last, self.step)
+        return steps(context, ob, chosen, frames, new_action=self.new_action)
 
     def _start(self, context: bpy.types.Context) -> set[str]:
-        next(self._todo)  # what stands in the way is told here and now
+        next(self._todo)  # errors are reported here, before the bake runs in steps
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
         manager.progress_begin(0.0, 100.0)

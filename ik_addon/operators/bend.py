@@ -7,7 +7,7 @@ import numpy as np
 
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, chain_bones
-from ..rig.plan.plan import has_old_stiffness
+from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
 from .active import ArmatureOperator, active_chain, armature
@@ -22,7 +22,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a side, or one to be found."""
         tip = active_chain(context)
         if tip is None:
@@ -56,7 +56,7 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
         return "" if active_chain(context) else "Select a bone of a chain"
 
@@ -103,7 +103,7 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain of that kind."""
         tip = active_chain(context)
         if tip is None:

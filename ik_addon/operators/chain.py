@@ -56,7 +56,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """A chain needs the active bone, and in Object Mode, where nobody sees which one that is, a visible one."""
         bone = active_bone(ob)
         if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
@@ -142,7 +142,7 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to remove."""
         return "" if active_chain(context) else "Select a bone of a chain"
 

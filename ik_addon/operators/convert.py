@@ -14,13 +14,13 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     bl_idname = "ik_addon.convert_constraints"
     bl_label = "Convert IK Constraints"
     bl_description = (
-        "Make a chain of every enabled IK constraint of the armature, mute the constraint and switch Live on; "
-        "Restore Constraints goes back"
+        "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
+        "Restore Constraints undoes this"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a constraint."""
         return "" if any(convert.ik_constraints(ob)) else f"'{ob.name}' has no enabled IK constraint"
 
@@ -40,11 +40,11 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
 
     bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
-    bl_description = "Remove the chains that Convert IK Constraints made and switch the constraints on again"
+    bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be something to restore."""
         return "" if convert.converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
 

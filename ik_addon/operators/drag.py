@@ -211,7 +211,7 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
     _axis: int | None = None
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain with a target."""
         tip = active_chain(context)
         if tip is None:

@@ -1,4 +1,4 @@
-"""One click for what keeps a chain from being solved, where that is simple and safe."""
+"""One-click fixes for what keeps a chain from being solved, where that is simple and safe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 
 
 class Fix(NamedTuple):
-    """What can be done about a chain."""
+    """Something that can be done about a chain."""
 
     label: str
     """Text of the button."""
@@ -47,13 +47,13 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     still = (
         Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
         for role, goal in (("target", chain.target), ("pole", chain.pole))
-        if goal is not None and (off := _switched_off(goal, view_layer.layer_collection, "hide_render"))
+        if goal is not None and (off := _disabled(goal, view_layer.layer_collection, "hide_render"))
     )
     return next(still, None)
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """Everything that can be put right, in the order in which `rig.plan.chain.check` finds it."""
+    """Everything that can be fixed, in the order in which `rig.plan.chain.check` finds it."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
         yield Fix(f"Reset {label}", partial(chain.property_unset, name))
@@ -86,7 +86,7 @@ def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer)
             yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
         else:
             yield Fix(f"Clear {role.title()}", lambda: setattr(chain, role, None))
-    elif off := _switched_off(goal, layer, "hide_viewport"):
+    elif off := _disabled(goal, layer, "hide_viewport"):
         yield Fix(f"Enable {role.title()} in Viewports", partial(_enable, off, "hide_viewport"))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
         yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
@@ -100,7 +100,7 @@ def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iter
         yield from _layers_of(goal, child)
 
 
-def _switched_off(
+def _disabled(
     goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
 ) -> list[bpy.types.Object | bpy.types.Collection]:
     """What keeps an object from being evaluated: itself, or the collections on one way to it; empty where it is."""
@@ -137,14 +137,14 @@ def _mute(items: list[bpy.types.Constraint] | list[bpy.types.FCurve]) -> None:
 
 
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
-    """Put right what keeps a chain from being solved."""
+    """Fix what keeps a chain from being solved."""
 
     bl_idname = "ik_addon.chain_fix"
     bl_label = "Fix Chain"
-    bl_description = "Put right what keeps this chain from being solved, as the button says"
+    bl_description = "Fix what keeps this chain from being solved, as the button says"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+    tip: StringProperty(name="Tip", description="The tip bone of the chain", options={"HIDDEN", "SKIP_SAVE"})
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do it, and let the chain be solved anew."""
@@ -152,7 +152,7 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
         if fix is None:
-            self.report({"ERROR"}, f"There is nothing to fix on '{self.tip}'")
+            self.report({"ERROR"}, f"Nothing to fix on '{self.tip}'")
             return {"CANCELLED"}
         fix.apply()
         reports.clear(ob, [self.tip])
@@ -179,8 +179,8 @@ class IK_ADDON_OT_lock_interface(bpy.types.Operator):
     bl_idname = "ik_addon.lock_interface"
     bl_label = "Lock Interface"
     bl_description = (
-        "Lock Blender's interface while it renders (menu Render, Lock Interface): live chains set poses while frames "
-        "are rendered, and drawing them in the viewport at the same time can crash"
+        "Lock the interface during rendering (Render > Lock Interface): live chains set poses while frames "
+        "render, and drawing them in the viewport at the same time can crash Blender"
     )
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 

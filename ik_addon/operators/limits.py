@@ -21,17 +21,17 @@ SIDES = {
 }
 """Axis and end of each limit, by the name that a user sees."""
 DIRECTIONS = (
-    ("ALL", "All", "All limits that the bone has left its rest pose towards"),
-    ("UP", "Up", "The greatest rotation about X"),
-    ("DOWN", "Down", "The least rotation about X"),
-    ("LEFT", "Left", "The greatest rotation about Z"),
-    ("RIGHT", "Right", "The least rotation about Z"),
-    ("TWIST_MAX", "Twist", "The greatest rotation about Y"),
-    ("TWIST_MIN", "Twist Back", "The least rotation about Y"),
+    ("ALL", "All", "Every limit in whose direction the bone is rotated"),
+    ("UP", "Up", "Maximum rotation around X"),
+    ("DOWN", "Down", "Minimum rotation around X"),
+    ("LEFT", "Left", "Maximum rotation around Z"),
+    ("RIGHT", "Right", "Minimum rotation around Z"),
+    ("TWIST_MAX", "Twist", "Maximum rotation around Y"),
+    ("TWIST_MIN", "Twist Back", "Minimum rotation around Y"),
 )
 LABELS = {name: label for name, label, _ in DIRECTIONS}
 REST = math.radians(0.05)
-"""A bone that is turned by less than this is at rest."""
+"""A bone that is rotated by less than this is at rest."""
 SETTINGS = tuple(
     f"{name}_{axis}" for axis in "xyz" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
 )
@@ -49,9 +49,9 @@ class LimitsOperator(ArmatureOperator):
     """An operator on the limits of bones."""
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a bone."""
-        return "" if active_bone(ob) else f"'{ob.name}' has no active bone; select one"
+        return "" if active_bone(ob) else f"'{ob.name}' has no active bone. Select one"
 
 
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
@@ -63,11 +63,11 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     direction: EnumProperty(
-        name="Direction", description="The limit that is set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
+        name="Direction", description="The limit to set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
     )
     all_selected: BoolProperty(
         name="All Selected",
-        description="Set the limit of each selected bone from its own pose, not of the active one alone",
+        description="Set the limit of every selected bone from its own pose, not just of the active bone",
         default=False,
     )
 
@@ -83,14 +83,14 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
         if not said:
             which = f"'{bones[0].name}' is" if len(bones) == 1 else "The selected bones are"
             where = "at rest" if self.direction == "ALL" else "not turned in this direction"
-            self.report({"ERROR"}, f"{which} {where}; pose the limit first, then press this")
+            self.report({"ERROR"}, f"{which} {where}. Pose the limit first")
             return {"CANCELLED"}
         self.report({"INFO"}, "Limited " + ", ".join(said))
         return {"FINISHED"}
 
 
 def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
-    """Make the angles at which a bone stands its limits; return those that were set, in degrees by their names.
+    """Set limits to the current angles of a bone; return those that were set, in degrees by their labels.
 
     Args:
         bone: whose limits are set.
@@ -119,9 +119,9 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be bones to copy to."""
-        if reason := super().missing(context, ob):
+        if reason := super().why_unavailable(context, ob):
             return reason
         return "" if len(selected(ob)) > 1 else "Select other bones in Pose Mode, the one to copy from last"
 

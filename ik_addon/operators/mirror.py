@@ -14,12 +14,12 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
     bl_idname = "ik_addon.mirror_chain"
     bl_label = "Mirror Chain"
     bl_description = (
-        "Put the mirror image of the active chain on the other side's bones: its settings, limits, target and pole"
+        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to mirror."""
         return "" if active_chain(context) else "Select a bone of a chain"
 

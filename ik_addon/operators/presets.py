@@ -20,7 +20,7 @@ class ChainOperator(ArmatureOperator):
     """An operator on the active chain."""
 
     @classmethod
-    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
         return "" if active_chain(context) else "Select a bone of a chain"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..bake import baking
+from ..bake import BakeError, frame_range, frames_between
 from ..data.settings import chain_of
 from ..pose.keyframes import KeysError
 from ..rig.plan.chain import tips
@@ -14,10 +14,10 @@ from .active import armature
 from .bake import FRAME_RANGES
 from .solve import CHAINS, NONE_ACTIVE, ChainsOperator
 
-FRAMES = (("PRESENT", "Present", "The current frame; keyed where auto keying is on"), *FRAME_RANGES)
+FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
-    ("FK", "FK Pose", "The pose that the bones have without this chain"),
-    ("SHOWN", "Shown Pose", "The pose as it is shown, with everything that is solved"),
+    ("FK", "FK Pose", "The pose of the bones without this chain"),
+    ("SHOWN", "Shown Pose", "The visible pose, with everything solved"),
 )
 
 
@@ -35,12 +35,12 @@ class FramesOperator(ChainsOperator):
         return tips(armature(context)) if only is None else only
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
-        """The chosen frames; None: the present one."""
+        """The chosen frames; None: the current one."""
         if self.frame_range == "PRESENT":
             return None
         if self.frame_range == "CUSTOM":
-            return baking.frames_between(self.frame_start, self.frame_end)
-        return baking.frames_between(*baking.frame_range(context.scene, armature(context), self.frame_range))
+            return frames_between(self.frame_start, self.frame_end)
+        return frames_between(*frame_range(context.scene, armature(context), self.frame_range))
 
     def draw(self, _context: bpy.types.Context) -> None:
         """The options; start and end only where they are used."""
@@ -57,16 +57,14 @@ class FramesOperator(ChainsOperator):
 
 
 class IK_ADDON_OT_snap_target(FramesOperator):
-    """Bring goals to the pose."""
+    """Move targets and poles to match the pose."""
 
     bl_idname = "ik_addon.snap_target"
     bl_label = "Snap Target to Pose"
-    bl_description = (
-        "Move the target and the pole to where the pose has the tip and the bend, so that solving moves nothing"
-    )
+    bl_description = "Move the target and the pole to match the pose, so that solving changes nothing"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    pose: EnumProperty(name="Pose", description="The pose that the target goes to", items=POSES, default="FK")
+    pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="FK")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Snap."""
@@ -78,7 +76,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             frames = self.frames(context)
             shown = self.pose == "SHOWN"
             remarks = snap.snap_goals(context, armature(context), found, frames, shown=shown)
-        except (snap.SnapError, baking.BakeError, KeysError) as error:
+        except (snap.SnapError, BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         done = "target" if len(found) == 1 else f"targets of {len(found)} chains"
@@ -88,11 +86,11 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 
 
 class IK_ADDON_OT_apply_pose(FramesOperator):
-    """Take the solution over."""
+    """Make the solution the FK pose."""
 
     bl_idname = "ik_addon.apply_pose"
     bl_label = "Apply Pose"
-    bl_description = "Make the solved pose the FK pose, so that it stays when the chain is switched off"
+    bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -100,7 +98,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
-            self.report({"ERROR"}, "No chosen chain is enabled; select a bone of one that is")
+            self.report({"ERROR"}, "None of these chains is enabled. Select a bone of one that is")
             return {"CANCELLED"}
         try:
             frames = self.frames(context)
@@ -109,7 +107,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
                 message = f"Applied the solved pose to {', '.join(repr(tip.name) for tip in found)}"
             else:
                 remarks, message = [], snap.apply_poses(context, ob, found, frames).message
-        except (snap.SnapError, baking.BakeError, KeysError) as error:
+        except (snap.SnapError, BakeError, KeysError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))

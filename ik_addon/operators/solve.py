@@ -19,7 +19,7 @@ CHAINS = (
     ("ALL", "All", "All chains of the armature"),
     ("ACTIVE", "Active", "The chain that the active bone belongs to"),
 )
-NONE_ACTIVE = "No chain is active; select a bone of one"
+NONE_ACTIVE = "No chain is active. Select a bone of one"
 
 
 class ChainsOperator(ArmatureOperator):
@@ -34,9 +34,9 @@ class ChainsOperator(ArmatureOperator):
     )
 
     @classmethod
-    def missing(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no chain; select a bone and press Add Chain"
+        return "" if tips(ob) else f"'{ob.name}' has no chain. Select a bone and press Add Chain"
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
         """The tip of the active chain where that one is asked for; None: all chains are."""
@@ -51,7 +51,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
 
     bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
-    bl_description = "Pose the chains so that their tips reach their targets, on this frame"
+    bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -61,7 +61,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
         chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
-            none_enabled = f"No chain of '{ob.name}' is enabled; enable one in the panel"
+            none_enabled = f"No chain of '{ob.name}' is enabled. Enable one in the panel"
             self.report({"ERROR"}, NONE_ACTIVE if chosen == [] else none_enabled)
             return {"CANCELLED"}
         bones = np.arange(len(ob.pose.bones))
@@ -95,7 +95,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     bl_idname = "ik_addon.restore_pose"
     bl_label = "Restore Pose"
     bl_description = (
-        "Put the chains' bones back into the FK pose that they had before they were solved; switches Live off"
+        "Put the bones of the chains back into their FK pose from before they were solved, and turn Live off"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
@@ -109,7 +109,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
             return {"CANCELLED"}
         was_live = object_of(ob).live
         count = new_chain.restore_pose(ob, context.view_layer, chosen)
-        message = f"Restored the FK pose of {count} bones" if count else "No chain is solved, so the pose is as it was"
+        message = f"Restored the FK pose of {count} bones" if count else "No chain is solved. The pose is unchanged"
         if was_live:
             message += ". Live turned off"
         self.report({"INFO"}, message)

@@ -17,8 +17,11 @@ from .. import compat
 from ..data import settings
 from ..data.settings import overlay_of
 from ..pose.skeleton import inverse, matrix_array
-from .geometry import Active, Colour, Drawing, Lines, Palette, drawing, reach, transformed
+from .colours import Palette, palette
+from .geometry import Drawing, Lines, drawing, transformed
+from .limits import reach
 from .read import Reader
+from .shown import Active
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +30,9 @@ WIDE, THIN, DOT = 3.0, 1.5, 7.0
 
 
 @dataclass
-class _State:
+class State:
+    """What is drawn now."""
+
     handle: Any = None
     broken: bool = False
     """Drawing raised an error nobody expected: it is off until the overlay is switched on again."""
@@ -47,46 +52,46 @@ class _Batches:
     """None where there are none, as with the others."""
 
 
-_state = _State()
+state = State()
 
 
 def register() -> None:
     """Draw in every viewport from now on."""
-    if _state.handle is None:
+    if state.handle is None:
         for listeners, listener in _listening():
             listeners.append(listener)
-        _state.handle = bpy.types.SpaceView3D.draw_handler_add(_draw_guarded, (), "WINDOW", "POST_VIEW")
+        state.handle = bpy.types.SpaceView3D.draw_handler_add(draw_viewport, (), "WINDOW", "POST_VIEW")
 
 
 def unregister() -> None:
-    """Draw no more, and forget what was drawn."""
-    global _state
-    if _state.handle is not None:
-        bpy.types.SpaceView3D.draw_handler_remove(_state.handle, "WINDOW")
+    """Stop drawing, and forget what was drawn."""
+    global state
+    if state.handle is not None:
+        bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
         for listeners, listener in _listening():
             listeners.remove(listener)
-    _state = _State()
+    state = State()
 
 
 def switched() -> None:
     """The overlay was switched on or off: try again what failed, and forget what was drawn."""
-    _state.broken = False
-    _state.reader = Reader()
-    _state.kept.clear()
+    state.broken = False
+    state.reader = Reader()
+    state.kept.clear()
 
 
 def _chains_changed(_ob: bpy.types.Object) -> None:
-    _state.reader.forget()
+    state.reader.forget()
 
 
 @persistent
 def _data_changed(_file: object, _unused: object = None) -> None:
-    _state.reader.forget()
-    _state.kept.clear()
+    state.reader.forget()
+    state.kept.clear()
 
 
 def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
-    """What tells of changes, and what wants to know."""
+    """Lists of callbacks for changes, each with what is added to it."""
     handlers: Any = bpy.app.handlers
     return (
         (settings.on_overlay_switched, switched),
@@ -97,13 +102,14 @@ def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
     )
 
 
-def _draw_guarded() -> None:
-    if _state.broken:
+def draw_viewport() -> None:
+    """Draw into the viewport of the context; an error is logged once, and nothing is drawn until it is switched on."""
+    if state.broken:
         return
     try:
         _draw(bpy.context)
     except Exception:
-        _state.broken = True  # once in the console, not at each redraw
+        state.broken = True  # once in the console, not at each redraw
         log.exception("The IK overlay is off until it is switched on again")
 
 
@@ -112,14 +118,14 @@ def _draw(context: bpy.types.Context) -> None:
     options = overlay_of(context.scene)
     if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
-    signature, shown = _state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
+    signature, shown = state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
     if shown is None:
         return
     colours = palette(context.preferences.themes[0])
-    known = _state.kept.get(space.as_pointer())
+    known = state.kept.get(space.as_pointer())
     if known is None or known[0] != (signature, colours):
         known = (signature, colours), batches(drawing(shown.chains, shown.actives, colours))
-        _state.kept[space.as_pointer()] = known
+        state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colours, context.preferences.system.ui_scale)
 
@@ -131,37 +137,6 @@ def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
     with np.errstate(all="ignore"):
         circle = transformed(active.world, reach(centre, radius, inverse(active.world) @ eye))
     return circle[np.repeat(np.isfinite(circle).reshape(-1, 6).all(axis=1), 2)].astype(np.float32)
-
-
-def palette(theme: bpy.types.Theme) -> Palette:
-    """The colours of the overlay, from the theme."""
-    interface, view = theme.user_interface, theme.view_3d
-    warning = _opaque(interface.gizmo_primary)
-    failure = _lighter(interface.gizmo_b)
-    between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
-    return Palette(
-        states=(
-            _opaque(view.bone_pose),
-            _lighter(interface.gizmo_a),
-            warning,
-            (between[0], between[1], between[2], 1.0),
-            failure,
-        ),
-        swing=_opaque(interface.gizmo_secondary),
-        twist=_opaque(interface.axis_y),
-        at_limit=warning,
-        reach=(*_opaque(view.bone_pose)[:3], 0.35),
-    )
-
-
-def _opaque(colour: Any) -> Colour:
-    return float(colour[0]), float(colour[1]), float(colour[2]), 1.0
-
-
-def _lighter(colour: Any) -> Colour:
-    """Gizmos are drawn on a background of their own; a line over a shaded body must be brighter."""
-    top = max(colour)
-    return _opaque([min(1.0, part / top) if top > 0.0 else part for part in colour])
 
 
 # ---- gpu

@@ -1,4 +1,4 @@
-"""How bones stand to their rest pose, measured as the solver measures it."""
+"""The rotation of bones from their rest pose, measured as the solver measures it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rest_of(bone: bpy.types.PoseBone) -> Floats:
 def angles_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
     """The rotation of an evaluated pose bone from rest about its X, Y and Z axis, in radians.
 
-    Each is the angle that a limit about that axis alone would need for the bone to stand at it.
+    Each is the angle of a limit about that axis alone at which the bone would be.
     """
     swing, twist = swing_twist(quaternions(rest_of(bone).T @ frame_of(bone)))
     x, z = (2.0 * math.asin(min(1.0, max(-1.0, float(part)))) for part in swing)

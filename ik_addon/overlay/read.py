@@ -1,4 +1,4 @@
-"""From the evaluated scene to what the overlay shows: arrays, and a signature that tells whether anything changed."""
+"""From the evaluated scene to what the overlay shows: arrays, and a signature that changes with what is shown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from ..data.settings import IKAddonChain, chain_of, goal_of, object_of
 from ..live import reports
-from ..pose.skeleton import Skeleton, matrix_array
-from ..rig.plan import chain as chains
+from ..pose.skeleton import matrix_array
 from ..rig.plan.chain import ChainError
+from ..rig.plan.chain_plan import has_plane
 from ..rig.plan.limits import FREE, ranges_of
-from ..rig.plan.plan import has_plane
 from ..solve import Status
 from ..solve.problem import Bools, Floats, Ints
-from .geometry import Active, Chains, Joint, Plane, State
 from .joints import frame_of, rest_of
+from .layout import Layout, Layouts
+from .shown import Active, Chains, Joint, Plane, Shown, State
 
 STALE = 1e-3
 """A tip that is farther from its target than this, in chain lengths, is not where a report of success left it."""
@@ -35,110 +35,12 @@ STATES = {
 }
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a viewport shows of all armatures."""
-
-    chains: Chains
-    actives: tuple[Active, ...]
-    """The active chain, or those that follow the active object: at most one of each armature."""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Which bones the enabled chains of an armature have."""
-
-    count: int
-    """How many bones the armature has."""
-    tips: tuple[str, ...]
-    """Name of each tip."""
-    owner: dict[str, int]
-    """Index of the chain that each bone belongs to."""
-    bones: Ints
-    """(J,) the bone at each joint; that of a chain's end is its tip."""
-    names: tuple[str, ...]
-    """Names of these bones."""
-    ends: Ints
-    """(C,) index of the end of each chain's tip."""
-    lengths: Floats
-    """(C,) rest length of each tip."""
-    normals: dict[int, Floats]
-    """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
-
-    @classmethod
-    def of(cls, ob: bpy.types.Object) -> _Layout:
-        """Read it from an armature object."""
-        index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
-        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
-        paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
-        names = tuple(name for path in paths for name in (*path, path[-1]))
-        flat = [
-            i
-            for i, (tip, path) in enumerate(zip(tips, paths, strict=True))
-            if chain_of(tip).planar
-            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
-        ]
-        skeleton = Skeleton.of(ob) if flat else None
-        through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
-        return cls(
-            count=len(index),
-            tips=tuple(tip.name for tip in tips),
-            owner=through | {tip.name: i for i, tip in enumerate(tips)},
-            bones=np.array([index[name] for name in names], dtype=np.int64),
-            names=names,
-            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
-            lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
-            normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
-        )
-
-    def fits(self, ob: bpy.types.Object) -> bool:
-        """Whether the armature still has these tips; that no chain changed must be known otherwise."""
-        bones = ob.pose.bones
-        # Bones are looked up by name: by index Blender counts them one by one.
-        return len(bones) == self.count and all(name in bones for name in self.tips)
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """The layouts of several armatures as one."""
-
-    layouts: tuple[_Layout, ...]
-    starts: tuple[int, ...]
-    """Of the bones of each armature among those of all, and how many these are."""
-    bones: Ints
-    """(J,) the bone at each joint."""
-    rigs: Ints
-    """(J,) the armature of each joint."""
-    ends: Ints
-    """(C,)"""
-    lengths: Floats
-    """(C,)"""
-
-    @classmethod
-    def of(cls, layouts: Sequence[_Layout]) -> _Whole:
-        """Put layouts together."""
-        starts = np.cumsum([0, *(layout.count for layout in layouts)])
-        joints = np.cumsum([0, *(len(layout.bones) for layout in layouts)])
-        return cls(
-            layouts=tuple(layouts),
-            starts=tuple(starts.tolist()),
-            bones=np.concatenate([layout.bones + at for layout, at in zip(layouts, starts, strict=False)]),
-            rigs=np.repeat(np.arange(len(layouts)), np.diff(joints)),
-            ends=np.concatenate([layout.ends + at for layout, at in zip(layouts, joints, strict=False)]),
-            lengths=np.concatenate([layout.lengths for layout in layouts]),
-        )
-
-    def is_of(self, layouts: Sequence[_Layout]) -> bool:
-        """Whether it was put together from these very layouts."""
-        return len(layouts) == len(self.layouts) and all(a is b for a, b in zip(layouts, self.layouts, strict=True))
-
-
 @dataclass
 class Reader:
     """Reads what the overlay shows; keeps what stays the same until a chain is changed, see `forget`."""
 
-    _layouts: dict[int, _Layout] = field(default_factory=dict)
-    _whole: _Whole | None = None
+    _layouts: dict[int, Layout] = field(default_factory=dict)
+    _whole: Layouts | None = None
 
     def forget(self) -> None:
         """Chains were changed, or all data by undo or by loading a file."""
@@ -173,20 +75,20 @@ class Reader:
         if not obs:
             return (), None
         if self._whole is None or not self._whole.is_of(layouts):
-            self._whole = _Whole.of(layouts)
+            self._whole = Layouts.of(layouts)
         with np.errstate(all="ignore"):  # a pose may hold anything
             shown = _shown(obs, self._whole, view_layer, limits, reach)
         return _signature(shown), shown
 
-    def _layout(self, ob: bpy.types.Object) -> _Layout:
+    def _layout(self, ob: bpy.types.Object) -> Layout:
         known = self._layouts.get(ob.session_uid)
         if known is None or not known.fits(ob):
-            known = self._layouts[ob.session_uid] = _Layout.of(ob)
+            known = self._layouts[ob.session_uid] = Layout.of(ob)
         return known
 
 
 def _shown(
-    obs: Sequence[bpy.types.Object], whole: _Whole, view_layer: bpy.types.ViewLayer, limits: bool, reach: bool
+    obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, limits: bool, reach: bool
 ) -> Shown:
     depsgraph = view_layer.depsgraph
     worlds = np.empty((len(obs), 4, 4))
@@ -237,7 +139,7 @@ def _shown(
     return Shown(found, tuple(actives))
 
 
-def _at_limit(whole: _Whole, stand: Sequence[Collection[str]]) -> Bools:
+def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
     """Which joints (J,) stand at a limit, by the names of the bones of each chain that do."""
     found = np.zeros(len(whole.bones), dtype=bool)
     if any(stand):
@@ -250,7 +152,7 @@ def _at_limit(whole: _Whole, stand: Sequence[Collection[str]]) -> Bools:
     return found
 
 
-def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: _Whole) -> None:
+def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: Layouts) -> None:
     """Take back that a chain has reached its target where its tip is elsewhere: the target was moved since."""
     starts = np.concatenate([[0], found.ends[:-1] + 1])
     lengths = np.add.reduceat(_steps(found.joints, found.ends), starts)
@@ -267,7 +169,7 @@ def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: _Whole) -
 def _of_active(
     ob: bpy.types.Object,
     evaluated: bpy.types.Object,
-    layout: _Layout,
+    layout: Layout,
     chain: int,
     world: Floats,
     joints: Floats,
@@ -294,7 +196,7 @@ def _of_active(
     )
 
 
-def _active(ob: bpy.types.Object, layout: _Layout, active: bpy.types.Object | None) -> int | None:
+def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | None) -> int | None:
     """Index of the chain that the active bone belongs to, or that follows the active object."""
     if active is None:
         return None
@@ -335,12 +237,12 @@ def _limits(
             continue  # the chain's row says what is wrong with it
         if (x, z, y) == (FREE,) * 3 or (x, z, y) == ((0.0, 0.0),) * 3:
             continue
-        stands = evaluated.pose.bones[bone.name]
+        posed = evaluated.pose.bones[bone.name]
         yield Joint(
-            head=np.array(stands.head),
-            length=float((stands.tail - stands.head).length),
-            rest=rest_of(stands),
-            frame=frame_of(stands),
+            head=np.array(posed.head),
+            length=float((posed.tail - posed.head).length),
+            rest=rest_of(posed),
+            frame=frame_of(posed),
             cone=(*x, *z),
             twist=y,
             at_limit=bone.name in at_limit,

@@ -54,23 +54,23 @@ def read(ob: bpy.types.Object, bones: Ints) -> Row:
 
 @lru_cache(maxsize=64)
 def _places(bones: bytes, count: int) -> Ints:
-    """Where the channels (k, 17) of bones stand when each field is read for all bones, one field after the other."""
+    """Positions of the channels (k, 17) of bones in an array with one field of all bones after the other."""
     index = np.frombuffer(bones, dtype=np.int64)[:, None]
     starts = [columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
     widths = [columns.stop - columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
     return np.array(starts) * count + index * np.array(widths) + (np.arange(WIDTH) - np.array(starts))
 
 
-def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = None) -> bool:
+def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = None) -> bool:
     """Set the channels of these bones where they differ; returns whether any did.
 
     Args:
         ob: the armature object.
         bones: (k,) indices of pose bones.
-        rows: (k, 17) what is to stand in their channels.
-        present: (k, 17) what stands there, if that is known.
+        rows: (k, 17) their new channels.
+        current: (k, 17) their current channels, if these are known.
     """
-    different = (read(ob, bones) if present is None else present) != rows
+    different = (read(ob, bones) if current is None else current) != rows
     if not different.any():
         return False
     pose_bones = ob.pose.bones
@@ -83,7 +83,7 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = No
         values[bones] = rows[:, columns]
         pose_bones.foreach_set(name, values.ravel())
         if ob.override_library is not None and ob.override_library.is_system_override:
-            # There Blender drops bulk assignments without a word.
+            # There Blender silently ignores bulk assignments.
             for bone, value in zip(bones.tolist(), rows[:, columns].tolist(), strict=True):
                 setattr(pose_bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
@@ -91,7 +91,7 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, present: Row | None = No
 
 
 def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
-    """Do what Blender does after an edit of a channel: bulk assignments tell nobody."""
+    """Notify Blender of an edited channel, as an edit in the interface does: bulk assignments do not."""
     pose_bone = ob.pose.bones[bone]
     setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
@@ -106,8 +106,8 @@ def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
 def basis_rotation(basis: Floats, rows: Row) -> Floats:
     """Rotation part (..., 3, 3) of basis matrices (..., 4, 4), whose channels are rows (..., 17).
 
-    The scale channel tells the signs, so that a mirrored bone keeps its rotation. An axis that is scaled to zero has
-    no direction left in the matrix; it is made up from the others.
+    The scale channel has the signs, so that a mirrored bone keeps its rotation. An axis that is scaled to zero has no
+    direction left in the matrix; it is derived from the others.
     """
     scale = rows[..., FIELDS["scale"]].astype(np.float64)
     flat = (scale == 0.0).any(axis=-1)
@@ -210,15 +210,15 @@ def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
     return with_rotation(row[None], matrix_of(row, old_mode)[None], np.array([new_mode]))[0]
 
 
-def as_converted(row: Row, old_mode: str, present: Row, mode: str) -> Row:
+def as_converted(row: Row, old_mode: str, current: Row, mode: str) -> Row:
     """A row (17,) with what Blender made of its rotation when the rotation mode was changed.
 
-    It is the row itself where the mode is the same, or the rotation that is present is another one by now.
+    It is the row itself where the mode is the same, or where the current rotation is a different one.
     """
-    if old_mode == mode or not np.allclose(matrix_of(row, old_mode), matrix_of(present, mode), atol=SAME):
+    if old_mode == mode or not np.allclose(matrix_of(row, old_mode), matrix_of(current, mode), atol=SAME):
         return row
     converted = row.copy()
-    converted[FIELDS[rotation_field(mode)]] = present[FIELDS[rotation_field(mode)]]
-    if np.allclose(matrix_of(row, old_mode), matrix_of(present, old_mode), atol=SAME):
-        converted[FIELDS[rotation_field(old_mode)]] = present[FIELDS[rotation_field(old_mode)]]  # it is normalized
+    converted[FIELDS[rotation_field(mode)]] = current[FIELDS[rotation_field(mode)]]
+    if np.allclose(matrix_of(row, old_mode), matrix_of(current, old_mode), atol=SAME):
+        converted[FIELDS[rotation_field(old_mode)]] = current[FIELDS[rotation_field(old_mode)]]  # it is normalized
     return converted

@@ -12,7 +12,7 @@ CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 
 
 def value_at(owner: Any, path: str) -> Any:
-    """A copy of what a property of a data-block holds, which can be compared and hashed; None where there is none."""
+    """A copy of the value of a property, which can be compared and hashed; None where there is no such property."""
     try:
         value = owner.path_resolve(path)
     except ValueError:

@@ -43,10 +43,10 @@ FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_
 """The attributes that Blender gives new keyframes another value than a bake does; not where they stand."""
 
 SAME_FRAME = 0.01
-"""Keys nearer than this, in frames, are one key for Blender."""
+"""Keys closer together than this, in frames, are one key for Blender."""
 
 AT_ONCE = 1_000_000
-"""How many keys are written before the caller of `writing` has its turn."""
+"""How many keys are written before `writing` yields."""
 
 
 class KeysError(Exception):
@@ -86,7 +86,7 @@ def write_channels(
 def writing(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Generator[float, None, Callable[[], None]]:
-    """Key channels at `frames` (F,), which ascend, in place of all keys between the first and the last of them.
+    """Key channels at `frames` (F,), which ascend, replacing all keys between the first and the last of them.
 
     Keys outside of that range stay as they are to the bit, and so does the curve between them. With `new_action` the
     keys go into a copy of the object's action, and the old one keeps what it had. Yields the share that is written.
@@ -106,7 +106,7 @@ def writing(
             # Looked up again each time: between two steps anything may have happened.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
             if owner is None:
-                raise KeysError(f"The action of '{ob.name}' is gone; bake again")
+                raise KeysError(f"The action of '{ob.name}' is gone. Bake again")
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
@@ -115,7 +115,7 @@ def writing(
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
     """Raise `KeysError` if `write_channels` could not key these channels, or the keys would not play as written."""
     if not ob.is_editable:
-        raise KeysError(f"'{ob.name}' is linked from another file and can't be keyed; make a library override of it")
+        raise KeysError(f"'{ob.name}' is linked from another file and can't be keyed. Make a library override of it")
     data = ob.animation_data
     if data is None:
         return
@@ -128,23 +128,23 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
         what = f"'{channel.field}' of bone '{channel.bone}' in '{ob.name}'"
         place = channel.data_path, channel.index
         if place in driven:
-            raise KeysError(f"A driver sets {what}, keys would have no effect; remove the driver")
+            raise KeysError(f"A driver sets {what}, so keys would have no effect. Remove the driver")
         curve = curves.get(place)
         group = curve.group if curve is not None else groups.get(channel.bone)
         parts = [part for part in (curve, group) if part is not None]
         if any(part.lock for part in parts):
-            raise KeysError(f"The F-curve of {what} is locked; unlock it in the Graph Editor")
+            raise KeysError(f"The F-curve of {what} is locked. Unlock it in the Graph Editor")
         if any(part.mute for part in parts):
-            raise KeysError(f"The F-curve of {what} is muted, keys would have no effect; unmute or delete it")
+            raise KeysError(f"The F-curve of {what} is muted, so keys would have no effect. Unmute or delete it")
         if curve is None:
             continue
         if len(curve.sampled_points):
-            raise KeysError(f"The F-curve of {what} is made of samples; convert it to keyframes in the Graph Editor")
+            raise KeysError(f"The F-curve of {what} is made of samples. Convert it to keyframes in the Graph Editor")
         for modifier in curve.modifiers:
             if not modifier.mute:
                 raise KeysError(
-                    f"The F-curve modifier '{modifier.type.title()}' on {what} would change the keys; "
-                    "mute it, or bake it into keys first"
+                    f"The F-curve modifier '{modifier.type.title()}' on {what} would change the keys. "
+                    "Mute it, or bake it into keys first"
                 )
 
 
@@ -152,21 +152,21 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
     """Raise `KeysError` if the action can't take keys, or takes keys that are not for this object alone."""
     data = ob.animation_data
     if data.use_tweak_mode:
-        raise KeysError(f"A strip of '{ob.name}' is being edited in the NLA Editor; leave its tweak mode")
+        raise KeysError(f"A strip of '{ob.name}' is being edited in the NLA Editor. Exit tweak mode")
     if data.use_nla and data.nla_tracks and (data.action_blend_type != "REPLACE" or data.action_influence < 1.0):
         raise KeysError(
-            f"The action of '{ob.name}' is blended with its NLA tracks, keys would not play as they are; "
-            "set it to Replace with influence 1 in the NLA Editor"
+            f"The action of '{ob.name}' is blended with its NLA tracks, so keys would play differently. "
+            "Set it to Replace with influence 1 in the NLA Editor"
         )
     if data.action is None or new_action:
         return
     if not data.action.is_editable:
-        raise KeysError(f"The action '{data.action.name}' is linked from another file; bake into a new action")
+        raise KeysError(f"The action '{data.action.name}' is linked from another file. Bake into a new action")
     others = compat.other_animated(ob)
     if others:
         raise KeysError(
-            f"The action '{data.action.name}' also animates '{others[0].name}', which would change too; "
-            "bake into a new action"
+            f"The action '{data.action.name}' also animates '{others[0].name}', which would change too. "
+            "Bake into a new action"
         )
 
 
@@ -183,7 +183,7 @@ def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
 
 
 def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
-    """Replace all keyframes of an F-curve, without computing handles anew."""
+    """Replace all keyframes of an F-curve, without recalculating handles."""
     points = curve.keyframe_points
     points.clear()
     points.add(len(keys["co"]))

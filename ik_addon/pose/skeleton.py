@@ -33,18 +33,18 @@ def _inverse_of(matrix: bytes) -> Floats:
 
 
 def inverse_of_one(matrix: Floats) -> Floats:
-    """The inverse of one matrix (4, 4), as above; most objects stand where they stood on the last frame."""
+    """The inverse of one matrix (4, 4), as above, cached: most objects do not move between frames."""
     return _inverse_of(matrix.tobytes())
 
 
 ROUNDING = 1e-7
-"""What single precision makes of directions that are the same."""
+"""Directions that differ by less than this are the same in single precision."""
 
 
 def orthonormal(linear: Floats) -> Floats:
     """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is.
 
-    Not a number where nothing but rounding tells one axis from the other, below a bone that is scaled to a line.
+    Not a number where two axes differ by no more than rounding, as below a bone that is scaled to a line.
     """
     out = np.empty(linear.shape)
     x, y, z = linear.T  # columns, and components first, as the functions here want them
@@ -134,8 +134,8 @@ class Skeleton:
     def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
         """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`."""
         if self.plain[bone]:
-            base = self.offsets[bone] if parent is None else parent @ self.offsets[bone]
-            return inverse(base) @ pose
+            rest = self.offsets[bone] if parent is None else parent @ self.offsets[bone]
+            return inverse(rest) @ pose
         return self._convert(ob, bone, pose, parent, invert=True)
 
     def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:

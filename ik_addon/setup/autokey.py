@@ -1,7 +1,7 @@
 """Auto keying as Blender's own transform operators do it: by the preferences, or by the active keying set.
 
 Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and knows no keying sets of absolute paths, so all
-versions take the road in here.
+versions use the code in here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Holder = bpy.types.Object | bpy.types.PoseBone
 
 
 def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
-    """Key channels that were set, on the present frame, where auto keying is on and as it is set up.
+    """Key channels that were set, on the current frame, if auto keying is on and as it is configured.
 
     Args:
         context: for the scene and the preferences.
@@ -42,7 +42,7 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
 
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
-    """Whether a channel that was set will have another value on this frame as soon as it is evaluated anew."""
+    """Whether a channel that was set goes back to its keyed value when the current frame is evaluated again."""
     owner = compat.curve_owner(holder.id_data)
     frame = context.scene.frame_current_final
     for curve in () if owner is None else owner.fcurves:

@@ -1,4 +1,4 @@
-"""From Blender's IK constraints to chains, and exactly back.
+"""Convert Blender's IK constraints to chains, and restore them exactly.
 
 What was changed is remembered on the bones themselves, as custom properties: it survives saving, renaming and undo.
 """
@@ -13,21 +13,29 @@ from typing import Any
 import bpy
 import numpy as np
 
-from .. import compat
 from ..data.settings import chain_of, object_of
 from ..live import reports
-from ..pose import channels, keyframes
+from ..pose import channels
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones
-from ..solve import pole_angle
 from ..solve.problem import Floats
 from . import bend_side, new_chain
+from .ik_constraint import (
+    bones_of,
+    curves_of,
+    drop_animation,
+    influence_path,
+    make_chain,
+    obstacle,
+    pole_angle_of,
+    tip_of,
+)
 from .present import Limb, largest_turn, read_poses, seen_from, world_of
 
 CONVERTED = "ik_addon_converted"
 """Custom property of a bone whose IK constraint was converted: what is needed to restore it."""
 FK_BEFORE = "ik_addon_fk_before"
-"""Custom property of a bone whose present pose became its FK pose: the channels that it had."""
+"""Custom property of a bone whose solved pose became its FK pose: the channels that it had before."""
 MOVED = 1e-4
 """A tip that moved by more than this, in chain lengths, is reported."""
 TURNED = math.radians(0.1)
@@ -40,47 +48,47 @@ class ConvertError(Exception):
 
 @dataclass(frozen=True)
 class Conversion:
-    """What became of the constraints of an armature."""
+    """The result of converting the constraints of an armature."""
 
     tips: tuple[str, ...]
     """The tip bones of the new chains."""
     distance: float
-    """The farthest that a tip moved, in chain lengths."""
+    """The largest distance that a tip moved, in chain lengths."""
     angle: float
     """The largest angle that a bone turned by, in radians."""
     notes: tuple[str, ...]
     """What else was changed."""
     warnings: tuple[str, ...]
-    """What was not converted or is not as before."""
+    """What was not converted, or changed by it."""
 
     @property
     def message(self) -> str:
         """The report in sentences."""
         count = len(self.tips)
         moved = (
-            f"Converted {count} IK constraint{'s' * (count != 1)} to {'chains' if count != 1 else 'a chain'}, which "
-            f"Live solves now; tips moved by up to {reports.percent(self.distance)} of the chain's length, "
-            f"bones turned by at most {math.degrees(self.angle):.2g}°"
+            f"Converted {count} IK constraint{'s' * (count != 1)} and turned Live on. "
+            f"Tips moved by up to {reports.percent(self.distance)} of the chain's length, "
+            f"bones turned by up to {math.degrees(self.angle):.2g}°"
         )
         return ". ".join([moved, *self.warnings, *self.notes])
 
 
 @dataclass(frozen=True)
 class _Move:
-    """What became of the pose of one chain."""
+    """How the pose of one chain changed."""
 
     distance: float
     """How far its tip moved, in chain lengths."""
     angle: float
-    """How far a bone turned at most, in radians."""
+    """The largest angle that a bone turned by, in radians."""
     nearer: bool
-    """Its tip is nearer to its target, which the constraint had missed."""
+    """Its tip is closer to its target, which the constraint had missed."""
 
     def message(self, tip: str) -> str:
         """The move as a sentence."""
-        nearer = ", nearer to its target" * self.nearer
+        closer = ", closer to its target" * self.nearer
         return (
-            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{nearer}; "
+            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{closer}, and "
             f"its bones turned by up to {math.degrees(self.angle):.2g}°"
         )
 
@@ -88,7 +96,7 @@ class _Move:
 def ik_constraints(
     ob: bpy.types.Object,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.KinematicConstraint]]:
-    """The enabled IK constraints of an armature object, each with the bone that carries it."""
+    """The enabled IK constraints of an armature object, each with its bone."""
     for bone in ob.pose.bones:
         for constraint in bone.constraints:
             if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.mute:
@@ -101,7 +109,7 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 
 def _remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none, or one that somebody else wrote."""
+    """A custom property of a bone; None where it has none, or one that something else wrote."""
     holder: Any = bone  # the stubs know of no custom properties
     found = holder.get(name)
     try:
@@ -121,14 +129,14 @@ def _is_pose(found: Any) -> bool:
 
 
 _WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
-"""What tells whether a custom property holds what was written into it."""
+"""Checks whether a custom property still has what was written into it."""
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     """Make a chain of every enabled IK constraint of an armature object, mute it, and switch Live on.
 
     A constraint that cannot be converted stays as it is. Where a chain would find another pose than the constraint,
-    the present pose becomes the FK pose of its bones, unless they are animated.
+    the current pose becomes the FK pose of its bones, unless they are animated.
 
     Args:
         context: for the view layer.
@@ -147,22 +155,25 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         raise ConvertError(str(error)) from None
     before = read_poses(ob, view_layer.depsgraph)
     was_live = object_of(ob).live
-    made: dict[str, str] = {}  # the bone that carries the constraint, by the tip of the new chain
+    made: dict[str, str] = {}  # the bone with the constraint, by the tip of the new chain
     warnings: list[str] = []
     for owner, constraint in list(ik_constraints(ob)):
-        reason = _obstacle(ob, owner, constraint, made)
+        reason = obstacle(ob, owner, constraint, made)
+        if not reason and _remembered(owner, CONVERTED) is not None:
+            reason = f"'{owner.name}' already has a converted constraint"
         if reason:
             warnings.append(f"'{constraint.name}' on '{owner.name}' was not converted: {reason}")
             continue
-        bones = [ob.pose.bones[i] for i in _bones(ob, owner, constraint)]
+        bones = [ob.pose.bones[i] for i in bones_of(ob, owner, constraint)]
         side = bend_side.shown_by(ob, bones, skeleton, before)
         if side is None and (found := bend_side.find(ob, bones, view_layer.depsgraph)) is not None:
             side = found[0]
         side = np.zeros(3) if side is None else side
-        angle = _pole_angle(ob, skeleton, owner, constraint, before, side, view_layer.depsgraph)
-        warnings += _make_chain(ob, owner, constraint, angle, was_live)
-        chain_of(_tip(owner, constraint)).bend_side = side
-        made[_tip(owner, constraint).name] = owner.name
+        angle = pole_angle_of(ob, skeleton, owner, constraint, before, side, view_layer.depsgraph)
+        owner[CONVERTED] = {"constraint": constraint.name, "was_live": was_live}
+        warnings += make_chain(ob, owner, constraint, angle)
+        chain_of(tip_of(owner, constraint)).bend_side = side
+        made[tip_of(owner, constraint).name] = owner.name
     _solve(ob, view_layer, made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
         for tip, report in failed.items():
@@ -181,13 +192,13 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         tips=tuple(made),
         distance=max(move.distance for move in moves.values()),
         angle=max(move.angle for move in moves.values()),
-        notes=tuple(f"The present pose became the FK pose of the chain on '{tip}', to keep it" for tip in kept),
+        notes=tuple(f"The current pose is now the FK pose of the chain on '{tip}'" for tip in kept),
         warnings=tuple(warnings),
     )
 
 
 def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
-    """Remove the chains that `convert` made and switch their constraints on again; return the names of their bones.
+    """Remove the chains that `convert` made and unmute their constraints; return the names of their bones.
 
     Raises:
         ConvertError: a constraint is gone; nothing was changed.
@@ -197,202 +208,29 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
         name = owner[CONVERTED]["constraint"]
         if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
             raise ConvertError(
-                f"Bone '{owner.name}' has no IK constraint '{name}' any more; give it its name back, or delete the "
+                f"Bone '{owner.name}' has no IK constraint '{name}' any more. Give it its name back, or delete the "
                 f"custom property '{CONVERTED}' of the bone"
             )
     _take_back(context, ob, owners)
     return [owner.name for owner in owners]
 
 
-# ---- what can be converted
+# ---- checks
 
 
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
         raise ConvertError(
-            f"'{ob.name}' is a library override, which can't remember what was converted; "
-            "convert its constraints in the file that it comes from"
+            f"'{ob.name}' is a library override, which can't remember what was converted. "
+            "Convert its constraints in the file that it comes from"
         )
     if ob.pose.ik_solver == "ITASC":
         raise ConvertError(
-            f"'{ob.name}' uses the iTaSC solver, whose constraints mean something else; "
-            "set its IK Solver to Standard in the Armature properties first"
+            f"'{ob.name}' uses the iTaSC solver, whose constraints work differently. "
+            "Set its IK Solver to Standard in the Armature properties first"
         )
     if ob.data.pose_position == "REST":
-        raise ConvertError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
-
-
-def _tip(owner: bpy.types.PoseBone, constraint: bpy.types.KinematicConstraint) -> bpy.types.PoseBone:
-    """The last bone that a constraint moves; None where there is none."""
-    return owner if constraint.use_tail else owner.parent
-
-
-def _obstacle(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    made: Iterable[str],
-) -> str:
-    """Why a constraint cannot become a chain; empty where it can."""
-    tip = _tip(owner, constraint)
-    if tip is None:
-        return "it has no bone to move, as Use Tail is off and its bone has no parent"
-    if not constraint.is_valid or constraint.target is None:
-        return "it has no valid target or pole, so it does nothing"
-    if constraint.target.type != "ARMATURE" and constraint.subtarget:
-        return "its target is a vertex group"
-    if not constraint.use_location or constraint.weight == 0.0:
-        return "it does not pull its tip to the target's position"
-    if tip.name in made:
-        return f"'{tip.name}' is the tip of another constraint"
-    if chain_of(tip).is_chain:
-        return f"'{tip.name}' has a chain already"
-    if _remembered(owner, CONVERTED) is not None:
-        return f"'{owner.name}' has a converted constraint already"
-    path = constraint.path_from_id()
-    if any(curve.data_path in {f"{path}.mute", f"{path}.enabled"} for curve in _curves(ob)):
-        return "it is switched by an animation or a driver; use its influence for that"
-    return ""
-
-
-def _curves(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
-    """The F-curves and drivers of an object."""
-    if ob.animation_data is None:
-        return []
-    owner = compat.curve_owner(ob)
-    return [*([] if owner is None else owner.fcurves), *ob.animation_data.drivers]
-
-
-# ---- the chain
-
-
-def _make_chain(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    angle: float,
-    was_live: bool,
-) -> list[str]:
-    """Put the chain of a constraint on its tip and mute the constraint; return what could not be carried over."""
-    tip = _tip(owner, constraint)
-    owner[CONVERTED] = {"constraint": constraint.name, "was_live": was_live}
-    chain = chain_of(tip)
-    chain.chain_length = constraint.chain_count
-    chain.target, chain.target_bone = constraint.target, constraint.subtarget
-    chain.pole, chain.pole_bone = constraint.pole_target, constraint.pole_subtarget
-    chain.pole_angle = angle
-    chain.use_rotation = constraint.use_rotation
-    chain.weight = constraint.weight
-    chain.influence = constraint.influence
-    chain.iterations = max(constraint.iterations, 1)
-    chain.enabled = True
-    if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
-        chain.out_of_reach = "STRETCH"
-    warnings = _carry_animation(ob, owner, constraint, tip)
-    bones = chain_bones(tip)
-    if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
-        chain.use_limits = False
-        warnings.append(
-            f"Blender ignores the limits of '{bones[0].name}' because of the pole; the chain on '{tip.name}' has its "
-            "Limits off, to stand as before"
-        )
-    constraint.mute = True
-    chain.is_chain = True
-    return warnings
-
-
-def _is_limited(bone: bpy.types.PoseBone) -> bool:
-    return any(getattr(bone, f"{name}_{axis}") for name in ("use_ik_limit", "lock_ik") for axis in "xyz")
-
-
-def _pole_angle(
-    ob: bpy.types.Object,
-    skeleton: Skeleton,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    poses: Floats,
-    side: Floats,
-    depsgraph: bpy.types.Depsgraph,
-) -> float:
-    """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
-
-    Blender turns the root bone's X axis towards the pole, and the bend turns with it: that is the same angle between
-    bend and pole wherever the target goes. It never stretches a limb out so far that the bend could not be seen.
-    """
-    if constraint.pole_target is None:
-        return 0.0
-    bones = _bones(ob, owner, constraint)
-    limb = Limb.of(skeleton, bones, poses)
-    target, pole = (
-        seen_from(ob, world_of(goal, bone, depsgraph).translation, depsgraph)
-        for goal, bone in (
-            (constraint.target, constraint.subtarget),
-            (constraint.pole_target, constraint.pole_subtarget),
-        )
-    )
-    own = limb.frames[0].dot(side)
-    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None], own[None])[0])
-
-
-def _bones(ob: bpy.types.Object, owner: bpy.types.PoseBone, constraint: bpy.types.KinematicConstraint) -> list[int]:
-    """Indices of the bones that a constraint moves, root first."""
-    tip = _tip(owner, constraint)
-    bones = [ob.pose.bones.find(bone.name) for bone in (tip, *tip.parent_recursive)]
-    return bones[: constraint.chain_count or None][::-1]
-
-
-# ---- animation
-
-
-def _carry_animation(
-    ob: bpy.types.Object,
-    owner: bpy.types.PoseBone,
-    constraint: bpy.types.KinematicConstraint,
-    tip: bpy.types.PoseBone,
-) -> list[str]:
-    """Animate the influence of the chain as that of the constraint is; return what could not be carried over."""
-    where = f"'{constraint.name}' on '{owner.name}'"
-    path = constraint.path_from_id()
-    warnings = []
-    for curve in _curves(ob):
-        if not curve.data_path.startswith(f"{path}."):
-            continue
-        name = curve.data_path.rpartition(".")[2]
-        if name != "influence":
-            warnings.append(f"The animation of '{name}' of {where} was not carried over; the chain keeps its value")
-        elif curve.driver is not None:
-            copy = ob.animation_data.drivers.from_existing(src_driver=curve)
-            copy.data_path = _influence_path(tip)
-        elif not curve.id_data.is_editable:
-            warnings.append(f"The keys on the influence of {where} are linked and were not carried over")
-        else:
-            _copy_curve(ob, curve, _influence_path(tip))
-            if len(curve.modifiers):
-                warnings.append(f"The F-curve modifiers on the influence of {where} were not carried over")
-    if ob.animation_data is not None and ob.animation_data.nla_tracks:
-        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not carried over")
-    return warnings
-
-
-def _influence_path(tip: bpy.types.PoseBone) -> str:
-    return f"{tip.path_from_id()}.ik_addon.influence"
-
-
-def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
-    owner = compat.curve_owner(ob)
-    copy = owner.fcurves.find(path) or owner.fcurves.new(path)
-    keyframes.write_keys(copy, keyframes.read_keys(curve))
-    copy.extrapolation = curve.extrapolation
-
-
-def _drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
-    """Remove what `_carry_animation` made."""
-    path = _influence_path(tip)
-    for curve in [curve for curve in _curves(ob) if curve.data_path == path]:
-        if curve.driver is not None:
-            ob.animation_data.drivers.remove(curve)
-        else:
-            compat.curve_owner(ob).fcurves.remove(curve)
+        raise ConvertError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
 
 
 # ---- the pose
@@ -412,7 +250,7 @@ def _move(
     before: Floats,
     after: Floats,
 ) -> _Move:
-    """What became of a chain between two poses (m, 4, 4)."""
+    """How the pose of a chain changed between two poses (m, 4, 4) of its armature."""
     chain = chain_of(ob.pose.bones[tip])
     bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(ob.pose.bones[tip])]
     old, new = (Limb.of(skeleton, bones, poses) for poses in (before, after))
@@ -432,16 +270,16 @@ def _keep_pose(
     before: Floats,
     tips: list[str],
 ) -> list[str]:
-    """Make the pose before (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
+    """Make an earlier pose (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
 
     Not where the FK pose can be seen or comes from keys: there it must stay as it is.
     """
     after = read_poses(ob, view_layer.depsgraph)
-    animated = [curve.data_path for curve in _curves(ob)]
+    animated = [curve.data_path for curve in curves_of(ob)]
     in_nla = ob.animation_data is not None and len(ob.animation_data.nla_tracks) > 0
 
     def can_be_kept(tip: bpy.types.PoseBone) -> bool:
-        paths = (_influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in chain_bones(tip)))
+        paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in chain_bones(tip)))
         return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
 
     kept = [
@@ -480,13 +318,13 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
     constraints = [owner.constraints[owner[CONVERTED]["constraint"]] for owner in owners]
-    tips = [_tip(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
+    tips = [tip_of(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
     for tip in tips:
         if chain_of(tip).is_chain:
             chain_of(tip).enabled = False
-    context.view_layer.update()  # gives back FK poses that are not keyed, too, unlike the removal of a solved chain
+    context.view_layer.update()  # also restores FK poses that are not keyed, unlike removing a solved chain
     for owner, tip in zip(owners, tips, strict=True):
-        _drop_animation(ob, tip)
+        drop_animation(ob, tip)
         if chain_of(tip).is_chain:
             new_chain.remove_chain(context, tip, remove_goals=False)
         del owner[CONVERTED]

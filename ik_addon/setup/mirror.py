@@ -33,7 +33,7 @@ class MirrorError(Exception):
 
 @dataclass(frozen=True)
 class _Goal:
-    """A target or pole of the chain to be."""
+    """A target or pole of the mirrored chain."""
 
     source: bpy.types.Object | None
     """The target or pole of the chain that is mirrored."""
@@ -42,7 +42,7 @@ class _Goal:
     name: str
     """Of the object on the other side; empty: the same object."""
     world: Matrix | None
-    """Where it stands there."""
+    """Its world matrix there."""
 
 
 def mirror_chain(
@@ -50,8 +50,8 @@ def mirror_chain(
 ) -> tuple[bpy.types.PoseBone, list[str]]:
     """Put a chain on the other side's bones that is the mirror image of the one on `tip`.
 
-    A chain that is there already takes over the settings. Targets and poles that are objects get a mirrored copy, those
-    that are bones are exchanged for the other side's. The plane is that across the X axis of the armature object.
+    A chain that is already there gets the settings. Targets and poles that are objects get a mirrored copy, those that
+    are bones are replaced with those of the other side. The mirror plane is across the X axis of the armature object.
 
     Args:
         context: for the view layer.
@@ -59,7 +59,7 @@ def mirror_chain(
         tip: a bone of it with a chain.
 
     Returns:
-        The tip on the other side, and sentences about what is not quite the mirror image.
+        The tip on the other side, and sentences about what is only approximately mirrored.
 
     Raises:
         MirrorError: this cannot be done; nothing was changed.
@@ -96,7 +96,7 @@ def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     name = bpy.utils.flip_name(tip.name)
     if name == tip.name:
         raise MirrorError(
-            f"The name of bone '{tip.name}' has no side; it needs one such as '.L' or '.R' to be mirrored"
+            f"The name of bone '{tip.name}' has no side. It needs one such as '.L' or '.R' to be mirrored"
         )
     if name not in ob.pose.bones:
         raise MirrorError(f"'{ob.name}' has no bone '{name}' to take the mirrored chain")
@@ -109,14 +109,14 @@ def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy
     images = [other, *other.parent_recursive][: len(bones)][::-1]
     for bone, image in zip(bones, images, strict=False):
         if bpy.utils.flip_name(bone.name) != image.name:
-            raise MirrorError(f"'{image.name}' is not the mirror image of '{bone.name}'; rename or reparent the bones")
+            raise MirrorError(f"'{image.name}' is not the mirror image of '{bone.name}'. Rename or reparent the bones")
     if len(images) < len(bones):
-        raise MirrorError(f"'{other.name}' has only {len(images) - 1} parents, the chain needs {len(bones) - 1}")
+        raise MirrorError(f"'{other.name}' has only {len(images) - 1} parents, but the chain needs {len(bones) - 1}")
     return list(zip(bones, images, strict=True))
 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
-    """Give a bone the mirrored IK limits, locks and stiffness of another; return what is not quite mirrored."""
+    """Give a bone the mirrored IK limits, locks and stiffness of another; return what is only approximate."""
     axes = mirrored_axes(*(np.array(b.bone.matrix_local.to_3x3()) for b in (bone, image)))
     found = np.argmax(np.abs(axes), axis=1)
     for axis, source in zip(AXES, found.tolist(), strict=True):
@@ -129,16 +129,16 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
         setattr(image, f"ik_max_{axis}", high)
     image.ik_stretch = bone.ik_stretch
     if np.abs(axes).max(axis=1).min() < ALIGNED:
-        return f"'{image.name}' is not turned as the mirror image of '{bone.name}', so its limits are only near to it"
+        return f"'{image.name}' is not rolled as the mirror image of '{bone.name}', so its limits are only approximate"
     return ""
 
 
 def mirrored_axes(bone: Floats, image: Floats) -> Floats:
-    """What (3, 3) makes of a rotation vector in a bone's own axes its mirror image in those of the image.
+    """The matrix (3, 3) that maps a rotation vector in a bone's own axes to its mirror image in those of the image.
 
-    A rotation mirrored across X turns about X as before, and about the other axes the other way round. For bones whose
-    rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, that holds in their own axes, too:
-    the result is diag(1, -1, -1). A bone that is rolled otherwise has its axes exchanged or turned round besides.
+    A rotation mirrored across X turns about X as before, and in the opposite direction about the other axes. For bones
+    whose rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, the same is true in their own
+    axes: the result is diag(1, -1, -1). A bone with another roll also has its axes exchanged or reversed.
     """
     return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
 
@@ -158,7 +158,7 @@ def _goal(
     other: bpy.types.PoseBone,
     role: str,
 ) -> _Goal:
-    """What the mirrored chain is to follow in the place of a target or pole."""
+    """What the mirrored chain follows in place of a target or pole."""
     source, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
     if source is None:
         return _Goal(None, "", "", None)
@@ -199,7 +199,7 @@ def _is_ours(found: bpy.types.Object, ob: bpy.types.Object) -> bool:
 
 
 def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
-    """A copy of a target that hangs on the other side's bone, without the animation and constraints that move it."""
+    """A copy of a target, attached to the bone of the other side, without its animation and constraints."""
     copy = goal.source.copy()
     copy.name = goal.name
     copy[MADE] = ob.name

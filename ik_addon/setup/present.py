@@ -1,4 +1,4 @@
-"""The bones of a chain as they stand now: joints and frames as arrays in the armature's object space."""
+"""The current pose of the bones of a chain: joints and frames as arrays in the armature's object space."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Limb:
 
     @property
     def is_straight(self) -> bool:
-        """Whether it shows no side to which it bends."""
+        """Whether it is too straight to show to which side it bends."""
         line = self.tip - self.joints[0]
         size = np.linalg.norm(line)
         if size <= STRAIGHT * self.length:

@@ -1,17 +1,15 @@
-"""Between FK and IK: goals go where the pose has the tip, and the solved pose becomes the FK pose."""
+"""Between FK and IK: snap targets and poles to the pose, and make the solved pose the FK pose."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix, Vector
 
-from ..bake import baking
-from ..bake.bake_report import BakeReport
+from ..bake import BakeReport, bake
 from ..data.settings import chain_of, object_of
 from ..live import handlers, reports
 from ..pose import channels, keyframes
@@ -19,80 +17,17 @@ from ..pose.channels import FIELDS, Row
 from ..pose.continuity import continuous
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, check
-from ..solve import pole_angle
-from ..solve.problem import Floats
 from . import new_chain
-from .autokey import Holder, auto_key, goes_back
+from .autokey import auto_key, goes_back
+from .goals import MovableGoal, channels_of, key_goals, pole_place, target_place
 from .present import Limb, read_poses, seen_from, world_of
 
-NEAR = 0.1
-"""A pole nearer to the limb's line than this, in chain lengths, is moved away from it."""
 PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held by something else."""
 
 
 class SnapError(Exception):
     """Nothing was snapped or applied; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class _Goal:
-    """A target or pole to be placed."""
-
-    ob: bpy.types.Object
-    bone: str
-    turns: bool
-    """It takes over the orientation, too."""
-
-    @property
-    def holder(self) -> Holder:
-        """What has the channels."""
-        return self.ob.pose.bones[self.bone] if self.bone and self.ob.type == "ARMATURE" else self.ob
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return self.bone or self.ob.name
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The channels that are set."""
-        turned = (channels.rotation_field(self.holder.rotation_mode),) if self.turns else ()
-        return ("location", *turned)
-
-    def row(self) -> Row:
-        """The present channels (17,)."""
-        row = np.zeros(channels.WIDTH, dtype=np.float32)
-        for field, columns in FIELDS.items():
-            row[columns] = getattr(self.holder, field)
-        return row
-
-    def set_row(self, row: Row) -> None:
-        """Set channels (17,): those that a goal is placed by."""
-        for field in self.fields:
-            setattr(self.holder, field, row[FIELDS[field]].tolist())
-
-    def place(self, world: Matrix) -> None:
-        """Bring it to a place in world space, as its parents stand now; what it is not placed by stays."""
-        before = self.row()
-        if isinstance(self.holder, bpy.types.Object):
-            self.holder.matrix_world = world
-        else:
-            self.holder.matrix = self.ob.matrix_world.inverted_safe() @ world
-        placed = self.row()
-        for field, columns in FIELDS.items():
-            setattr(self.holder, field, before[columns].tolist())
-        self.set_row(placed)
-
-
-@dataclass(slots=True)
-class _ObjectChannel(keyframes.Channel):
-    """An animated number of an object."""
-
-    @property
-    def data_path(self) -> str:
-        """The path of the property from the object."""
-        return self.field
 
 
 def snap_goals(
@@ -103,13 +38,13 @@ def snap_goals(
     *,
     shown: bool = False,
 ) -> list[str]:
-    """Put targets and poles where a pose has the tips and the bends, so that solving it changes nothing.
+    """Move targets and poles to match a pose, so that solving it changes nothing.
 
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
         tips: of the chains.
-        frames: ascending, on which targets and poles are keyed; None: the present one, keyed with auto keying.
+        frames: ascending, on which targets and poles are keyed; None: the current one, keyed if auto keying is on.
         shown: take the pose as it is shown, and not the FK pose.
 
     Returns:
@@ -131,28 +66,28 @@ def snap_goals(
     everything = [goal for found in goals.values() for goal in found]
     if frames is not None:
         for goal in everything:
-            keyframes.check(goal.ob, _channels_of(goal, goal.row()[None]))
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
     held: set[str] = set()
     moved: dict[str, float] = {}
     with ExitStack() as undo:
         for goal in everything:
             undo.callback(goal.set_row, goal.row())
-        with _switched_off(context, ob, [] if shown else tips):
+        with _in_fk(context, ob, [] if shown else tips):
             if frames is None:
                 held |= _place(ob, view_layer, goals, shown)
                 moved = {} if shown else _moved_by_solving(context, ob, tips)
             else:
                 rows = _placed_on(scene, view_layer, ob, goals, shown, frames, held)
         if frames is not None:
-            _key(everything, rows, frames)
+            key_goals(everything, rows, frames)
         undo.pop_all()
     if frames is not None:
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
     view_layer.update()
-    remarks = [f"'{name}' is held by a constraint, driver or lock and is not where it should be" for name in held]
+    remarks = [f"'{name}' is held by a constraint, driver or lock, so it didn't reach its place" for name in held]
     remarks += [
-        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length all the same, "
-        "as softness, limits or another chain hold it back"
+        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length anyway, "
+        "because of softness, limits or another chain"
         for tip, distance in moved.items()
         if distance > PLACED and not held
     ]
@@ -160,12 +95,12 @@ def snap_goals(
         for goal in everything:
             auto_key(context, goal.holder, goal.fields)
         lost = [goal for goal in everything if goes_back(context, goal.holder, goal.fields)]
-        remarks += [f"'{goal.name}' is animated and goes back on the next frame change; key it" for goal in lost]
+        remarks += [f"'{goal.name}' is animated and goes back on the next frame change. Key it" for goal in lost]
     return sorted(set(remarks))
 
 
 def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
-    """Make the solved pose of the present frame the FK pose of chains; return sentences about what will not stay.
+    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
 
     Raises:
         SnapError: a chain cannot be solved; nothing was changed.
@@ -186,7 +121,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         if report is None or report.failed:
             raise SnapError(f"The chain on '{name}' was not solved. {report.message if report else ''}".strip())
     solved = channels.read(ob, indices)
-    with _switched_off(context, ob, tips):
+    with _in_fk(context, ob, tips):
         changed = channels.read(ob, indices) != solved
         channels.write(ob, indices, solved)
         context.view_layer.update()
@@ -197,7 +132,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         auto_key(context, bone, fields)
         if goes_back(context, bone, fields):
             remarks.append(
-                f"'{bone.name}' is animated and goes back on the next frame change; key it, or apply a range"
+                f"'{bone.name}' is animated and goes back on the next frame change. Key it, or apply a range of frames"
             )
     return remarks
 
@@ -205,12 +140,12 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 def apply_poses(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
 ) -> BakeReport:
-    """Make the solved poses of frames the keyed FK pose of chains, which stay switched on.
+    """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
 
     Raises:
         BakeError, KeysError: it cannot be done; nothing was changed.
     """
-    report = baking.bake(context, ob, [tip.name for tip in tips], frames)
+    report = bake(context, ob, [tip.name for tip in tips], frames)
     for tip in tips:
         chain_of(tip).enabled = True
     context.view_layer.update()
@@ -220,16 +155,16 @@ def apply_poses(
 # ---- goals
 
 
-def _goals(tip: bpy.types.PoseBone) -> list[_Goal]:
+def _goals(tip: bpy.types.PoseBone) -> list[MovableGoal]:
     """The target of a chain, and its pole where it has one."""
     chain = chain_of(tip)
     if chain.target is None:
-        raise SnapError(f"The chain on '{tip.name}' has no target; choose one")
-    found = [_Goal(chain.target, chain.target_bone, chain.use_rotation)]
-    return found if chain.pole is None else [*found, _Goal(chain.pole, chain.pole_bone, False)]
+        raise SnapError(f"The chain on '{tip.name}' has no target. Pick one")
+    found = [MovableGoal(chain.target, chain.target_bone, chain.use_rotation)]
+    return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone, False)]
 
 
-def _check(goals: dict[str, list[_Goal]]) -> None:
+def _check(goals: dict[str, list[MovableGoal]]) -> None:
     for tip, found in goals.items():
         for goal in found:
             if not goal.ob.is_editable:
@@ -243,10 +178,8 @@ def _check(goals: dict[str, list[_Goal]]) -> None:
 
 
 @contextmanager
-def _switched_off(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
-) -> Iterator[None]:
-    """Show the FK pose of chains, while others are solved as they are; afterwards they are switched as before."""
+def _in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
+    """Disable chains for a while and show their FK pose, while others are solved as usual."""
     enabled = {tip.name: chain_of(tip).enabled for tip in tips}
     if tips and not object_of(ob).live:
         new_chain.restore_pose(ob, context.view_layer, list(tips))
@@ -261,9 +194,9 @@ def _switched_off(
 
 
 def _place(
-    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, goals: dict[str, list[_Goal]], shown: bool
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, goals: dict[str, list[MovableGoal]], shown: bool
 ) -> set[str]:
-    """Place the goals of chains for the pose of the present frame; return the names of those that did not go there.
+    """Place the goals of chains for the pose of the current frame; return the names of those that could not get there.
 
     The pole stays where a solved limb is stretched out: its bend is not seen, and comes from where the pole is.
     """
@@ -276,17 +209,17 @@ def _place(
         tip = ob.pose.bones[name]
         bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
         limb = Limb.of(skeleton, bones, poses)
-        places = [_target_place(limb, world)]
+        places = [target_place(limb, world)]
         if len(found) > 1 and not (shown and chain_of(tip).enabled and limb.is_straight):
-            pole = world @ Vector(_pole_place(ob, limb, tip, found[1], depsgraph).tolist())
+            pole = world @ Vector(pole_place(ob, limb, tip, found[1], depsgraph).tolist())
             if np.isfinite(pole[:]).all():  # a chain that is scaled to nothing bends to no side
                 places.append(pole)
         turn = (world @ Matrix(poses[bones[-1]])).to_quaternion()
         for goal, place in zip(found, places, strict=False):
-            present = world_of(goal.ob, goal.bone, depsgraph)
-            turned = turn if goal.turns else present.to_quaternion()
-            goal.place(Matrix.LocRotScale(place, turned, present.to_scale()))
-            view_layer.update()  # the pole may hang on the target
+            current = world_of(goal.ob, goal.bone, depsgraph)
+            turned = turn if goal.turns else current.to_quaternion()
+            goal.place(Matrix.LocRotScale(place, turned, current.to_scale()))
+            view_layer.update()  # the pole may be attached to the target
             gap = seen_from(ob, world_of(goal.ob, goal.bone, depsgraph).translation, depsgraph)
             if np.linalg.norm(gap - seen_from(ob, place, depsgraph)) > PLACED * limb.length:
                 held.add(goal.name)
@@ -296,7 +229,7 @@ def _place(
 def _moved_by_solving(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
 ) -> dict[str, float]:
-    """How far a joint of chains that are switched off moves, at most, when they are solved, in chain lengths."""
+    """The largest distance, in chain lengths, that a joint of disabled chains moves when they are solved."""
     view_layer, skeleton = context.view_layer, Skeleton.of(ob)
     before = read_poses(ob, view_layer.depsgraph)
     everything = np.arange(len(ob.pose.bones))
@@ -324,44 +257,11 @@ def _moved_by_solving(
     return moved
 
 
-def _target_place(limb: Limb, world: Matrix) -> Vector:
-    line = limb.tip - limb.joints[0]
-    # Rounding that put the target nearer would bend a straight limb.
-    beyond = new_chain.BEYOND * limb.length * line / np.linalg.norm(line) if limb.is_straight else 0.0
-    return world @ Vector((limb.tip + beyond).tolist())
-
-
-def _pole_place(
-    ob: bpy.types.Object, limb: Limb, tip: bpy.types.PoseBone, pole: _Goal, depsgraph: bpy.types.Depsgraph
-) -> Floats:
-    """Where (3,) a pole makes a limb bend as it does, with the pole angle of its chain, as far off as it is now."""
-    root, line = limb.joints[0], limb.tip - limb.joints[0]
-    size = float(np.linalg.norm(line))
-    line = line / size if size > 0.0 else limb.frames[0, :, 1]
-    axis = Vector(line.tolist())
-    seen = seen_from(ob, world_of(pole.ob, pole.bone, depsgraph).translation, depsgraph) - root
-    across = seen - (seen @ line) * line
-    distance = float(np.linalg.norm(across))
-    along = root + 0.5 * size * line
-    if distance < NEAR * limb.length:
-        distance, across = limb.length, np.array(axis.orthogonal())
-    side = Vector(across.tolist()).normalized()
-    own = limb.frames[0].dot(np.array(chain_of(tip).bend_side))
-    points = limb.tip[None], (along + np.array(side))[None]
-    needed = pole_angle(limb.joints[None], limb.frames[None], *points, own[None])[0]
-    present = chain_of(ob.evaluated_get(depsgraph).pose.bones[tip.name]).pole_angle
-    side.rotate(Quaternion(axis, float(needed) - present))
-    return np.asarray(along + distance * np.array(side))
-
-
-# ---- keys
-
-
 def _placed_on(
     scene: bpy.types.Scene,
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
-    goals: dict[str, list[_Goal]],
+    goals: dict[str, list[MovableGoal]],
     shown: bool,
     frames: Sequence[int],
     held: set[str],
@@ -378,23 +278,3 @@ def _placed_on(
     finally:
         scene.frame_set(frame, subframe=subframe)
     return continuous(np.array(rows), [goal.holder.rotation_mode for goal in everything])
-
-
-def _key(goals: list[_Goal], rows: Row, frames: Sequence[int]) -> None:
-    """Key the goals; all of them or none."""
-    with ExitStack() as undo:
-        for g, goal in enumerate(goals):
-            undo.callback(keyframes.write_channels(goal.ob, _channels_of(goal, rows[:, g]), np.array(frames, float)))
-        undo.pop_all()
-
-
-def _channels_of(goal: _Goal, rows: Row) -> list[keyframes.Channel]:
-    """What is keyed of a goal with the channels (F, 17)."""
-    is_bone = isinstance(goal.holder, bpy.types.PoseBone)
-    kind: Callable[..., keyframes.Channel] = keyframes.Channel if is_bone else _ObjectChannel
-    group = goal.name if is_bone else "Object Transforms"
-    return [
-        kind(group, field, i, column)
-        for field in goal.fields
-        for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
-    ]

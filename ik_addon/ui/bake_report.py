@@ -1,4 +1,4 @@
-"""The panel that tells what became of the last bake of an armature."""
+"""The panel with the report on the last bake of an armature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_solved(ob: bpy.types.Object, name: str) -> bool:
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
-    """What became of the last bake."""
+    """The report on the last bake."""
 
     bl_idname = "VIEW3D_PT_ik_addon_bake"
     bl_label = "Last Bake"

@@ -38,9 +38,9 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         row.label(text=bone.name, icon="BONE_DATA", translate=False)
         tip = chain_with(bone)
         if tip is None:
-            draw_message(layout, context, "No chain runs through this bone", icon="INFO")
+            draw_message(layout, context, "This bone is not part of a chain", icon="INFO")
         elif not chain_of(tip).use_limits:
-            draw_message(layout, context, "Limits are switched off in the chain of this bone", icon="INFO")
+            draw_message(layout, context, "Limits are disabled in the chain of this bone", icon="INFO")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
         for axis, title in AXES:

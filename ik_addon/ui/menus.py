@@ -11,7 +11,7 @@ from ..operators.active import armature, obstacle
 
 
 class IK_ADDON_MT_pie(bpy.types.Menu):
-    """What is used again and again, around the mouse."""
+    """The most used operators, around the mouse."""
 
     bl_idname = "IK_ADDON_MT_pie"
     bl_label = "IK Chains"
@@ -42,7 +42,7 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the entries."""
         layout = self.layout
-        # From a menu, too, the dialogs and the mouse are wanted, not what a script gets.
+        # A menu should open dialogs and follow the mouse, unlike a script.
         layout.operator_context = "INVOKE_DEFAULT"
         layout.operator("ik_addon.chain_add", icon="ADD")
         layout.operator("ik_addon.chain_remove", icon="REMOVE")

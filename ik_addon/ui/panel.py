@@ -13,7 +13,7 @@ from ..live import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig.plan import chain as chains
-from ..rig.plan.plan import has_old_stiffness, is_limited
+from ..rig.plan.chain_plan import has_old_stiffness, is_limited
 from ..setup import bend_side, convert
 from ..solve import Solver
 from .presets import VIEW3D_PT_ik_addon_presets

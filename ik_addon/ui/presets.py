@@ -27,10 +27,10 @@ CLASSES = (VIEW3D_PT_ik_addon_presets,)
 
 
 def register() -> None:
-    """Have Blender find the presets that are shipped."""
+    """Make the presets that are shipped known to Blender."""
     utils.register_preset_path(str(FOLDER))
 
 
 def unregister() -> None:
-    """Have Blender find them no more."""
+    """Undo `register`."""
     utils.unregister_preset_path(str(FOLDER))

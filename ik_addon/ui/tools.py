@@ -1,4 +1,4 @@
-"""The sub-panel "Tools": what is used now and then."""
+"""The sub-panel "Tools": operators that are used now and then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .panel import ArmaturePanel
 
 
 class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
-    """What is used when a rig is set up, and between FK and IK."""
+    """Operators for setting up a rig, and for switching between FK and IK."""
 
     bl_idname = "VIEW3D_PT_ik_addon_tools"
     bl_label = "Tools"

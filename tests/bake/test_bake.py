@@ -21,7 +21,7 @@ MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
 
 @pytest.fixture
 def bake(addon: Addon) -> Any:
-    return addon.module("bake.baking")
+    return addon.module("bake")
 
 
 def circling(target: bpy.types.Object, radius: float = 0.9, frames: int = 30, turns: float = 1.0) -> None:
@@ -151,10 +151,11 @@ def test_other_keys_and_frames_stay(bake: Any) -> None:
     assert baked == list(range(10, 21))
 
 
-def test_more_frames_than_a_batch(bake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = animated_arm()
-    monkeypatch.setattr(bake, "BATCH", 50)
-    monkeypatch.setattr(bake, "BONES", 200)
+    sampling = addon.module("bake.sampling")
+    monkeypatch.setattr(sampling, "BATCH", 50)
+    monkeypatch.setattr(sampling, "BONES", 200)
     frames = list(range(1, 220))
     live = poses(ob, frames)
     report = bake.bake(bpy.context, ob, ["lower"], frames)
@@ -163,9 +164,6 @@ def test_more_frames_than_a_batch(bake: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_step(bake: Any) -> None:
-    assert bake.frames_between(1, 10, 3) == [1, 4, 7, 10]
-    assert bake.frames_between(1, 9, 3) == [1, 4, 7, 9]  # the end of the range is always keyed
-    assert bake.frames_between(-3, -3) == [-3]
     ob = animated_arm()
     frames = bake.frames_between(1, 30, 4)
     live = poses(ob, frames)
@@ -389,37 +387,6 @@ def test_bakes_again_after_the_chain_is_enabled_again(bake: Any) -> None:
         assert np.abs(poses(ob) - live).max() < CLOSE
         ob.pose.bones["lower"].ik_addon.enabled = True
         assert np.abs(poses(ob) - live).max() < CLOSE
-
-
-def test_which_chains(bake: Any) -> None:
-    ob = spine_and_arm()
-    assert set(bake.chosen_tips(ob, "ALL")) == {"spine4", "arm2"}
-    assert bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"]) == ["spine4"]
-    with pytest.raises(bake.BakeError, match="belongs to no IK chain"):
-        bake.chosen_tips(ob, "ACTIVE")
-    for bone in ob.pose.bones:
-        holder = bone if bpy.app.version >= (5, 0, 0) else bone.bone
-        holder.select = bone.name == "arm1"
-    assert bake.chosen_tips(ob, "SELECTED") == ["arm2"]
-    ob.pose.bones["spine4"].ik_addon.enabled = False
-    assert bake.chosen_tips(ob, "ALL") == ["arm2"]
-    with pytest.raises(bake.BakeError, match="switched off"):
-        bake.chosen_tips(ob, "ACTIVE", ob.pose.bones["spine4"])
-
-
-def test_frame_ranges(bake: Any) -> None:
-    ob, scene = animated_arm(), bpy.context.scene
-    scene.frame_start, scene.frame_end = 3, 8
-    assert bake.frame_range(scene, ob, "SCENE") == (3, 8)
-    assert bake.frame_range(scene, ob, "ACTION") == (1, 50)
-    with pytest.raises(bake.BakeError, match="no preview range"):
-        bake.frame_range(scene, ob, "PREVIEW")
-    scene.use_preview_range = True
-    scene.frame_preview_start, scene.frame_preview_end = 4, 5
-    assert bake.frame_range(scene, ob, "PREVIEW") == (4, 5)
-    ob.animation_data_clear()
-    with pytest.raises(bake.BakeError, match="no keys in an action"):
-        bake.frame_range(scene, ob, "ACTION")
 
 
 def test_an_unreachable_target_is_reported(bake: Any) -> None:

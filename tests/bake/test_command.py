@@ -356,11 +356,11 @@ def test_help(ik_bake: Command, capfd: pytest.CaptureFixture[str]) -> None:
         (["--scene", "--preview"], "not allowed with argument"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["--range", "5", "1"], "The frame range is empty: it starts at 5 and ends at 1"),
-        (["--step", "0"], "The step is 0; it must be 1 frame or more"),
+        (["--step", "0"], "The step is 0. It must be 1 frame or more"),
         (["--preview"], "The scene has no preview range"),
         (["--action"], "'Rig' has no keys in an action"),
-        (["--armature", "Nobody"], "The scene 'Scene' has no armature 'Nobody'; it has 'Rig'"),
-        (["--chains", "upper"], "There is no chain on a bone 'upper'; the chains are on 'lower', 'shin'"),
+        (["--armature", "Nobody"], "The scene 'Scene' has no armature 'Nobody'. It has 'Rig'"),
+        (["--chains", "upper"], "There is no chain on a bone 'upper'. The chains are on 'lower', 'shin'"),
         (["--overwrite"], "--overwrite needs a file"),
         (["--output", "baked.txt"], "--output must end in '.blend'"),
         (["--output", "nowhere/baked.blend"], "There is no folder 'nowhere' to write 'baked.blend' into"),
@@ -395,4 +395,4 @@ def test_needs_a_chain_that_is_switched_on(ik_bake: Command, capfd: pytest.Captu
     assert ik_bake() == 2
     assert "There is no enabled IK chain to bake" in capfd.readouterr().err
     assert ik_bake("--chains", "lower") == 2
-    assert "The chain on 'lower' of 'Rig' is switched off" in capfd.readouterr().err
+    assert "The chain on 'lower' of 'Rig' is disabled" in capfd.readouterr().err

@@ -621,7 +621,7 @@ def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alo
     for goal in {*MOVED}:
         bpy.data.objects[goal].animation_data_clear()
     poses(ob, range(1, 20) if played else [19])
-    module = addon.module("rig.pose")
+    module = addon.module("rig.write.waves")
     solved: list[int] = []
 
     def counted(limbs: Any, *others: object, pose_limbs: Any = module._pose_limbs) -> object:

@@ -272,7 +272,7 @@ def test_refuses_a_fighting_constraint(kind: str) -> None:
     constraint = ob.pose.bones["b"].constraints.new(kind)
     constraint.target = rigs.empty("Other")
     bpy.context.view_layer.update()
-    with refused(f"The constraint '{constraint.name}' on bone 'b' moves this chain's bones as well; mute it"):
+    with refused(f"The constraint '{constraint.name}' on bone 'b' also moves bones of this chain. Mute it"):
         bpy.ops.ik_addon.chain_add()
     constraint.mute = True
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
@@ -338,7 +338,7 @@ def test_refuses_linked_data(operator: str, tmp_path: Path) -> None:
     ob = bpy.data.objects["Rig"]
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
-    with refused("'Rig' is linked from another file and can't be posed; make a library override of it"):
+    with refused("'Rig' is linked from another file and can't be posed. Make a library override of it"):
         getattr(bpy.ops.ik_addon, operator)()
 
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_dragged_is_refused() -> None:
         bpy.ops.ik_addon.drag_target()
     chain.target = target
     ob.pose.bones["upper"].constraints.new("COPY_ROTATION")
-    with refused("mute it"):
+    with refused("Mute it"):
         bpy.ops.ik_addon.drag_target(offset=(0.1, 0.0, 0.0))
 
 

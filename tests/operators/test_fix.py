@@ -108,7 +108,7 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
         assert reports.get(ob, "lower") is None
         bpy.ops.ik_addon.solve()
     assert not reports.get(ob, "lower").failed
-    with refused("nothing to fix"):
+    with refused("Nothing to fix"):
         bpy.ops.ik_addon.chain_fix(tip="lower")
 
 

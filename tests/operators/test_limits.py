@@ -75,7 +75,7 @@ def test_a_bone_at_its_limit_is_where_the_solver_stops(
 
 def test_a_bone_at_rest_has_no_limit_to_give() -> None:
     ob = posed()
-    with refused("'lower' is at rest; pose the limit first"):
+    with refused("'lower' is at rest. Pose the limit first"):
         bpy.ops.ik_addon.limit_from_pose()
     assert not ob.pose.bones["lower"].use_ik_limit_x
 

@@ -55,7 +55,7 @@ def test_solves_what_can_be_solved_and_says_why_not_the_rest(capfd: pytest.Captu
     ob, _near, _far = two_limbs()
     ob.pose.bones["far"].ik_addon.target = None
     report = said(capfd, bpy.ops.ik_addon.solve)
-    assert report == "Warning: 1 of 2 chains reached. 'far': No target: choose the object that the tip shall follow"
+    assert report == "Warning: 1 of 2 chains reached. 'far': No target. Pick an object for the tip to follow"
     assert reaches(ob, "near")
 
 
@@ -63,7 +63,7 @@ def test_says_that_the_chain_was_clamped(capfd: pytest.CaptureFixture[str]) -> N
     ob, _target = rigs.arm()
     ob.pose.bones["lower"].ik_addon.chain_length = 5
     report = said(capfd, bpy.ops.ik_addon.solve)
-    assert "1 chain reached. 'lower': Chain Length is 5, but only 2 bones are there; these are used" in report
+    assert "1 chain reached. 'lower': Chain Length is 5, but only 2 bones are available" in report
 
 
 def test_solves_the_active_chain_alone() -> None:
@@ -133,17 +133,17 @@ def ask_for_two_bones(ob: bpy.types.Object, target: bpy.types.Object) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (delete_target, "'lower': No target: choose the object that the tip shall follow"),
-        (unlink_target, "The target 'Target' was deleted or is excluded from this view layer; choose another target"),
-        (hang_target_on_chain, "The target 'Target' hangs on bone 'lower' of this chain and would run away from it"),
-        (hang_pole_on_chain, "The pole 'Rig' hangs on bone 'upper' of this chain and would run away from it"),
-        (constrain_bone, "The constraint 'Damped Track' on bone 'upper' moves this chain's bones as well; mute it"),
+        (delete_target, "'lower': No target. Pick an object for the tip to follow"),
+        (unlink_target, "The target 'Target' was deleted or is excluded from this view layer. Choose another target"),
+        (hang_target_on_chain, "The target 'Target' is attached to 'lower', part of this chain"),
+        (hang_pole_on_chain, "The pole 'Rig' is attached to 'upper', part of this chain"),
+        (constrain_bone, "The constraint 'Damped Track' on bone 'upper' also moves bones of this chain. Mute it"),
         (move_target_nowhere, "The target's position is not a finite number; reset its transform"),
         (break_object, "The transform of 'Rig' is not a finite number; reset its location, rotation and scale"),
         (break_bone, "The chain has no length in this pose, or a bone's transform is not a finite number"),
         (flatten_object, "'Rig' is scaled to zero; give it a scale in which a target can be placed"),
         (shrink_bones, "The chain has no length in this pose"),
-        (ask_for_two_bones, "Two-Bone needs a chain of two bones with length, this one has 1"),
+        (ask_for_two_bones, "Two-Bone needs exactly two bones with length, and this chain has 1"),
     ],
 )
 def test_refuses(fault: Any, message: str) -> None:
@@ -157,14 +157,14 @@ def test_refuses(fault: Any, message: str) -> None:
 def test_refuses_without_a_chain() -> None:
     rigs.add_bones(rigs.armature(), rigs.straight(1), ["bone"])
     for operator in (bpy.ops.ik_addon.solve, bpy.ops.ik_addon.restore_pose):
-        with refused("'Rig' has no chain; select a bone and press Add Chain"):
+        with refused("'Rig' has no chain. Select a bone and press Add Chain"):
             operator()
 
 
 def test_refuses_without_an_enabled_chain() -> None:
     ob, _target = rigs.arm()
     ob.pose.bones["lower"].ik_addon.enabled = False
-    with refused("No chain of 'Rig' is enabled; enable one in the panel"):
+    with refused("No chain of 'Rig' is enabled. Enable one in the panel"):
         bpy.ops.ik_addon.solve()
 
 
@@ -172,7 +172,7 @@ def test_refuses_without_an_enabled_chain() -> None:
 def test_refuses_without_an_active_chain(operator: str) -> None:
     ob, _target = rigs.arm()
     activate(ob, None)
-    with refused("No chain is active; select a bone of one"):
+    with refused("No chain is active. Select a bone of one"):
         getattr(bpy.ops.ik_addon, operator)(chains="ACTIVE")
 
 
@@ -217,7 +217,7 @@ def test_restores_the_active_chain_alone() -> None:
 
 def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
     ob, before = posed_arm()
-    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved, so the pose is as it was"
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 

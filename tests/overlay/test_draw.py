@@ -49,14 +49,14 @@ def read(
         if ob.type == "ARMATURE" and ob.mode != "EDIT":
             ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
     bpy.context.view_layer.update()
-    reader = addon.module("overlay.draw")._state.reader
+    reader = addon.module("overlay.draw").state.reader
     signature, shown = reader.read(bpy.context.view_layer, None, limits, reach)
     return signature, [] if shown is None else [Seen(shown.chains, shown.actives)]
 
 
 def drawn(addon: Addon, seen: Seen) -> Any:
     """Its geometry."""
-    colours = addon.module("overlay.draw").palette(bpy.context.preferences.themes[0])
+    colours = addon.module("overlay.colours").palette(bpy.context.preferences.themes[0])
     return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colours)
 
 
@@ -67,7 +67,7 @@ def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
 
 
 def test_joints_targets_and_states(addon: Addon) -> None:
-    state = addon.module("overlay.geometry").State
+    state = addon.module("overlay.shown").State
     ob, target = rigs.arm()
     ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
     target.location = (1.2, 2.4, 3.5)
@@ -151,7 +151,7 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
 
 
 def test_a_joint_at_its_limit_is_known_by_name(addon: Addon) -> None:
-    state = addon.module("overlay.geometry").State
+    state = addon.module("overlay.shown").State
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
     limit(tip, "x", -5.0, 5.0)
@@ -256,7 +256,7 @@ def test_several_armatures_are_drawn_as_one(addon: Addon) -> None:
     assert np.allclose(seen.chains.joints, expected, atol=1e-5)
     assert seen.chains.ends.tolist() == [2, 5, 9]
     assert np.allclose(seen.chains.targets, [rigs.position(target), rigs.position(other), rigs.position(target)])
-    state = addon.module("overlay.geometry").State
+    state = addon.module("overlay.shown").State
     assert seen.chains.states.tolist()[:2] == [state.REACHED, state.HELD]
     assert np.flatnonzero(seen.chains.at_limit).tolist() == [4]
     (active,) = seen.actives
@@ -280,14 +280,14 @@ def test_an_error_is_told_once_and_ends_with_the_switch(addon: Addon, caplog: py
     draw = addon.module("overlay.draw")
     rigs.arm()
     area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
-    draw._state.reader = None
+    draw.state.reader = None
     with bpy.context.temp_override(area=area, region=area.regions[-1]):
         for _ in range(3):
-            draw._draw_guarded()
+            draw.draw_viewport()
     assert caplog.text.count("overlay is off") == 1
     bpy.context.scene.ik_addon.show_overlay = True
-    assert not draw._state.broken
-    assert draw._state.reader is not None
+    assert not draw.state.broken
+    assert draw.state.reader is not None
 
 
 def test_nothing_is_read_where_the_overlay_is_off(addon: Addon, caplog: pytest.LogCaptureFixture) -> None:
@@ -295,13 +295,13 @@ def test_nothing_is_read_where_the_overlay_is_off(addon: Addon, caplog: pytest.L
     rigs.arm()
     area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
     bpy.context.scene.ik_addon.show_overlay = False
-    draw._state.reader = None
+    draw.state.reader = None
     with bpy.context.temp_override(area=area, region=area.regions[-1]):
-        draw._draw_guarded()
+        draw.draw_viewport()
         bpy.context.scene.ik_addon.show_overlay = True
-        draw._state.reader = None
+        draw.state.reader = None
         area.spaces.active.overlay.show_overlays = False
-        draw._draw_guarded()
+        draw.draw_viewport()
     draw.switched()
     assert caplog.text == ""
 
@@ -319,7 +319,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     activate(ob, "lower")
     bpy.ops.ik_addon.solve()
     _, (rig,) = read(addon, tip)
-    colours = draw.palette(bpy.context.preferences.themes[0])
+    colours = addon.module("overlay.colours").palette(bpy.context.preferences.themes[0])
     picture = gpu.types.GPUOffScreen(128, 128)
     with picture.bind():
         gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
@@ -333,7 +333,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     for joint in rig.chains.joints:
         column, row = (int(64 + 32 * joint[axis]) for axis in (1, 2))
         near = pixels[max(row - 3, 0) : row + 4, max(column - 3, 0) : column + 4, :3].reshape(-1, 3)
-        reached = np.array(colours.states[addon.module("overlay.geometry").State.REACHED][:3])
+        reached = np.array(colours.states[addon.module("overlay.shown").State.REACHED][:3])
         assert np.abs(near - reached).sum(axis=1).min() < 0.1, joint
     filled = (pixels[..., 3] > 0.0).mean()
     assert 0.02 < filled < 0.5

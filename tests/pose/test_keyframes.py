@@ -333,7 +333,7 @@ def test_a_linked_action_is_refused(keys: Any, rig: bpy.types.Object, tmp_path: 
     data.action = loaded.actions[0]
     if SLOTS:
         data.action_slot = next(slot for slot in data.action.slots if slot.handle == handle)
-    with pytest.raises(keys.KeysError, match=r"linked from another file; bake into a new action"):
+    with pytest.raises(keys.KeysError, match=r"linked from another file. Bake into a new action"):
         keys.write_channels(rig, quaternion(keys, "upper"), FRAMES)
     keys.write_channels(rig, quaternion(keys, "upper"), FRAMES, new_action=True)
     assert data.action.library is None

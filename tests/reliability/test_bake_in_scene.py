@@ -22,7 +22,7 @@ CLOSE = 1e-5
 
 @pytest.fixture
 def bake(addon: Addon) -> Any:
-    return addon.module("bake.baking")
+    return addon.module("bake")
 
 
 def crowded_arm() -> tuple[bpy.types.Object, bpy.types.Object]:
@@ -268,7 +268,7 @@ def test_a_copy_of_the_scene_that_misleads_is_found_out(
     bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comparison alone tells, too."""
-    monkeypatch.setattr(addon.module("bake.stage"), "_is_self_contained", lambda _depsgraph: True)
+    monkeypatch.setattr(addon.module("bake.bake_scene"), "is_self_contained", lambda _depsgraph: True)
     ob, target = crowded_arm()
     by_frame(ob, target)
     bakes_as_live(bake, ob)

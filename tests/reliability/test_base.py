@@ -426,7 +426,7 @@ def test_what_a_bake_does_not_key_stays_as_it_was_moved_after_the_bone_was_solve
     lower = ob.pose.bones["lower"]
     lower.location = (-0.1, 0.3, 0.2)
     bpy.context.view_layer.update()
-    addon.module("bake.baking").bake(bpy.context, ob, ["lower"], range(1, 4))
+    addon.module("bake").bake(bpy.context, ob, ["lower"], range(1, 4))
     bpy.context.scene.frame_set(2)
     assert lower.location[:] == pytest.approx((-0.1, 0.3, 0.2))
 

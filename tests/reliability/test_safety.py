@@ -56,7 +56,7 @@ ALLOWED = {
     ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
     ("bake/outputs.py", "open"): "and replaced",
     ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",
-    ("bake/stage.py", "unlink"): "collections from a copy of a scene",
+    ("bake/bake_scene.py", "unlink"): "collections from a copy of a scene",
 }
 
 
@@ -305,7 +305,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     bpy.context.view_layer.update()
     report = addon.module("live.reports").get(ob, "lower a")
     assert report.failed
-    assert report.message == f"'{label}' has a value that is not allowed; reset this setting"
+    assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
     bpy.context.view_layer.objects.active = ob
     fix = addon.module("operators.fix").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
     assert fix.label == f"Reset {label}"
@@ -381,5 +381,5 @@ def test_giant_counts_and_places_take_no_time(addon: Addon, place: tuple[float, 
     ob.ik_addon.live = True
     bpy.context.view_layer.update()  # more passes than this takes would last for hours
     report = addon.module("live.reports").get(ob, "f")
-    assert "only 6 bones are there" in " ".join(report.remarks)
+    assert "only 6 bones are available" in " ".join(report.remarks)
     assert np.isfinite(rigs.channels(ob)).all()

@@ -234,15 +234,15 @@ def test_an_error_that_nobody_foresaw_leaves_the_other_chains_solved(
     addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ob = limbs("Rig", 0.0)
-    plan = addon.module("rig.plan.plan")
-    check = plan.check_numbers
+    chain_plan = addon.module("rig.plan.chain_plan")
+    check = chain_plan.check_numbers
 
     def fails(bone: bpy.types.PoseBone, *, limits: bool) -> None:
         if bone.name == "lower a":
             raise ZeroDivisionError("a fault in the extension itself")
         check(bone, limits=limits)
 
-    monkeypatch.setattr(plan, "check_numbers", fails)
+    monkeypatch.setattr(chain_plan, "check_numbers", fails)
     ob.ik_addon.live = True
     for step in steps():
         step()

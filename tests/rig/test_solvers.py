@@ -1,4 +1,4 @@
-"""Each solver in the pose that is written, live, solved once, baked and dragged, as the depsgraph evaluates it."""
+"""Each solver in the written pose, as the depsgraph evaluates it: live, by the button, baked and dragged alike."""
 
 from __future__ import annotations
 
@@ -130,6 +130,6 @@ def test_where_its_fk_pose_stands_still_a_shared_bend_is_looked_up(addon: Addon,
     """FABRIK's is not: how a chain bends depends on where its target is, and not on the distance alone."""
     ob, _target = tail(name, keyed=False)
     depsgraph = bpy.context.evaluated_depsgraph_get()
-    plan = addon.module("rig.plan").Plan.of(ob, depsgraph)
-    frame = addon.module("rig.read").sample(ob, plan, depsgraph)
-    assert addon.module("rig.steady").Steady(ob, plan, frame).works is is_looked_up
+    plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)
+    frame = addon.module("rig.read.sample").sample(ob, plan, depsgraph)
+    assert addon.module("live.lookup").Steady(ob, plan, frame).works is is_looked_up

@@ -169,7 +169,7 @@ def test_says_that_a_tip_came_nearer_to_its_target(capfd: pytest.CaptureFixture[
     _ob, target, _made = limb(0, pole=False)
     target.location = (2.5, 2.4, 1.4)  # too far: there Blender's solver stops before the limb is straight
     bpy.context.view_layer.update()
-    assert "of the chain's length, nearer to its target" in said(capfd, bpy.ops.ik_addon.convert_constraints)
+    assert "of the chain's length, closer to its target" in said(capfd, bpy.ops.ik_addon.convert_constraints)
 
 
 def test_says_how_far_an_animated_chain_moves(capfd: pytest.CaptureFixture[str]) -> None:
@@ -421,8 +421,8 @@ def test_needs_a_constraint_and_something_to_restore() -> None:
     [
         (lambda ob, made: setattr(made, "target", None), "it has no valid target or pole"),
         (lambda ob, made: setattr(made, "use_location", False), "it does not pull its tip"),
-        (lambda ob, made: made.keyframe_insert("mute", frame=1), "switched by an animation"),
-        (lambda ob, made: setattr(ob.pose.bones["lower"].ik_addon, "is_chain", True), "has a chain already"),
+        (lambda ob, made: made.keyframe_insert("mute", frame=1), "animated or driven"),
+        (lambda ob, made: setattr(ob.pose.bones["lower"].ik_addon, "is_chain", True), "already has a chain"),
         (lambda ob, made: ob.pose.bones["upper"].constraints.new("COPY_ROTATION"), "The constraint 'Copy Rotation'"),
         (lambda ob, made: setattr(made.target, "hide_viewport", True), "disabled in viewports"),
     ],

@@ -213,7 +213,7 @@ def test_says_where_limits_cannot_be_mirrored_exactly(capfd: pytest.CaptureFixtu
     bpy.ops.ik_addon.chain_add()
     report = said(capfd, bpy.ops.ik_addon.mirror_chain)
     assert "Warning" in report
-    assert "'bone1.R' is not turned as the mirror image of 'bone1.L'" in report
+    assert "'bone1.R' is not rolled as the mirror image of 'bone1.L'" in report
 
 
 # ---- what it follows

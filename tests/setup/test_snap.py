@@ -416,7 +416,7 @@ def test_needs_a_chain_a_target_and_frames() -> None:
     with refused("has no preview range"):
         bpy.ops.ik_addon.apply_pose(frame_range="PREVIEW")
     chain.enabled = False
-    with refused("No chosen chain is enabled"):
+    with refused("None of these chains is enabled"):
         bpy.ops.ik_addon.apply_pose()
     chain.enabled, chain.target = True, None
     with refused("The chain on 'b' has no target"):

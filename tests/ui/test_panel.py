@@ -75,7 +75,7 @@ def test_states_of_a_chain(addon: Addon) -> None:
     tip.ik_addon.target = None
     with pytest.raises(RuntimeError):
         bpy.ops.ik_addon.solve()
-    assert state() == ("ERROR", "No target: choose the object that the tip shall follow")
+    assert state() == ("ERROR", "No target. Pick an object for the tip to follow")
     tip.ik_addon.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
 
@@ -119,7 +119,7 @@ def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: flo
     assert report.message == ("Reached" if reached else "Too far by 0.011% of its length")
     assert (panel.state_of(ob.pose.bones["lower"], report)[0] == "CHECKMARK") == reached
     assert [verdict is status.REACHED for verdict, _ in reports.standing(ob, ["lower"])] == [reached]
-    addon.module("bake.baking").bake(bpy.context, ob, ["lower"], [1, 2, 3])
+    addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
     baked = addon.module("bake.bake_report").last(ob)
     assert (baked.missed == 0) == reached
     assert abs(baked.error - beyond) < 1e-6

@@ -1,31 +1,29 @@
-"""Which bones carry a target, a pole or an armature, and the order of chains that follows from it."""
+"""What targets, poles and armatures are attached to: bones that take them along, as parents or by constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import bpy
 
-Node = TypeVar("Node", bound=Hashable)
-
-FOLLOWING = (
+PARENTING = (
     bpy.types.ChildOfConstraint,
     bpy.types.CopyLocationConstraint,
     bpy.types.CopyTransformsConstraint,
 )
-"""Constraints that take an object along with another one, or with a bone."""
-LEANING = (
+"""Constraints that attach an object to another one, or to a bone."""
+PULLING = (
     bpy.types.ArmatureConstraint,
     bpy.types.FloorConstraint,
     bpy.types.LimitDistanceConstraint,
     bpy.types.PivotConstraint,
     bpy.types.TransformConstraint,
 )
-"""Constraints by which a bone has another say in where an object is."""
+"""Other constraints by which a bone decides where an object is."""
 
 
-class Carrier(NamedTuple):
+class ParentBone(NamedTuple):
     """A bone of an armature object."""
 
     armature: int
@@ -38,15 +36,15 @@ def uid_of(ob: bpy.types.ID) -> int:
     return ob.original.session_uid
 
 
-class Hold(NamedTuple):
-    """What something hangs on."""
+class Attachment(NamedTuple):
+    """What something is attached to."""
 
-    carrier: Carrier
+    parent: ParentBone
     turns: bool
-    """It is turned with the carrier, and not only moved."""
+    """It turns with its parent, and does not only move with it."""
 
 
-def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
+def attachments_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Attachment, ...]:
     """The bones that take an object along, or one of its bones, nearest first.
 
     By itself or through its parents, as a child or by a constraint; and what takes along the armatures of these bones.
@@ -59,7 +57,7 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
         seen.add((uid_of(ob), bone))
         path: tuple[Any, ...] = (ob,)
         if bone and ob.type == "ARMATURE":
-            found.append(Hold(Carrier(uid_of(ob), bone), turns))
+            found.append(Attachment(ParentBone(uid_of(ob), bone), turns))
             own: Any = ob.pose.bones.get(bone)
             path = (ob,) if own is None else (own, *own.parent_recursive, ob)
         constraint: Any = next((c for part in path for c in part.constraints if _takes_along(c)), None)
@@ -73,7 +71,7 @@ def holds_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Hold, ...]:
 
 def _takes_along(constraint: Any) -> bool:
     """Whether a constraint makes its object or bone follow another one."""
-    return isinstance(constraint, FOLLOWING) and _is_on(constraint) and constraint.target is not None
+    return isinstance(constraint, PARENTING) and _is_on(constraint) and constraint.target is not None
 
 
 def _is_on(constraint: bpy.types.Constraint) -> bool:
@@ -85,14 +83,14 @@ def _is_bone(aim: Any) -> bool:
     return aim.target is not None and aim.target.type == "ARMATURE" and bool(aim.subtarget)
 
 
-def all_carriers_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[Carrier]:
-    """All bones that have a say in where an object, or one of its bones, is."""
-    yield from (hold.carrier for hold in holds_of(ob, bone))
+def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[ParentBone]:
+    """All bones that an object, or one of its bones, follows, even partly."""
+    yield from (attachment.parent for attachment in attachments_of(ob, bone))
     while ob is not None:
         for constraint in ob.constraints:
-            if isinstance(constraint, LEANING) and _is_on(constraint):
+            if isinstance(constraint, PULLING) and _is_on(constraint):
                 aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-                yield from (Carrier(uid_of(aim.target), aim.subtarget) for aim in aims if _is_bone(aim))
+                yield from (ParentBone(uid_of(aim.target), aim.subtarget) for aim in aims if _is_bone(aim))
         ob = ob.parent
 
 
@@ -117,29 +115,3 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
             waiting += [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None)]
         waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
     return list(found.values())
-
-
-def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
-    """Nodes with those that they need before them, otherwise in the order given; and those that need each other."""
-    waiting = list(nodes)
-    mutual = [node for node in waiting if node in all_needs(node, needs)]
-    waiting = [node for node in waiting if node not in mutual]
-    done: list[Node] = []
-    while waiting:
-        open_ = set(waiting)
-        ready = next(node for node in waiting if open_.isdisjoint(needs.get(node, ())))
-        waiting.remove(ready)
-        done.append(ready)
-    return done, mutual
-
-
-def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
-    """What a node needs, directly or through others."""
-    found: set[Node] = set()
-    ahead = list(needs.get(node, ()))
-    while ahead:
-        other = ahead.pop()
-        if other not in found:
-            found.add(other)
-            ahead.extend(needs.get(other, ()))
-    return found

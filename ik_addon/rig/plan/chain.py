@@ -1,4 +1,4 @@
-"""Which bones a chain has, and what stands in the way of solving it."""
+"""Which bones a chain has, and whether it can be solved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import bpy
 from ...data import versions
 from ...data.settings import IKAddonChain, chain_of, has_settings, unusable
 from ...pose.channels import rotation_field
-from .attachments import all_carriers_of, uid_of
+from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
 
 CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
@@ -22,7 +22,7 @@ class ChainError(Exception):
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones of an armature that carry a chain; none in an object that Blender has not shown yet."""
+    """The tip bones of all chains of an armature; none in an object that Blender has not evaluated yet."""
     return [] if ob.pose is None else [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
 
 
@@ -74,26 +74,28 @@ def check_seen(
     if obstacle:
         raise ChainError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise ChainError(f"'{ob.name}' is shown in its rest position; switch it to Pose Position")
+        raise ChainError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise ChainError(f"'{label}' has a value that is not allowed; reset this setting")
+        raise ChainError(f"'{label}' has a value that is not allowed. Reset this setting")
     _check_goal(ob, bones, chain.target, chain.target_bone, "target", presence)
     if chain.target is None:
-        raise ChainError("No target: choose the object that the tip shall follow")
+        raise ChainError("No target. Pick an object for the tip to follow")
     _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", presence)
     check_bones(ob, bones, constrained)
     segments, movable = _segments(bones)
     if not segments + movable:
-        raise ChainError("All bones of the chain start at the same point; it has no length to turn")
+        raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
         raise ChainError(
-            f"Two-Bone needs a chain of two bones with length, this one has {segments}; "
-            "set Chain Length or use another solver"
+            f"Two-Bone needs exactly two bones with length, and this chain has {segments}. "
+            "Change Chain Length, or use another solver"
         )
     remarks = _remarks(chain, bones, presence)
     if versions.is_newer(ob):
-        remarks.insert(0, f"'{ob.name}' was saved by a newer version of this extension; update it to keep all settings")
+        remarks.insert(
+            0, f"'{ob.name}' was saved with a newer version of this extension. Update it to keep all settings"
+        )
     return remarks
 
 
@@ -102,23 +104,23 @@ def check_bones(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> None:
-    """Raise `ChainError` if something else than the solver moves these bones; `constrained` as in `check`."""
+    """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
         raise ChainError(
-            f"The constraint '{constraint.name}' on bone '{owner.name}' moves this chain's bones as well; mute it"
+            f"The constraint '{constraint.name}' on bone '{owner.name}' also moves bones of this chain. Mute it"
         )
     for name, path in _driven_channels(ob, bones):
-        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution; remove the driver")
+        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution. Remove the driver")
 
 
 def why_closed(ob: bpy.types.Object) -> str:
     """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
     if not ob.is_editable:
-        return f"'{ob.name}' is linked from another file and can't be posed; make a library override of it"
+        return f"'{ob.name}' is linked from another file and can't be posed. Make a library override of it"
     if ob.override_library is not None and ob.override_library.is_system_override:
         return (
-            f"The library override of '{ob.name}' is not editable, so it can't be posed; "
-            "choose Library Override > Make > Selected in the Object menu"
+            f"The library override of '{ob.name}' is not editable, so it can't be posed. "
+            "Choose Library Override > Make > Selected in the Object menu"
         )
     return ""
 
@@ -128,14 +130,14 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Pre
     for role, goal in (("target", chain.target), ("pole", chain.pole)):
         if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
             remarks.append(
-                f"The {role} '{goal.name}' or its collection is disabled in renders, so it stands still there; "
-                "enable it, an empty is never seen in a render"
+                f"The {role} '{goal.name}' or its collection is disabled in renders, so it doesn't move there. "
+                "Enable it (empties are never rendered)"
             )
     if chain.chain_length > len(bones):
-        remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are there; these are used")
+        remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are available")
     root = bones[0]
     if chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None:
-        remarks.append(f"The root bone '{root.name}' is connected and can't be pushed; disconnect it in Edit Mode")
+        remarks.append(f"The root bone '{root.name}' is connected and can't be pushed. Disconnect it in Edit Mode")
     return remarks
 
 
@@ -162,27 +164,26 @@ def _check_goal(
         return
     if uid_of(goal) not in presence.present:
         raise ChainError(
-            f"The {role} '{goal.name}' was deleted or is excluded from this view layer; choose another {role}"
+            f"The {role} '{goal.name}' was deleted or is excluded from this view layer. Choose another {role}"
         )
     if not presence.evaluates(goal):
         raise ChainError(
-            f"The {role} '{goal.name}' or its collection is disabled in viewports, so Blender does not move it; "
-            "enable it there and hide it with the eye instead"
+            f"The {role} '{goal.name}' or its collection is disabled in viewports. "
+            "Enable it, and hide it with the eye icon if needed"
         )
     if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
-        raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'; choose another bone")
+        raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'. Choose another bone")
     moved = {bone.name for bone in bones}
     holders = (
-        ob.pose.bones[carrier.bone]
-        for carrier in all_carriers_of(presence.seen(goal), goal_bone)
-        if carrier.armature == uid_of(ob) and carrier.bone in ob.pose.bones
+        ob.pose.bones[parent.bone]
+        for parent in all_parent_bones_of(presence.seen(goal), goal_bone)
+        if parent.armature == uid_of(ob) and parent.bone in ob.pose.bones
     )
     path = (bone.name for holder in holders for bone in (holder, *holder.parent_recursive))
     own = next((name for name in path if name in moved), None)
     if own is not None:
         raise ChainError(
-            f"The {role} '{goal.name}' hangs on bone '{own}' of this chain and would run away from it; "
-            f"choose a {role} outside of the chain"
+            f"The {role} '{goal.name}' is attached to '{own}', part of this chain. Attach it to something else"
         )
 
 
@@ -201,7 +202,7 @@ def fighting_constraints(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
-    """Enabled constraints that move a bone of the chain after the solve, with the bone that carries them."""
+    """Enabled constraints that move a bone of the chain after the solve, each with its bone."""
     names = {bone.name for bone in bones}
     for owner in ob.pose.bones if constrained is None else constrained:
         for constraint in owner.constraints:

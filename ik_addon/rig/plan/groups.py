@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
-from .attachments import in_order
+from .chain_plan import ChainPlan
+from .order import in_order
 
 
 class Shape(NamedTuple):
@@ -23,7 +25,7 @@ class Shape(NamedTuple):
     out_of_reach: OutOfReach
     iterations: int
     parents: tuple[int, ...]
-    """(n,) the bone, within the group, that each bone hangs on, -1 for the root."""
+    """(n,) the parent of each bone within the group, -1 for the root."""
     segments: tuple[int, ...]
     """(E,) the bone of each effector."""
     weights: tuple[float, ...]
@@ -35,7 +37,7 @@ class Shape(NamedTuple):
     inherits: tuple[bool, ...]
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
-    """(n, 6) least and greatest angle about X, Z and Y."""
+    """(n, 6) minimum and maximum angle about X, Z and Y."""
     stiffness: tuple[tuple[float, ...], ...] | None
     """(n, 3) about X, Y and Z."""
     bend_lead: float
@@ -75,7 +77,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Wave:
-    """G groups of one shape that do not hang on each other: n bones and E chains each."""
+    """G groups of one shape that do not depend on each other: n bones and E chains each."""
 
     shape: Shape
     chains: Ints
@@ -90,6 +92,14 @@ class Wave:
     def some(self, chosen: Bools) -> Wave:
         """The chosen groups (G,) alone."""
         return Wave(self.shape, self.chains[chosen], self.bones[chosen], self.rows[chosen], self.modes[chosen])
+
+    def as_members(self, array: Any) -> Any:
+        """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
+        return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
+
+    def as_frames(self, members: Any) -> Any:
+        """The inverse of `as_members`: (F, G, ...)."""
+        return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 
 def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group]:
@@ -110,6 +120,43 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
     ]
 
 
+def without_loops(
+    ob: bpy.types.Object,
+    skeleton: Skeleton,
+    index: dict[str, int],
+    planned: list[ChainPlan],
+    faults: dict[str, str],
+) -> tuple[list[Group], dict[int, set[int]]]:
+    """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
+    while True:
+        groups = groups_of([chain.bones for chain in planned], skeleton)
+        owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
+        needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
+        for g, group in enumerate(groups):
+            needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
+            for i in group.chains:
+                followed = _moving(ob, skeleton, index, planned[i])
+                needs[g].update(owner[bone] for bone in followed if bone in owner)
+        _, loop = in_order(range(len(groups)), needs)
+        mutual = {i for g in loop for i in groups[g].chains}
+        if not mutual:
+            return groups, needs
+        for i in mutual:
+            others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
+            faults[planned[i].tip] = f"Dependency loop with {others}. Give one of the chains a different target"
+        planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
+
+
+def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
+    """The bones of this armature that move the goals of a chain."""
+    found = []
+    for parent, _turns in chain.goal_attachments:
+        if parent.armature == ob.session_uid and parent.bone in index:
+            bone = index[parent.bone]
+            found += [bone, *skeleton.ancestors(bone)]
+    return found
+
+
 def in_waves(
     groups: Sequence[Group],
     shapes: Sequence[Shape],
@@ -120,9 +167,9 @@ def in_waves(
     """All groups, in the order in which they are solved.
 
     Args:
-        groups: without circles among them.
+        groups: without dependency loops among them.
         shapes: of the groups.
-        needs: groups, by index, that move what a group hangs on or follows.
+        needs: groups, by index, that move the root or a goal of a group.
         rows: position of each bone in `Plan.live`.
         modes: rotation modes of `Plan.live`.
     """

@@ -13,7 +13,7 @@ FREE: Range = (-math.inf, math.inf)
 
 
 def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
-    """Least and greatest angle of a bone about its X, Z and Y axis, in radians from rest; infinite: not limited.
+    """Minimum and maximum angle of a bone about its X, Z and Y axis, in radians from rest; infinite: not limited.
 
     Raises:
         ChainError: a limit is not a range around the rest pose.
@@ -36,19 +36,19 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
     if not (math.isfinite(low) and math.isfinite(high) and low <= 0.0 <= high):
         raise ChainError(
             f"The IK limit of bone '{bone.name}' about {axis.upper()} goes from {math.degrees(low):.4g}° to "
-            f"{math.degrees(high):.4g}°; set a minimum of at most 0° and a maximum of at least 0°"
+            f"{math.degrees(high):.4g}°. Set the minimum to 0° or less and the maximum to 0° or more"
         )
     return low, high
 
 
 def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
-    """Raise `ChainError` where what a bone has for IK is no number, with its limits only where these are used."""
+    """Raise `ChainError` where an IK setting of a bone is not a number; limits only count where they are used."""
     if limits:
         ranges_of(bone)
         if not all(map(math.isfinite, stiffness_of(bone))):
-            raise ChainError(f"The IK stiffness of bone '{bone.name}' is not a number; set it again")
+            raise ChainError(f"The IK stiffness of bone '{bone.name}' is not a number. Set it again")
     if not math.isfinite(bone.ik_stretch):
-        raise ChainError(f"The IK stretch of bone '{bone.name}' is not a number; set it again")
+        raise ChainError(f"The IK stretch of bone '{bone.name}' is not a number. Set it again")
 
 
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:

@@ -72,7 +72,7 @@ class Presence:
         return self._enabled("hide_render")
 
     def has(self, ob: bpy.types.Object) -> bool:
-        """Whether an object is here; a depsgraph also holds objects that are not, if properties point at them."""
+        """Whether an object is here; a depsgraph also has objects that are not, if properties point at them."""
         return any(is_in(layer.objects, ob) for layer in self._layers)
 
     def seen(self, ob: bpy.types.Object) -> bpy.types.Object:

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Reference(NamedTuple):
-    """One object. A name alone does not tell: a local and a linked object may share it."""
+    """One object. A name is not enough: a local and a linked object may share it."""
 
     name: str
     library: str | None

@@ -1,7 +1,7 @@
 """Settings that are animated or driven: what a plan was made of may have another value on another frame.
 
 A plan holds structure. Channels, transforms and the numbers of a chain are state of the frame and are read with it;
-everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made anew where it has changed.
+everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made again where it has changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OBJECT_FIELDS = {
 }
 """The properties that place an object, and their widths."""
 BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
-"""Beginnings of data paths of an object that have no say in where it is; those of its bones aside."""
+"""Beginnings of data paths of an object that do not affect its transform, apart from those of its bones."""
 BONE_BYSTANDERS = ("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale")
 """The same below a pose bone, or a bone of an armature."""
 BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
@@ -63,7 +63,7 @@ class _Owner:
 
 @dataclass(frozen=True)
 class Watch:
-    """What may be another on another frame of that which a plan is made of."""
+    """Settings that a plan depends on and that may change from frame to frame."""
 
     owners: tuple[_Owner, ...] = ()
 
@@ -72,17 +72,17 @@ class Watch:
         return bool(self.owners)
 
     def values(self, depsgraph: bpy.types.Depsgraph) -> Value:
-        """What it is at the frame at which a depsgraph is evaluated."""
+        """Their values on the frame at which a depsgraph is evaluated."""
         return tuple(value for owner in self.owners for value in owner.values(depsgraph))
 
     @classmethod
     def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Watch:
-        """Watch an armature object, of which some bones matter to its chains, and other objects.
+        """Watch an armature object, those of its bones that its chains depend on, and other objects.
 
         Args:
             ob: the armature object, the original one.
             bones: names of the bones of chains, and of those above them.
-            others: what the goals of its chains are, and what these are carried by.
+            others: the goals of its chains, and the objects that these are attached to.
         """
         found = [
             _Owner(Reference.of(ob), False, tuple(_of_armature(ob, bones))),
@@ -93,7 +93,7 @@ class Watch:
 
 
 def facts_of(ob: bpy.types.Object) -> Facts:
-    """What decides a plan of an object that is a goal, or carries one: all but where it is."""
+    """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
     ob = ob.original
     bones = ob.pose.bones if ob.pose is not None else ()
     return (
@@ -121,7 +121,7 @@ def _facts(constraint: Any) -> Facts:
 
 def _value(owner: Any, path: str) -> object:
     value = value_at(owner, path)
-    # How much is Blender's business, whether at all decides what takes along what.
+    # What follows what only depends on whether there is an influence, not on how much.
     return value > 0.0 if path.endswith(".influence") and value is not None else value
 
 
@@ -153,7 +153,7 @@ def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
 
 
 def _of_goal(ob: bpy.types.Object) -> Iterator[str]:
-    """Of a goal everything that places it but its transform; of the bones of an armature their constraints."""
+    """Everything but its transform that decides where a goal is, and the constraints on bones of an armature."""
     for path in animated_paths(ob):
         match = BONE_PATH.fullmatch(path)
         if _places(path) if match is None else match["rest"].startswith("constraints["):

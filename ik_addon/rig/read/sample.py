@@ -19,7 +19,8 @@ from ...pose.skeleton import inverse, inverse_of_one, matrix_array, orthonormal
 from ...pose.transforms import basis
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.products import applied, times
-from ..plan.plan import ChainPlan, Plan
+from ..plan.chain_plan import ChainPlan
+from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
 from .frames import Frames
 

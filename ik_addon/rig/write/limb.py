@@ -181,8 +181,8 @@ class Limbs:
             posed.put(keep, self.members(keep))
         return posed
 
-    def _hangs(self) -> bool:
-        """Whether any of the groups hangs on another bone."""
+    def _has_parents(self) -> bool:
+        """Whether any of the groups has a parent bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
     def rigid(self) -> Bools:
@@ -190,7 +190,7 @@ class Limbs:
         if not self.wave.shape.plain:
             return np.zeros(len(self.group), dtype=bool)
         scale = self.rows[:, :, FIELDS["scale"]]
-        if not self._hangs() and (scale == 1.0).all():
+        if not self._has_parents() and (scale == 1.0).all():
             return np.ones(len(self.group), dtype=bool)
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
@@ -205,7 +205,7 @@ class Limbs:
         offsets = self.plan.skeleton.offsets[self.wave.bones][self.group]
         unturned = self.plan.skeleton.unturned[self.wave.bones][self.group]
         above: Any = self._of_parents(self.root[:, :3, :3], frames).swapaxes(-1, -2)
-        if self._hangs():
+        if self._has_parents():
             above[:, 0] = np.linalg.inv(self.root[:, :3, :3])
         local = unturned @ (above @ frames)
         rotations[:] = _finite_or_none(orthonormal(local))
@@ -226,7 +226,7 @@ class Limbs:
         rotations: Floats,
         posed: Limbs,
     ) -> None:
-        """From the root on: what flags and scale of a parent make of its children is known only when it stands."""
+        """From the root on: what the flags and the scale of a parent do to its children depends on its pose."""
         for i, bone in enumerate(bones):
             parent = posed._parent(members, bones, i)
             local = self._basis_of(bone, frames[members, i], solution.joints[members, i], parent)

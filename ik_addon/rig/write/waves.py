@@ -6,95 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import inverse, orthonormal
-from ...solve import Goal, Problem, Solution, Status, solve
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.products import applied
-from ...solve.rotations import matrices, norm
-from ..plan.attachments import Carrier, Hold, uid_of
-from ..plan.groups import Wave, paths
+from ...solve.rotations import matrices
+from ..plan.attachments import Attachment, ParentBone, uid_of
+from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
 from .limb import Limbs
+from .outcomes import OUTCOMES, Outcomes
+from .solving import solve_limbs
 
-REFINEMENTS = 4
-"""How often a chain is solved again where inherited scale made the written pose miss the solved one."""
-WRITTEN_TOLERANCE = 1e-6
-"""The miss, in chain lengths, from which that is worth while."""
-
-
-Moves = Mapping[Carrier, Floats]
-"""Displacement (F, 4, 4) in world space of bones that goals hang on, from where they were sampled to their solution."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the solves of one chain ended, on F frames."""
-
-    status: NDArray[np.int8]
-    """(F,) values of `Status`."""
-    error: Floats
-    """(F,) distance from tip to target, in chain lengths; not a number where INVALID."""
-    iterations: Ints
-    """(F,)"""
-    at_limit: Bools
-    """(F, n) which of the chain's bones, root first, stand at a limit."""
-
-
-OUTCOMES = ("status", "error", "iterations", "at_limit")
-
-
-class Outcomes:
-    """How the solves of all chains of a plan ended, on F frames."""
-
-    def __init__(self, plan: Plan, frames: int) -> None:
-        """Nothing is solved yet."""
-        shape = frames, len(plan.chains)
-        self.status = np.full(shape, Status.INVALID, dtype=np.int8)
-        self.error = np.full(shape, np.nan)
-        self.iterations = np.zeros(shape, dtype=np.int64)
-        self.at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
-        """(F, k) which of `Plan.live` stand at a limit."""
-        self._plan = plan
-
-    def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
-        """Set the outcomes of a wave, whose goals are (B, E)."""
-        wave = limbs.wave
-        lengths = limbs.lengths(solution.joints)
-        distance = solution.error[:, None] if wave.shape.is_chain else solution.error
-        with np.errstate(all="ignore"):
-            error = distance / lengths
-            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
-        # A tree has one status: of its chains some may have arrived all the same.
-        status = np.where(reached, Status.REACHED, solution.status[:, None])
-        self.status[:, wave.chains] = _as_frames(status, wave)
-        self.error[:, wave.chains] = _as_frames(error, wave)
-        self.iterations[:, wave.chains] = _as_frames(np.broadcast_to(solution.iterations[:, None], error.shape), wave)
-        self.at_limit[:, wave.rows] = _as_frames(solution.at_limit, wave)
-
-    def put_frames(self, chosen: Bools, other: Outcomes) -> None:
-        """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
-        for name in OUTCOMES:
-            getattr(self, name)[chosen] = getattr(other, name)
-
-    def frames(self, chosen: slice) -> Outcomes:
-        """The outcomes on some of the frames alone."""
-        some = Outcomes(self._plan, 0)
-        for name in OUTCOMES:
-            setattr(some, name, getattr(self, name)[chosen])
-        return some
-
-    def __getitem__(self, chain: int) -> Outcome:
-        """The outcome of one chain, by its index in the plan."""
-        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
-        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
+Moves = Mapping[ParentBone, Floats]
+"""World-space displacement (F, 4, 4), from sampled to solved pose, of bones that goals are attached to."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +36,7 @@ class Posed:
     outcomes: Outcomes
     """One for each of `Plan.chains`."""
     moves: Moves
-    """What the solution did to the bones of `Plan.followed`, and what was known of other armatures before."""
+    """How the solution moved the bones of `Plan.followed`, together with the moves of other armatures."""
     poses_on: Callable[[slice | Ints], Floats]
     """(f, k, 4, 4) pose matrices of `Plan.live` in armature space, on some of the frames."""
 
@@ -116,7 +46,7 @@ class Posed:
         return self.poses_on(slice(None))
 
     def frame(self, index: int) -> Posed:
-        """One of the frames alone (F = 1), where no goal hangs on a bone."""
+        """One of the frames alone (F = 1), where no goal is attached to a bone."""
         chosen = slice(index, index + 1)
         return Posed(self.channels[chosen], self.outcomes.frames(chosen), {}, lambda some: self.poses_on(chosen)[some])
 
@@ -142,24 +72,24 @@ def pose(
     changes = None if before is None else _Changes(plan, sample, before[0])
     known = dict(moves)
     world = sample.world
-    for hold in plan.root_holds:
-        if hold.carrier in known:
-            world = _taken(hold, known[hold.carrier], sample.world[:, :3, 3]) @ sample.world
+    for attachment in plan.root_attachments:
+        if attachment.parent in known:
+            world = _displacement(attachment, known[attachment.parent], sample.world[:, :3, 3]) @ sample.world
             break
-    to_object = inverse(world) if plan.carriers else world
+    to_object = inverse(world) if plan.parent_bones else world
 
-    def displaced(holds: tuple[Hold, ...], points: Floats) -> Floats | None:
-        """What became (F, 4, 4) of a goal at points (F, 3), all in object space; None: nothing."""
+    def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
+        """The displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
         rides = world is sample.world
-        for hold in holds:
-            carrier = hold.carrier
-            if carrier.armature == uid_of(ob) and carrier.bone in plan.skeleton.names:
-                bone = plan.skeleton.names.index(carrier.bone)
+        for attachment in attachments:
+            parent = attachment.parent
+            if parent.armature == uid_of(ob) and parent.bone in plan.skeleton.names:
+                bone = plan.skeleton.names.index(parent.bone)
                 if plan.moves(bone):
-                    return _taken(hold, current.displacement(bone), points)
+                    return _displacement(attachment, current.displacement(bone), points)
                 rides = True
-            elif carrier in known:
-                moved = _taken(hold, known[carrier], _moved(sample.world, points))
+            elif parent in known:
+                moved = _displacement(attachment, known[parent], _moved(sample.world, points))
                 return to_object @ moved @ sample.world
         return None if rides else to_object @ sample.world
 
@@ -173,26 +103,26 @@ def pose(
                 continue
             wave = whole.some(again)
         goals = sample.goals[wave.chains]
-        if plan.carriers:
+        if plan.parent_bones:
             for g, e in np.ndindex(wave.chains.shape):
                 chain = plan.chains[wave.chains[g, e]]
-                moved = displaced(chain.target_holds, goals.target[:, g, e])
+                moved = displaced(chain.target_attachments, goals.target[:, g, e])
                 if moved is not None:
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
                     if chain.turns:
                         goals.rotation[:, g, e] = orthonormal(moved[:, :3, :3] @ goals.rotation[:, g, e])
-                moved = displaced(chain.pole_holds, goals.pole[:, g, e])
+                moved = displaced(chain.pole_attachments, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
-        current.put(_pose_limbs(current.limbs(wave), _members(goals), outcomes))
+        current.put(solve_limbs(current.limbs(wave), _members(wave, goals), outcomes))
     current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
-        known[Carrier(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
+        known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
-    """The FK pose of a wave that hangs on no other."""
+    """The FK pose of a wave that depends on no other."""
     return _Poses(ob, plan, sample).limbs(wave)
 
 
@@ -208,9 +138,9 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
     return current.poses
 
 
-def _taken(hold: Hold, moves: Floats, points: Floats) -> Floats:
-    """What becomes (F, 4, 4) of something at points (F, 3) when that moves which it hangs on."""
-    if hold.turns:
+def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
+    """How something at points (F, 3) is displaced (F, 4, 4) when its parent bone moves."""
+    if attachment.turns:
         return moves
     shifts = np.repeat(np.eye(4)[None], len(points), axis=0)
     shifts[:, :3, 3] = _moved(moves, points) - points
@@ -259,18 +189,18 @@ class _Poses:
         self._known: dict[int, Floats] = {}
 
     def limbs(self, wave: Wave) -> Limbs:
-        """The FK pose of a wave's groups; what they hang on is solved already."""
+        """The FK pose of a wave's groups, whose parents are solved already."""
         frames = len(self.rows)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         group = np.repeat(np.arange(len(root)), frames)
-        rows, basis = (_as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
+        rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis)
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
-        self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
-        self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
+        self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
+        self.poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
 
     def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
         """Set the pose of a wave's chains, and how they ended, as they were posed before."""
@@ -285,10 +215,10 @@ class _Poses:
             self.poses[:, self._plan.rows[bone]] = self(bone)
 
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
-        """What became (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
+        """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, with the world matrices of the armature then and now. Of what is flattened, and so shows no
-        rotation, the way of its head.
+        Or in world space, given the world matrices of the armature then and now. For a bone that is scaled flat, whose
+        rotation is lost, that of its head.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
@@ -312,105 +242,12 @@ class _Poses:
         seen = self._sampled[bone]
         if self._plan.solved.isdisjoint(skeleton.ancestors(bone)):
             return seen
-        # Between two chains: it stands to its parent as it was sampled, and the parent may have been moved.
+        # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
         return skeleton.to_pose(self._ob, bone, local, self(parent))
 
 
-def _as_members(array: Any) -> Any:
-    """An array (F, G, ...) of the groups of a wave as that of its members (G F, ...), group by group."""
-    return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
-
-
-def _as_frames(members: Any, wave: Wave) -> Any:
-    """The inverse of `_as_members`: (F, G, ...)."""
-    return members.reshape(len(wave.rows), -1, *members.shape[1:]).swapaxes(0, 1)
-
-
-def _members(goals: Goals) -> Goals:
+def _members(wave: Wave, goals: Goals) -> Goals:
     """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
-    return Goals(**{name: _as_members(value) for name, value in vars(goals).items()})
-
-
-def _pose_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
-    """Solve groups, whose goals are (B, E), put the solution into their channels and note what came of it."""
-    solution, posed = _solve_once(limbs, goals)
-    for _ in range(REFINEMENTS):
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
-        if not missed.any():
-            break
-        # Inherited non-uniform scale changes the lengths as the bones turn: go on from what became of the pose.
-        better, again = _solve_once(posed.members(missed), goals.members(missed))
-        # In the pose that came of it a chain may have no length any more: then it stays there.
-        usable = better.status != Status.INVALID
-        missed[missed] = usable
-        posed.put(missed, again.members(usable))
-        for name in ("joints", "error", "status", "at_limit"):
-            getattr(solution, name)[missed] = getattr(better, name)[usable]
-    else:
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
-    if missed.any():
-        _tell_the_truth(solution, posed, goals, missed)
-    outcomes.put(limbs, solution, goals)
-    if (goals.influence < 1.0).any():
-        posed = posed.blended(limbs, _influence(limbs, goals))
-    return posed
-
-
-def _tell_the_truth(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:
-    """Set how a solve ended where the pose that came of it is another one, for the members that `missed` (B,)."""
-    joints = posed.joints()[:, posed.wave.bones.shape[1] :]
-    distances = norm((joints - goals.target).T).T
-    solution.error[missed] = (distances if solution.error.ndim == 2 else distances[:, 0])[missed]
-    away = (distances > goals.tolerance * posed.lengths(posed.joints())).any(axis=1)
-    solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
-
-
-def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
-    shape, frames = limbs.wave.shape, limbs.frames()
-    tree = not shape.is_chain
-    wanted = [
-        Goal(
-            target=goals.target[:, e],
-            pole=goals.pole[:, e] if shape.poles[e] else None,
-            pole_angle=goals.pole_angle[:, e],
-            rotation=goals.rotation[:, e] if shape.turns[e] else None,
-            segment=shape.segments[e] if tree else None,
-            weight=shape.weights[e],
-        )
-        for e in range(len(shape.segments))
-    ]
-    solution = solve(
-        Problem(
-            joints=limbs.joints(),
-            frames=frames,
-            goal=wanted[0],
-            others=tuple(wanted[1:]),
-            parents=np.array(shape.parents) if tree else None,
-            inherits=np.array(shape.inherits),
-            solver=shape.solver,
-            out_of_reach=shape.out_of_reach,
-            softness=0.0 if tree else goals.softness[:, 0],
-            push_limit=goals.push_limit[:, 0],
-            stretch_weights=np.array(shape.stretch_weights),
-            tolerance=goals.tolerance.min(axis=1),
-            iterations=shape.iterations,
-            limits=limbs.limits(),
-            bend_side=limbs.bend_side(frames),
-            plane=limbs.plane(),
-            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-            bend_lead=shape.bend_lead,
-        )
-    )
-    return solution, limbs.solved(solution.rotations @ frames, solution)
-
-
-def _influence(limbs: Limbs, goals: Goals) -> Floats:
-    """Influence (B, n) on each bone: that of its chain, the greatest where chains share it."""
-    shape = limbs.wave.shape
-    influence = np.zeros((len(limbs.group), len(shape.parents)))
-    for e, path in enumerate(paths(shape.parents, shape.segments)):
-        own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
-    return influence
+    return Goals(**{name: wave.as_members(value) for name, value in vars(goals).items()})

@@ -31,11 +31,11 @@ def is_bound(scene: bpy.types.Scene) -> bool:
 
 
 @contextmanager
-def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
-    """A copy of a scene with an armature object and what its chains follow, to step through frames with.
+def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
+    """A copy of a scene with an armature object and the goals of its chains, to step through frames with.
 
-    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. All else stays
-    out, and is not evaluated on each frame. This is the view layer of the copy; None where frames might look
+    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. Everything
+    else is left out, and not evaluated on each frame. This is the view layer of the copy; None where frames might look
     different in there, or where there is nothing to leave out.
     """
     scene: Any = view_layer.id_data
@@ -59,22 +59,22 @@ def stage(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy
             everything.objects.link(needed)
         copied = copy.view_layers[0]
         copied.update()
-        yield copied if _is_self_contained(copied.depsgraph) else None
+        yield copied if is_self_contained(copied.depsgraph) else None
     finally:
         bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
 
 
 def simulates(scene: bpy.types.Scene) -> bool:
-    """Whether something in a scene is simulated, which going from frame to frame in any order would disturb."""
+    """Whether something in a scene is simulated: going through frames in any order would disturb it."""
     modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 
 
-def _is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
+def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
 
-    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stands still. What the
-    rest of Python reads is not known, and what modifiers make may depend on a simulation or on the whole scene.
+    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stays on its frame. What
+    other Python code reads is not known, and what modifiers do may depend on a simulation or on the whole scene.
     """
     scene = depsgraph.scene
     return all(
@@ -117,9 +117,9 @@ def _runs_python(curve: bpy.types.FCurve) -> bool:
 
 
 class Edits:
-    """What is set in a scene beside its animation, though it is animated: going to another frame and back drops it.
+    """Unkeyed edits of animated properties in a scene: going to another frame and back drops them.
 
-    The channels of armatures that a bake writes, or that are solved live, are left to whoever poses them.
+    The channels of armatures that a bake writes, or that are solved live, are left out.
     """
 
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:

@@ -1,0 +1,91 @@
+"""What a bake touches besides the keys, remembered so that all of it can be put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import bpy
+import numpy as np
+
+from ..data import fk_store
+from ..data.settings import chain_of
+from ..live import handlers
+from ..pose import channels
+from ..rig.plan import chain
+from .bake_scene import Edits
+
+
+class PoseSnapshot:
+    """How an armature is posed, and what live solving knows of it."""
+
+    def __init__(self, ob: bpy.types.Object) -> None:
+        """Take the pose of an armature object as it is now."""
+        self._ob = ob
+        self._all_bones = np.arange(len(ob.pose.bones))
+        self._rows = channels.read(ob, self._all_bones)
+        self._stored = fk_store.snapshot(ob)
+        self._live = handlers.snapshot(ob)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the armature is still posed like that."""
+        return np.array_equal(channels.read(self._ob, self._all_bones), self._rows)
+
+    def put_back(self) -> None:
+        """Put back the pose, the FK store, and what live solving knew."""
+        self.put_back_channels()
+        fk_store.put_back(self._ob, self._stored)
+        # It was solved on the frames that were compared. A copy, as what is put back goes on to change.
+        handlers.put_back(self._ob, None if self._live is None else self._live.copy())
+
+    def put_back_channels(self, bones: Sequence[int] | None = None) -> None:
+        """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
+        indices = self._all_bones if bones is None else np.array(bones, dtype=np.int64)
+        channels.write(self._ob, indices, self._rows[indices])
+
+
+class SceneSnapshot:
+    """The frame, the pose of live armatures, which chains are enabled, and unkeyed edits of anything else."""
+
+    def __init__(self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
+        """Take the scene of a view layer as it is now, before chains of an armature object are baked."""
+        self._view_layer = view_layer
+        self._ob = ob
+        scene = self._scene
+        others = [other for other in handlers.live_armatures(scene) if other != ob]
+        self._frame = scene.frame_current, scene.frame_subframe
+        self._edits = Edits(scene, [ob, *others])
+        self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
+        self.pose = PoseSnapshot(ob)
+        """That of the armature whose chains are baked."""
+        self._others = [PoseSnapshot(other) for other in others]
+
+    @property
+    def _scene(self) -> bpy.types.Scene:
+        return self._view_layer.id_data
+
+    def restore(self) -> None:
+        """Put everything back."""
+        with handlers.paused(self._ob):
+            for tip, enabled in self._enabled.items():
+                settings = chain_of(self._ob.pose.bones[tip])
+                if settings.enabled != enabled:
+                    settings.enabled = enabled
+            self.show_frame()
+            self.pose.put_back()
+
+    def show_frame(self) -> None:
+        """Go back to the frame, and evaluate what changed."""
+        scene = self._scene
+        frame, subframe = self._frame
+        is_current = (scene.frame_current, scene.frame_subframe) == self._frame
+        if is_current and not handlers.live_armatures(scene):
+            self._view_layer.update()  # without evaluating everything that depends on time
+        else:
+            scene.frame_set(frame, subframe=subframe)
+        self._edits.put_back()
+        for other in self._others:
+            with suppress(ReferenceError):  # another add-on deleted it
+                if not other.is_unchanged:
+                    other.put_back()

@@ -1,0 +1,201 @@
+"""The frames of a bake: sampled as FK poses and goals, solved as batches, and compared with how the keys play."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..live.lookup import Steady
+from ..live.state import View
+from ..pose import channels
+from ..pose.channels import Row
+from ..rig.plan.plan import Plan
+from ..rig.read import fcurves
+from ..rig.read.sample import Sample, sample, stack
+from ..rig.write.waves import pose
+from .bake_scene import bake_scene, is_bound, simulates
+from .solved import Solved
+
+BATCH = 1000
+"""How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
+LOOKUP_BATCH = 10_000
+"""The same where they are looked up in tables."""
+BONES = 250_000
+"""How many bones, each on a frame, are sampled before they are solved: they are in memory at once."""
+STEPPED = 100
+"""Maximum number of frames in a batch where Blender evaluates them one by one."""
+PROOFS = (0.0, 0.29, 0.62, 1.0)
+"""Which frames, as fractions of the range, are evaluated in the scene itself where the others are not."""
+KEPT = 4_000_000
+"""On how many frames, times bones, the solution is kept to compare it with how the keys play."""
+
+
+class Method(Enum):
+    """How frames are sampled, the fastest first; each is the fallback of the one before it."""
+
+    FCURVES = "F-curves are sampled, and Blender evaluates no frame"
+    SCENE_COPY = "Blender evaluates each frame in a copy of the scene that holds only what the chains need"
+    SCENE = "Blender evaluates each frame in the scene itself"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames on which chains of an armature are baked."""
+
+    view_layer: bpy.types.ViewLayer
+    """Where the keys will play."""
+    ob: bpy.types.Object
+    plan: Plan
+    """Of the current frame; others differ in what is watched."""
+    only: list[str] | None
+    """Tip bones of the chains that are planned; None: of all enabled ones."""
+    stored: Row
+    """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
+    numbers: list[int]
+    """F frames, ascending."""
+
+    @property
+    def scene(self) -> bpy.types.Scene:
+        """Where the keys will play."""
+        found: Any = self.view_layer.id_data
+        return found
+
+    def played(self, method: Method) -> list[int]:
+        """Indices of the frames that are played after they are keyed, to compare them."""
+        if method is Method.FCURVES:
+            return sorted(self._proofs())
+        every = math.ceil(len(self.numbers) * len(self.plan.live) / KEPT)
+        return sorted({*range(0, len(self.numbers), every), *self._proofs()})
+
+    def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
+        """Solve all frames; yield the share that is done.
+
+        Returns:
+            Whether they can be sampled with this method, and a few agree with the scene itself.
+        """
+        with self._scenes(method) as (stepped, proven):
+            if stepped is None or proven is None:
+                return False
+            if method is not Method.FCURVES:
+                return (yield from self._solve_stepped(stepped, proven, solved))
+            if is_bound(self.scene) or not fcurves.may_tell(self.scene):
+                return False
+            return (yield from self._solve_from_fcurves(proven, solved))
+
+    def differences(self, solved: Solved, method: Method) -> Generator[float, None, tuple[float, float]]:
+        """Play the keys, and yield the share that is done.
+
+        Returns:
+            The largest distance, in chain lengths, and angle, in radians, between the solution and how the keys play.
+        """
+        position = angle = 0.0
+        proofs = self._proofs()
+        with self._scenes(method) as (stepped, proven):
+            for i, index in enumerate(solved.played.tolist()):
+                view_layer = (proven if index in proofs else stepped) or self.view_layer
+                depsgraph = _at_frame(view_layer, self.numbers[index])
+                played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
+                gap, turn = solved.difference(i, played)
+                position, angle = max(position, gap), max(angle, turn)
+                yield (i + 1) / len(solved.played)
+        return position, angle
+
+    def _proofs(self) -> set[int]:
+        """Indices of the frames that are evaluated in the scene itself with any method."""
+        return {round(part * (len(self.numbers) - 1)) for part in PROOFS}
+
+    def _in_memory(self) -> int:
+        """How many sampled frames are in memory at once."""
+        return max(1, BONES // len(self.plan.live))
+
+    def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
+        """The FK pose and the goals on a frame, as Blender evaluates them."""
+        channels.write(self.ob, self.plan.live, self.stored)
+        return sample(self.ob, self.plan, _at_frame(view_layer, frame))
+
+    @contextmanager
+    def _scenes(self, method: Method) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
+        """Where frames are stepped through, and where some of them are proven; None: nowhere.
+
+        Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
+        else must do.
+        """
+        is_disturbed = method is not Method.SCENE and simulates(self.scene)
+        if method is Method.SCENE_COPY or is_disturbed:
+            with bake_scene(self.view_layer, self.ob) as copy:
+                yield copy, copy if is_disturbed else self.view_layer
+        else:
+            yield self.view_layer, self.view_layer
+
+    def _solve_from_fcurves(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
+        """Solve all frames as their F-curves give them; return whether Blender evaluates the same on some."""
+        count, some = len(self.numbers), self._in_memory()
+        for first in range(0, count, some):
+            frames = self.numbers[first : first + some]
+            try:
+                fk = fcurves.told(self.ob, self.plan, self.stored, frames)
+            except fcurves.Untold:
+                return False
+            proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
+            stepped = []
+            for i in proofs:
+                stepped.append(self._sample(proven, frames[i]))
+                yield first / count
+            if proofs and not fcurves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
+                return False
+            lookup = Steady(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
+            uses_lookup = lookup.works and lookup.fits(fk)
+            size = max(1, (LOOKUP_BATCH if uses_lookup else BATCH) // len(self.plan.chains))
+            for start in range(0, len(frames), size):
+                own = fk.frames(slice(start, start + size))
+                posed = lookup.solve(self.ob, own) if uses_lookup else pose(self.ob, self.plan, own)
+                solved.put(first + start, own.channels, posed, self.plan)
+                yield min(1.0, (first + start + size) / count)
+        return True
+
+    def _solve_stepped(
+        self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
+    ) -> Generator[float, None, bool]:
+        """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
+        if self.plan.watch:
+            return (yield from self._solve_one_by_one(stepped, solved))
+        size = min(STEPPED, self._in_memory())
+        proofs = self._proofs() if proven != stepped else ()
+        for start in range(0, len(self.numbers), size):
+            samples = []
+            for i, frame in enumerate(self.numbers[start : start + size], start=start):
+                samples.append(self._sample(stepped, frame))
+                if i in proofs and not fcurves.is_same(samples[-1], self._sample(proven, frame)):
+                    return False
+                yield (i + 1) / len(self.numbers)
+            fk = stack(samples)
+            solved.put(start, fk.channels, pose(self.ob, self.plan, fk), self.plan)
+        return True
+
+    def _solve_one_by_one(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
+        """Solve each frame with the plan that animated settings make there."""
+        view = View(self.plan)
+        view.take(self.plan)
+        for i, frame in enumerate(self.numbers):
+            channels.write(self.ob, self.plan.live, self.stored)
+            depsgraph = _at_frame(stepped, frame)
+            view.take(view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only))
+            fk = sample(self.ob, view.plan, depsgraph)
+            posed = pose(self.ob.evaluated_get(depsgraph), view.plan, fk)
+            solved.put(i, fk.channels, posed, view.plan)
+            yield (i + 1) / len(self.numbers)
+        return True
+
+
+def _at_frame(view_layer: bpy.types.ViewLayer, frame: int) -> bpy.types.Depsgraph:
+    """Go to a frame; the depsgraph of a view layer, evaluated there."""
+    scene: Any = view_layer.id_data
+    scene.frame_set(frame)
+    return view_layer.depsgraph

@@ -1,0 +1,137 @@
+"""What to bake: the chains and the frames, and checks whether they can be baked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import bpy
+import numpy as np
+
+from .. import compat
+from ..data.settings import chain_of
+from ..live import handlers
+from ..rig.plan import chain
+from ..rig.plan.dependencies import between
+from ..rig.plan.plan import Plan
+from ..rig.plan.presence import Presence
+from ..rig.plan.watch import BONE_PATH, animated_paths
+
+
+class BakeError(Exception):
+    """Nothing can be baked; the message says what is wrong, where, and what to do."""
+
+
+def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
+    """Tip bones of the chains to bake: the ACTIVE one, those of the SELECTED bones, or ALL that are enabled.
+
+    Args:
+        ob: the armature object.
+        which: one of the above.
+        active: tip of the active chain.
+
+    Raises:
+        BakeError: there are none.
+    """
+    tips = chain.tips(ob)
+    if which == "ACTIVE":
+        if active is None:
+            raise BakeError(f"The active bone of '{ob.name}' is not part of an IK chain. Make a bone of a chain active")
+        tips = [active]
+    elif which == "SELECTED":
+        tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.chain_bones(tip))]
+        if not tips:
+            raise BakeError(f"No selected bone of '{ob.name}' is part of an IK chain. Select a bone of a chain")
+    enabled = [tip.name for tip in tips if chain_of(tip).enabled]
+    if not enabled and tips:
+        raise BakeError(f"The chain on '{tips[0].name}' is disabled. Enable it to bake it")
+    if not enabled:
+        raise BakeError(f"'{ob.name}' has no IK chain. Add one first")
+    return enabled
+
+
+def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tuple[int, int]:
+    """First and last frame of the SCENE, its PREVIEW range, or the ACTION of an armature object.
+
+    Raises:
+        BakeError: there is no such range.
+    """
+    if which == "PREVIEW":
+        if not scene.use_preview_range:
+            raise BakeError("The scene has no preview range. Set one, or bake another frame range")
+        return scene.frame_preview_start, scene.frame_preview_end
+    if which == "ACTION":
+        owner = compat.curve_owner(ob)
+        if owner is None or not len(owner.fcurves):
+            raise BakeError(f"'{ob.name}' has no keys in an action. Bake another frame range")
+        span = np.array(ob.animation_data.action.frame_range) / time_scale(scene)
+        return math.floor(span[0]), math.ceil(span[1])
+    return scene.frame_start, scene.frame_end
+
+
+def frames_between(first: int, last: int, step: int = 1) -> list[int]:
+    """Every `step`-th frame, and always the last one: keys are replaced up to the end of the range.
+
+    Raises:
+        BakeError: there are none.
+    """
+    if step < 1:
+        raise BakeError(f"The step is {step}. It must be 1 frame or more")
+    if last < first:
+        raise BakeError(f"The frame range is empty: it starts at {first} and ends at {last}")
+    frames = list(range(first, last + 1, step))
+    return frames if frames[-1] == last else [*frames, last]
+
+
+def time_scale(scene: bpy.types.Scene) -> float:
+    """How many frames of an action pass in one frame of a scene whose time is remapped."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
+
+
+def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
+    """Raise `BakeError` where an armature object shows no pose that could be baked."""
+    if ob.mode == "EDIT":
+        raise BakeError(f"'{ob.name}' is in Edit Mode. Leave it to bake")
+    if not Presence(view_layer).evaluates(ob):
+        raise BakeError(f"'{ob.name}' is excluded from this view layer or disabled in viewports. Enable it to bake")
+    if ob.data.pose_position == "REST":
+        raise BakeError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
+
+
+def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> None:
+    """Raise `BakeError` where other armatures would have to be solved between the chains that are baked."""
+    if all(bone.armature == ob.session_uid for bone in plan.parent_bones):
+        return
+    others = {other.session_uid: other for other in handlers.live_armatures(view_layer.id_data) if other != ob}
+    plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}
+    for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
+        first = f"the chain on '{tip}' of '{others[uid].name}'"
+        raise BakeError(f"'{ob.name}' follows {first}, which follows another of its chains in turn. Bake {first} first")
+
+
+def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:
+    """The chains that are keyed, in the order of the plan.
+
+    A chain that depends on animated settings may be solvable on another frame than the current one.
+
+    Raises:
+        BakeError: a chain is not in the plan or can never be solved, or its bones cannot be keyed.
+    """
+    for tip in tips:
+        if tip in plan.faults and not plan.watch:
+            raise BakeError(f"The chain on '{tip}' can't be baked. {plan.faults[tip]}")
+    baked = [tip for tip in plan.paths if tip in tips]
+    names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
+    for path in animated_paths(ob):
+        match = BONE_PATH.fullmatch(path)
+        if match and match["rest"] == "rotation_mode" and bpy.utils.unescape_identifier(match["name"]) in names:
+            # Since 4.4 Blender applies the values of F-curves in any order, and setting the mode converts rotations.
+            name = bpy.utils.unescape_identifier(match["name"])
+            raise BakeError(
+                f"The rotation mode of bone '{name}' is animated, which makes Blender play rotation keys unreliably. "
+                "Delete the animation of the mode to bake"
+            )
+    unknown = set(tips).difference(baked)
+    if unknown or not baked:
+        raise BakeError(f"There is no enabled IK chain on '{min(unknown, default='')}'. Add or enable one")
+    return baked

@@ -1,0 +1,103 @@
+"""Which joints the chains of armatures have: kept until a chain is changed, as the overlay is drawn often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..data.settings import chain_of
+from ..pose.skeleton import Skeleton
+from ..rig.plan import chain as chains
+from ..solve.problem import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which bones the enabled chains of an armature have."""
+
+    count: int
+    """How many bones the armature has."""
+    tips: tuple[str, ...]
+    """Name of each tip."""
+    owner: dict[str, int]
+    """Index of the chain that each bone belongs to."""
+    bones: Ints
+    """(J,) the bone at each joint; that of a chain's end is its tip."""
+    names: tuple[str, ...]
+    """Names of these bones."""
+    ends: Ints
+    """(C,) index of the end of each chain's tip."""
+    lengths: Floats
+    """(C,) rest length of each tip."""
+    normals: dict[int, Floats]
+    """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object) -> Layout:
+        """Read it from an armature object."""
+        index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+        tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
+        paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
+        names = tuple(name for path in paths for name in (*path, path[-1]))
+        flat = [
+            i
+            for i, (tip, path) in enumerate(zip(tips, paths, strict=True))
+            if chain_of(tip).planar
+            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
+        ]
+        skeleton = Skeleton.of(ob) if flat else None
+        through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
+        return cls(
+            count=len(index),
+            tips=tuple(tip.name for tip in tips),
+            owner=through | {tip.name: i for i, tip in enumerate(tips)},
+            bones=np.array([index[name] for name in names], dtype=np.int64),
+            names=names,
+            ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
+            lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
+            normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
+        )
+
+    def fits(self, ob: bpy.types.Object) -> bool:
+        """Whether the armature still has these tips; that no chain changed must be known otherwise."""
+        bones = ob.pose.bones
+        # Bones are looked up by name: by index Blender counts them one by one.
+        return len(bones) == self.count and all(name in bones for name in self.tips)
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """The layouts of several armatures as one."""
+
+    layouts: tuple[Layout, ...]
+    starts: tuple[int, ...]
+    """Of the bones of each armature among those of all, and how many these are."""
+    bones: Ints
+    """(J,) the bone at each joint."""
+    rigs: Ints
+    """(J,) the armature of each joint."""
+    ends: Ints
+    """(C,)"""
+    lengths: Floats
+    """(C,)"""
+
+    @classmethod
+    def of(cls, layouts: Sequence[Layout]) -> Layouts:
+        """Put layouts together."""
+        starts = np.cumsum([0, *(layout.count for layout in layouts)])
+        joints = np.cumsum([0, *(len(layout.bones) for layout in layouts)])
+        return cls(
+            layouts=tuple(layouts),
+            starts=tuple(starts.tolist()),
+            bones=np.concatenate([layout.bones + at for layout, at in zip(layouts, starts, strict=False)]),
+            rigs=np.repeat(np.arange(len(layouts)), np.diff(joints)),
+            ends=np.concatenate([layout.ends + at for layout, at in zip(layouts, joints, strict=False)]),
+            lengths=np.concatenate([layout.lengths for layout in layouts]),
+        )
+
+    def is_of(self, layouts: Sequence[Layout]) -> bool:
+        """Whether it was put together from these very layouts."""
+        return len(layouts) == len(self.layouts) and all(a is b for a, b in zip(layouts, self.layouts, strict=True))

@@ -1,0 +1,156 @@
+"""The limits and the reach of a chain as lines and triangles: no gpu in here.
+
+Limits are drawn by the functions that clamp, so what is shown is what the solver does. Points are in armature space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..solve.cones import cone_of, joint_rotation, nearest_swing, swing_twist
+from ..solve.problem import Floats
+from ..solve.rotations import quaternions, rotate
+from .colours import Colour, Palette, faded
+from .shown import Joint, Plane
+
+SIDES = 64
+"""Corners of the edge of a cone; a multiple of 4, so that the ends of both axes are among them."""
+RINGS = 8
+"""Rings of the surface within the edge."""
+ARC = 48
+"""Parts of the arc of a twist."""
+CIRCLE = 96
+"""Corners of the circle of reach."""
+CONE_SIZE = 0.55
+"""Radius of a cone in lengths of its bone."""
+TWIST_PLACE = 0.35
+"""Where on a bone the arc of its twist is, from head (0) to tail (1)."""
+TWIST_SIZE = 0.24
+"""Radius of the arc in lengths of its bone."""
+SURFACE, SIDE = 0.12, 0.06
+"""Opacity of the surface of allowed directions, and of the sides of the cone below it."""
+EDGE = 0.8
+"""Opacity of edges."""
+
+Part = tuple[Floats, Colour]
+"""Corners (k, 3) of lines or triangles, and their colour."""
+
+
+def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
+    """Return the edges and faces of the limits of a joint."""
+    edges: list[Part] = []
+    faces: list[Part] = []
+    if np.isfinite(joint.cone).any():
+        colour = palette.at_limit if joint.at_limit else palette.swing
+        surface = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
+        edge = surface[-1]
+        edges.append((_loop(edge), faded(colour, EDGE)))
+        edges.append((_spokes(joint.head, edge[:: SIDES // 4]), faded(colour, 0.4 * EDGE)))
+        faces.append((_grid(surface), faded(colour, SURFACE)))
+        faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(colour, SIDE)))
+    if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
+        colour = palette.at_limit if joint.at_limit else palette.twist
+        centre = joint.head + TWIST_PLACE * joint.length * joint.frame[:, 1]
+        across, current = twist_arc(joint)
+        arc = centre + TWIST_SIZE * joint.length * across
+        edges.append((_spokes(centre, arc[[0, -1]]), faded(colour, EDGE)))
+        edges.append((_strip(arc), faded(colour, EDGE)))
+        edges.append((np.stack([centre, centre + 1.25 * TWIST_SIZE * joint.length * current]), faded(colour, 1.0)))
+        faces.append((_fan(centre, arc), faded(colour, SURFACE)))
+    return edges, faces
+
+
+def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
+    """Return the edges and the face of the disc that a planar chain can reach, with a cross through its root."""
+    ring = flat.centre + flat.radius * circle(flat.normal)
+    quarters = ring[:: len(ring) // 4]
+    edges = [(_loop(ring), faded(palette.reach, EDGE)), (_spokes(flat.centre, quarters), faded(palette.reach, EDGE))]
+    return edges, [(_fan(flat.centre, np.concatenate([ring, ring[:1]])), faded(palette.reach, SURFACE / 0.35))]
+
+
+def circle(normal: Floats) -> Floats:
+    """Return points (CIRCLE, 3) of the unit circle about the origin across a unit vector (3,)."""
+    helper = np.eye(3)[np.argmin(np.abs(normal))]
+    u = np.cross(normal, helper)
+    u = u / np.linalg.norm(u)
+    angle = np.arange(CIRCLE) * (2.0 * np.pi / CIRCLE)
+    return np.asarray(np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * np.cross(normal, u))
+
+
+def directions(cone: Sequence[float]) -> Floats:
+    """Return the surface (RINGS + 1, SIDES, 3) of the directions that a bone may point in, seen from its rest frame.
+
+    It grows from the bone's Y axis, where all sides meet, to the edge.
+
+    Args:
+        cone: as in `Joint`.
+    """
+    around = np.arange(SIDES) * (2.0 * np.pi / SIDES)
+    limits = cone_of(np.array([cone]), np.array([[-np.inf, np.inf]]))
+    edge = nearest_swing(np.stack([np.sin(around), np.cos(around)]), limits)
+    swings = edge[:, None] * (np.arange(RINGS + 1) / RINGS)[:, None]
+    turns = joint_rotation(swings, np.zeros(swings.shape[1:]))
+    return np.moveaxis(rotate(turns, _axis(1, 2)), 0, -1)
+
+
+def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
+    """Return where the allowed twists (ARC + 1, 3) and the current twist (3,) take the X axis, in armature space."""
+    swing, _ = swing_twist(quaternions(joint.rest.T @ joint.frame))
+    limits = cone_of(np.zeros((1, 4)), np.array([joint.twist]))
+    angles = np.linspace(limits.twist_low[0], limits.twist_high[0], ARC + 1)
+    turns = joint_rotation(np.broadcast_to(swing[:, None], (2, ARC + 1)), angles)
+    return np.asarray(rotate(turns, _axis(0, 1)).T @ joint.rest.T), joint.frame[:, 0]
+
+
+def _axis(axis: int, behind: int) -> Floats:
+    """A unit vector that broadcasts against (3, ...) with so many axes behind."""
+    return np.eye(3)[axis].reshape(3, *(1,) * behind)
+
+
+def _loop(points: Floats) -> Floats:
+    """The lines (2 k, 3) around a closed curve (k, 3)."""
+    return np.stack([points, np.roll(points, -1, axis=0)], axis=1).reshape(-1, 3)
+
+
+def _strip(points: Floats) -> Floats:
+    """The lines (2 (k-1), 3) along an open curve (k, 3)."""
+    return np.stack([points[:-1], points[1:]], axis=1).reshape(-1, 3)
+
+
+def _spokes(centre: Floats, points: Floats) -> Floats:
+    """The lines (2 k, 3) from one point to others (k, 3)."""
+    return np.stack([np.broadcast_to(centre, points.shape), points], axis=1).reshape(-1, 3)
+
+
+def _fan(centre: Floats, points: Floats) -> Floats:
+    """The triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
+    return np.stack([np.broadcast_to(centre, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
+
+
+def _grid(points: Floats) -> Floats:
+    """The triangles of rings (r, k, 3) that are closed."""
+    near, far = points[:-1], points[1:]
+    near_next, far_next = np.roll(near, -1, axis=1), np.roll(far, -1, axis=1)
+    return np.stack([near, far, far_next, near, far_next, near_next], axis=2).reshape(-1, 3)
+
+
+def reach(centre: Floats, radius: float, eye: Floats) -> Floats:
+    """Return the outline (2 CIRCLE, 3) of a sphere as it is seen, as lines.
+
+    Outlines stay outlines under any affine transform, so this may be done in armature space with the eye taken there.
+
+    Args:
+        centre: (3,) of the sphere.
+        radius: of the sphere.
+        eye: (4,) homogeneous position of the eye; the last component is 0 where the view has no perspective.
+    """
+    seen = eye[:3] - eye[3] * centre
+    distance = float(np.linalg.norm(seen))
+    if not distance > 0.0 or (eye[3] != 0.0 and distance <= radius * abs(eye[3])):
+        return np.zeros((0, 3))  # from inside a sphere has no outline
+    normal = seen / distance
+    nearer = radius * abs(eye[3]) / distance
+    points = centre + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
+    return _loop(points)

@@ -1,0 +1,77 @@
+"""How solves ended: reached or not, error, iterations and joints at limits of each chain, on F frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...solve import Solution, Status
+from ...solve.problem import Bools, Floats, Ints
+from ..plan.plan import Plan
+from ..read.sample import Goals
+from .limb import Limbs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the solves of one chain ended, on F frames."""
+
+    status: NDArray[np.int8]
+    """(F,) values of `Status`."""
+    error: Floats
+    """(F,) distance from tip to target, in chain lengths; not a number where INVALID."""
+    iterations: Ints
+    """(F,)"""
+    at_limit: Bools
+    """(F, n) which of the chain's bones, root first, stand at a limit."""
+
+
+OUTCOMES = ("status", "error", "iterations", "at_limit")
+
+
+class Outcomes:
+    """How the solves of all chains of a plan ended, on F frames."""
+
+    def __init__(self, plan: Plan, frames: int) -> None:
+        """Nothing is solved yet."""
+        shape = frames, len(plan.chains)
+        self.status = np.full(shape, Status.INVALID, dtype=np.int8)
+        self.error = np.full(shape, np.nan)
+        self.iterations = np.zeros(shape, dtype=np.int64)
+        self.at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
+        """(F, k) which of `Plan.live` stand at a limit."""
+        self._plan = plan
+
+    def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
+        """Set the outcomes of a wave, whose goals are (B, E)."""
+        wave = limbs.wave
+        lengths = limbs.lengths(solution.joints)
+        distance = solution.error[:, None] if wave.shape.is_chain else solution.error
+        with np.errstate(all="ignore"):
+            error = distance / lengths
+            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
+        # A tree has one status, but some of its chains may have reached their targets.
+        status = np.where(reached, Status.REACHED, solution.status[:, None])
+        self.status[:, wave.chains] = wave.as_frames(status)
+        self.error[:, wave.chains] = wave.as_frames(error)
+        self.iterations[:, wave.chains] = wave.as_frames(np.broadcast_to(solution.iterations[:, None], error.shape))
+        self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
+
+    def put_frames(self, chosen: Bools, other: Outcomes) -> None:
+        """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
+        for name in OUTCOMES:
+            getattr(self, name)[chosen] = getattr(other, name)
+
+    def frames(self, chosen: slice) -> Outcomes:
+        """The outcomes on some of the frames alone."""
+        some = Outcomes(self._plan, 0)
+        for name in OUTCOMES:
+            setattr(some, name, getattr(self, name)[chosen])
+        return some
+
+    def __getitem__(self, chain: int) -> Outcome:
+        """The outcome of one chain, by its index in the plan."""
+        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
+        return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
