@@ -1,4 +1,4 @@
-"""Each solver in the pose that is written, as the depsgraph evaluates it: live, by the button, baked and dragged alike."""
+"""Each solver in the pose that is written, as the depsgraph evaluates it: live, by the button, baked, dragged."""
 
 from __future__ import annotations
 
