@@ -1,4 +1,4 @@
-"""Each solver in the pose that is written, as the depsgraph evaluates it: live, by the button, baked, dragged."""
+"""Each solver in the pose that is written, live, solved once, baked and dragged, as the depsgraph evaluates it."""
 
 from __future__ import annotations
 
