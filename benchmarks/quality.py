@@ -14,11 +14,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ik_addon.solve import solve
+from ik_addon.solve import Solver, solve
 from ik_addon.solve.cones import Cone, cone_of, violation
 from ik_addon.solve.problem import Floats
 from ik_addon.solve.rotations import quaternions
@@ -133,11 +134,11 @@ def _reachable(case: str, rigs: list[Rig], seed: int, solves: int, solved_with: 
     return Trial(case, seed, tuple(parts))
 
 
-def ours(trial: Trial) -> Result:
-    """Solve a trial with this project's solvers."""
+def ours(trial: Trial, solver: Solver = Solver.AUTO) -> Result:
+    """Solve a trial with one of this project's solvers."""
     result = Result()
     for rig, turns, targets in trial.parts:
-        problem = rig.problem(turns, targets, tolerance=TOLERANCE)
+        problem = rig.problem(turns, targets, tolerance=TOLERANCE, solver=solver)
         if not trial.limited:
             goal = problem.goal if problem.others else replace(problem.goal, segment=None)
             problem = replace(problem, limits=None, goal=goal)
@@ -193,6 +194,8 @@ def table(rows: list[dict[str, object]]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         for solver in ("ours", "blender"):
+            if solver not in row:
+                continue
             figures = row[solver]
             assert isinstance(figures, dict)
             shares = " | ".join(f"{100.0 * figures[f'within_{limit}']:.2f} %" for limit in ("1e-3", "1e-4", "1e-6"))
@@ -228,15 +231,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--solves", type=int, default=2000, help="solves in each case (2000)")
     parser.add_argument("--case", action="append", help="measure only the cases that begin like this")
+    names = [solver.name for solver in Solver]
+    parser.add_argument("--solver", choices=names, help="measure this solver alone; nothing is written then")
     arguments = parser.parse_args()
+    solvers: dict[str, Callable[[Trial], Result]] = {"ours": ours, "blender": blender}
+    if arguments.solver is not None:
+        solvers = {"ours": partial(ours, solver=Solver[arguments.solver])}
     rows = []
     for trial in trials(arguments.solves):
         if arguments.case is None or trial.case.startswith(tuple(arguments.case)):
-            rows.append(measure(trial, {"ours": ours, "blender": blender}))
+            rows.append(measure(trial, solvers))
             print(f"{trial.case}, {rows[-1]['bones']} bones", file=sys.stderr, flush=True)
     print("\n".join(table(rows)))
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    if arguments.solver is None:
+        OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+        OUTPUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     sys.stdout.flush()
     # Some versions of the module end badly when the interpreter tears it down.
     os._exit(0)
