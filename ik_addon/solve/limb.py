@@ -9,8 +9,9 @@ import numpy as np
 
 from .cone_arcs import EDGE, Range, outside, stands_at_limit, twist_of
 from .cones import cone_of
+from .frames import Frame, applied, back_product, product, seen
 from .limb_nearest import best_pose
-from .limb_pose import Frame, Limb, Side, applied, back_product, is_straightforward, product, seen
+from .limb_pose import Foot, Limb, Side, is_straightforward
 from .limb_side import towards, towards_with_foot
 from .problem import Ints, OutOfReach, Problem, Solution, Solver, Status
 from .reach import reachable
@@ -97,16 +98,18 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
     side: Side | None = None if pole is None else towards(pole, angle)
     ankle, foot = wanted, None
     if goal.rotation is not None:
-        foot = _frame(_member(goal.rotation, i))
-        ankle = minus(wanted, applied(foot, arms[2]))
+        foot = Foot(rests[1], joints.ranges[2], _frame(_member(goal.rotation, i)))
+        ankle = minus(wanted, applied(foot.frame, arms[2]))
         if pole is not None:
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
             side = towards_with_foot(pole, angle, wanted, ankle, masses)
-    pose = best_pose(limb, ankle, side)
+    pose = best_pose(limb, ankle, side, foot)
+    if pose is None:
+        return False
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
     if foot is not None:
-        turns.append(back_product(product(pose.lower, rests[1]), foot))
-        frames.append(foot)
+        turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
+        frames.append(foot.frame)
     ends = [(0.0, 0.0, 0.0)]
     for frame, arm in zip(frames, arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, arm)))
@@ -137,8 +140,9 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
 
 
 def _allows(limits: Range, turn: Frame) -> bool:
-    """Return whether a joint may have a rotation."""
-    return outside(turn[1], limits) <= EDGE and limits.twist_low - EDGE <= twist_of(turn) <= limits.twist_high + EDGE
+    """Return whether a joint may have a rotation, but for rounding."""
+    slack = 10.0 * EDGE
+    return outside(turn[1], limits) <= slack and limits.twist_low - slack <= twist_of(turn) <= limits.twist_high + slack
 
 
 def _rest_frames(problem: Problem, joints: _Joints, fk: list[Frame], i: int) -> list[Frame]:

@@ -12,23 +12,25 @@ from operator import itemgetter
 
 from .cone_arcs import SLACK, Circle, arcs_inside, nearest_of, wrapped
 from .cone_edge import EdgePoint, best_on_edge, nearest_direction, peaks_towards
-from .limb_pose import Frame, Limb, Pose, Side, Work, applied, pose_of, product, seen, turning_points
+from .frames import Frame, applied, product, seen
+from .limb_pose import Foot, Limb, Pose, Side, Work, pose_of, turning_points
 from .tuples import Vector, cross, dot, minus, norm, over, plus, times, unit
 
 _UP: Vector = (0.0, 1.0, 0.0)
 
 
-def best_pose(limb: Limb, target: Vector, side: Side | None) -> Pose:
+def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None = None) -> Pose | None:
     """Return the pose whose end stands on its target, or comes as near to it as the limits let it.
 
     Args:
         limb: its bones and limits; one that `is_straightforward`.
         target: seen from the root.
         side: where the knee is to point; None: the limb keeps the roll of its FK pose.
+        foot: what hangs on the lower bone. With one there is a pose on the target, or None.
     """
-    work = Work.of(limb, target)
+    work = Work.of(limb, target, foot)
     pose = work.solved(side)
-    if pose is not None:
+    if pose is not None or foot is not None:
         return pose
     # Where the hip can point at the target the end misses it by what the knee lacks, on the line to there.
     along, first, second = seen(limb.rest, unit(limb.upper)), norm(limb.upper), norm(limb.lower)

@@ -11,7 +11,7 @@ the upper bone about itself, with which the lower one leaves it to another side.
 
 The roll nearest to the one that is wanted is taken, and of the turns that go with it the one nearest to FK's.
 
-Vectors are tuples of floats; a frame is a tuple of three columns, the X, Y and Z axes of a bone.
+Vectors and frames are tuples of floats.
 """
 
 from __future__ import annotations
@@ -20,25 +20,12 @@ from collections.abc import Callable
 from math import atan2, copysign, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from .cone_arcs import (
-    EDGE,
-    TURN,
-    WHOLE,
-    Arc,
-    Circle,
-    Range,
-    arcs_inside,
-    holds,
-    linear_roots,
-    nearest_of,
-    outside,
-    twist_of,
-    wrapped,
-)
+from .cone_arcs import EDGE, TURN, WHOLE, Arc, Circle, Range, arcs_inside, nearest_of, outside, twist_of, wrapped
 from .cone_edge import peaks_towards
+from .frames import Frame, applied, back_product, carried, frame_of, product, seen
+from .limb_roll import RolledJoint, nearest_roll
+from .limb_triangle import Triangle, of_corner, of_knee, triangle_of
 from .tuples import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
-
-Frame = tuple[Vector, Vector, Vector]
 
 STRAIGHT = 1e-5
 """A limb that leaves its line by less than this fraction of its length counts as straight."""
@@ -72,6 +59,15 @@ class Limb(NamedTuple):
     lower_fk: Frame
 
 
+class Foot(NamedTuple):
+    """A bone that hangs on the lower one and keeps its orientation."""
+
+    rest: Frame
+    """Its frame when its joint is at rest, seen from the lower bone."""
+    limits: Range
+    frame: Frame
+
+
 class Pose(NamedTuple):
     """A solved limb."""
 
@@ -80,40 +76,6 @@ class Pose(NamedTuple):
     hip: Frame
     """Rotation of the joint, from rest."""
     knee: Frame
-
-
-def applied(frame: Frame, v: Vector) -> Vector:
-    """Return a vector given in the axes of a frame."""
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
-    x, y, z = v
-    return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
-
-
-def seen(frame: Frame, v: Vector) -> Vector:
-    """Return a vector in the axes of a frame."""
-    x, y, z = v
-    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
-    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
-
-
-def product(a: Frame, b: Frame) -> Frame:
-    """Return the frame b, given in the axes of a."""
-    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
-
-
-def back_product(a: Frame, b: Frame) -> Frame:
-    """Return the frame b in the axes of a."""
-    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
-
-
-def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
-    """Return a vector turned by the smallest rotation of a to b, both unit; about an axis where they are opposite."""
-    x, y, z = plus(a, b)
-    room = 1.0 + dot(a, b)
-    if room < 5e-13:
-        return minus(times(axis, 2.0 * dot(axis, v)), v)
-    share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
-    return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
 
 
 def is_straightforward(limb: Limb) -> bool:
@@ -162,56 +124,14 @@ def turning_points(limb: Limb) -> list[Vector]:
     return list(dict.fromkeys(found))
 
 
-class _Triangle(NamedTuple):
-    """Cosines and sines at the root, from the line to the upper bone, and at the knee, of its bend."""
-
-    cosine: float
-    sine: float
-    bend_cosine: float
-    bend_sine: float
-
-
-def _triangle(first: float, second: float, distance: float) -> _Triangle:
-    """See `two_bone.triangle`; what is too far or too near is on the line to the target."""
-    twice = 2.0 * max(distance, 1e-200)
-    difference = first - second
-    along = distance / 2.0 + difference * ((first + second) / twice)
-    before = (distance - difference) * ((first + second - distance) / twice)
-    after = (distance + difference) * ((first + second + distance) / twice)
-    if distance < 1e-15:
-        along, before, after = 0.0, first, first
-    if before * after < 0.0:
-        return (
-            _Triangle(1.0, 0.0, 1.0, 0.0) if distance > first else _Triangle(copysign(1.0, difference), 0.0, -1.0, 0.0)
-        )
-    return _of_corner(along, sqrt(before * after), distance)
-
-
-def _of_knee(first: float, second: float, along: Vector, way: Vector) -> _Triangle:
-    """Return the triangle of a limb whose lower bone points a way, and the upper one along, in the knee's axes."""
-    cosine, sine = dot(along, way), norm(cross(along, way))
-    x, y = first + second * cosine, second * sine
-    size = sqrt(x * x + y * y)
-    # Folded onto itself it stands beside its line.
-    return _Triangle(x / size, y / size, cosine, sine) if size > 1e-15 else _Triangle(0.0, 1.0, cosine, sine)
-
-
-def _of_corner(along: float, across: float, distance: float) -> _Triangle:
-    """Return the triangle whose knee is so far along the line to the target and off it."""
-    one = sqrt(along * along + across * across)
-    rest = distance - along
-    two = sqrt(rest * rest + across * across)
-    c, s, x, y = along / one, across / one, rest / two, -across / two
-    return _Triangle(c, s, c * x + s * y, s * x - c * y)
-
-
 class Work:
     """A limb on its way to a target, or as near to it as the knee brings the end on the line to there."""
 
-    def __init__(self, limb: Limb, line: Vector, triangle: _Triangle, axes: Frame) -> None:
+    def __init__(self, limb: Limb, line: Vector, triangle: Triangle, axes: Frame, foot: Foot | None) -> None:
         """Begin with the turn that the upper bone has in FK, whose line, bend and normal are the axes."""
         self.limb, self.line, self.triangle = limb, line, triangle
         self.fk_line, self.fk_bend, self.fk_normal = axes
+        self.foot = foot
         self.along = unit(limb.upper)
         self.normal = unit(reject(seen(limb.upper_fk, self.fk_normal), self.along))
         self.side = cross(self.normal, self.along)
@@ -221,7 +141,7 @@ class Work:
         """Whether the knee can be bent as the target asks for."""
 
     @classmethod
-    def of(cls, limb: Limb, target: Vector) -> Work:
+    def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
         """Lay out a limb that `is_straightforward`, for a target seen from its root."""
         first, second = norm(limb.upper), norm(limb.lower)
         axes = _fk_axes(limb, first, second)
@@ -232,8 +152,8 @@ class Work:
         if abs(distance - norm(chord)) <= SAME:
             # Nearly straight, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])
-            return cls(limb, line, _of_corner(along, norm(minus(upper, times(axes[0], along))), norm(chord)), axes)
-        return cls(limb, line, _triangle(first, second, distance), axes)
+            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), norm(chord)), axes, foot)
+        return cls(limb, line, triangle_of(first, second, distance), axes, foot)
 
     def solved(self, side: Side | None) -> Pose | None:
         """Return the pose in which the limb stands on its target; None where the limits of knee or hip allow none.
@@ -244,18 +164,32 @@ class Work:
         self.knee_allows = self._is_bent_to_allowed_side()
         if not self.knee_allows:
             return None
-        roll = _Roll(self, self._wanted(side))
-        angle = roll.nearest()
-        turn = None if angle is None else roll.turn(angle)
-        if angle is None or turn is None:
+        bend = self._wanted(side)
+        joints = [self._rolled_hip(bend)]
+        if self.foot is not None:
+            joints.append(self._rolled_foot(self.foot, self._pose(bend).lower))
+        if all(joint.allows(0.0) for joint in joints):
+            return self._pose(bend)
+        hip = self.limb.hip
+        if hip.twist_low != -inf:
+            # With another turn of the upper bone its twist is less by that.
+            twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
+            free = any(b - a >= TURN for a, b in twists)
+            joints[0] = joints[0]._replace(twists=WHOLE if free else twists)
+        roll = nearest_roll(joints)
+        if roll is None:
             return None
-        self._turn_by(turn)
-        return self._pose(plus(times(roll.bend, cos(angle)), times(cross(self.line, roll.bend), sin(angle))))
+        if hip.twist_low != -inf:
+            turn = nearest_of(self._allowed_turns(), joints[0].twist(roll), hip.twist_low, hip.twist_high)
+            if turn is None:
+                return None
+            self._turn_by(turn)
+        return self._pose(plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll))))
 
     def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
         """Return the same with the lower bone on a way that is given in the knee's axes, wherever the end comes to."""
         along = seen(self.limb.rest, self.along)
-        self.triangle = _of_knee(norm(self.limb.upper), norm(self.limb.lower), along, way)
+        self.triangle = of_knee(norm(self.limb.upper), norm(self.limb.lower), along, way)
         if not self._is_bent_to_allowed_side():
             angle = atan2(dot(way, seen(self.limb.rest, self.normal)), dot(way, seen(self.limb.rest, self.side)))
             self.turns = [(angle, angle)]
@@ -274,7 +208,36 @@ class Work:
             self._turn_by(turn)
         return True
 
-    def allowed_turns(self) -> list[Arc]:
+    def _rolled_hip(self, bend: Vector) -> RolledJoint:
+        """Return what the hip does while the limb rolls, from where the knee is on a side of the line."""
+        line, one = seen(self.limb.zero, self.line), seen(self.limb.zero, bend)
+        two = cross(line, one)
+        cosine, sine = self.triangle.cosine, self.triangle.sine
+
+        def way(axis: int) -> Circle:
+            a, h, n = self.along[axis], self.side[axis], self.normal[axis]
+            across = sine * a - cosine * h
+            return Circle(
+                times(line, cosine * a + sine * h),
+                minus(times(one, across), times(two, n)),
+                plus(times(two, across), times(one, n)),
+            )
+
+        return RolledJoint.of(self.limb.hip, way(0), way(1), way(2))
+
+    def _rolled_foot(self, foot: Foot, lower: Frame) -> RolledJoint:
+        """Return the same of the foot, which keeps its orientation, from a frame of the lower bone."""
+        zero = product(lower, foot.rest)
+
+        def way(axis: int) -> Circle:
+            y = foot.frame[axis]
+            centre = times(self.line, dot(self.line, y))
+            parts = (centre, minus(y, centre), cross(y, self.line))
+            return Circle(*(seen(zero, part) for part in parts))
+
+        return RolledJoint.of(foot.limits, way(0), way(1), way(2))
+
+    def _allowed_turns(self) -> list[Arc]:
         """Return the turns of the upper bone that the knee allows."""
         if self.turns is None:
             self.turns = arcs_inside(self._lower_circle(), self.limb.knee)
@@ -314,7 +277,7 @@ class Work:
         """Return the pose with the knee on a side of the line to the target."""
         limb, line = self.limb, self.line
         cosine, sine, bend_cosine, bend_sine = self.triangle
-        upper = _frame_of(
+        upper = frame_of(
             (
                 plus(times(line, cosine), times(bend, sine)),
                 minus(times(line, sine), times(bend, cosine)),
@@ -326,80 +289,9 @@ class Work:
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
 
 
-class _Roll:
-    """What the hip does while its limb rolls about the line to the target, from where it is wanted."""
-
-    def __init__(self, work: Work, bend: Vector) -> None:
-        self.work, self.hip, self.bend = work, work.limb.hip, bend
-        zero = work.limb.zero
-        line, one = seen(zero, work.line), seen(zero, bend)
-        two = cross(line, one)
-        cosine, sine = work.triangle.cosine, work.triangle.sine
-
-        def way(axis: int) -> Circle:
-            a, h, n = work.along[axis], work.side[axis], work.normal[axis]
-            across = sine * a - cosine * h
-            return Circle(
-                times(line, cosine * a + sine * h),
-                minus(times(one, across), times(two, n)),
-                plus(times(two, across), times(one, n)),
-            )
-
-        x, self.upper, z = (way(axis) for axis in range(3))
-        # The twist's sine and cosine, times the same number, as constant, cosine and sine of the roll.
-        self.twist_sine = [b[0] - a[2] for a, b in zip(x, z, strict=True)]
-        self.twist_cosine = [a[0] + b[2] for a, b in zip(x, z, strict=True)]
-
-    def twist(self, roll: float) -> float:
-        """Return the hip's twist."""
-        c, s = cos(roll), sin(roll)
-        p, q = self.twist_sine, self.twist_cosine
-        return atan2(p[0] + p[1] * c + p[2] * s, q[0] + q[1] * c + q[2] * s)
-
-    def nearest(self) -> float | None:
-        """Return the allowed roll nearest to 0; None where none is."""
-        hip = self.hip
-        swings = outside(self.upper.at(0.0), hip) <= EDGE
-        twist = self.twist(0.0)
-        if swings and hip.twist_low <= twist <= hip.twist_high:
-            return 0.0
-        free = hip.twist_low == -inf
-        # What the twist may be with the turn as it is: any other turn takes its angle from the twist.
-        twists = WHOLE if free else [(a + hip.twist_low, b + hip.twist_high) for a, b in self.work.allowed_turns()]
-        if any(b - a >= TURN for a, b in twists):
-            free = True
-        if swings and (free or holds(twists, twist)):
-            return 0.0
-        arcs = arcs_inside(self.upper, hip)
-        tried = [angle for arc in arcs if arc is not WHOLE[0] for angle in (wrapped(arc[0]), wrapped(arc[1]))]
-        found = [angle for angle in tried if free or holds(twists, self.twist(angle))]
-        if not free:
-            for limit in {end for arc in twists for end in arc}:
-                c, s = cos(limit), sin(limit)
-                roots = linear_roots(*(p * c - q * s for p, q in zip(self.twist_sine, self.twist_cosine, strict=True)))
-                found += [a for a in roots if holds(arcs, a) and abs(wrapped(self.twist(a) - limit)) < 1e-6]
-        return min(found, key=abs, default=None)
-
-    def turn(self, roll: float) -> float | None:
-        """Return the turn of the upper bone nearest to 0 that suits the hip's twist and the knee."""
-        low, high = self.hip.twist_low, self.hip.twist_high
-        if low == -inf:
-            return 0.0
-        twist = self.twist(roll)
-        if low <= twist <= high:
-            return 0.0
-        return nearest_of(self.work.allowed_turns(), twist, low, high)
-
-
 def _skew(arm: Vector) -> float:
     """Return by how much a bone points past its Y axis."""
     return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
-
-
-def _frame_of(space: Frame, bone: Frame) -> Frame:
-    """Return the frame of a bone of which three axes, given in its own, are so many in space."""
-    x, y, z = (applied(space, (bone[0][axis], bone[1][axis], bone[2][axis])) for axis in range(3))
-    return x, y, z
 
 
 def _fk_axes(limb: Limb, first: float, second: float) -> Frame:
