@@ -12,7 +12,7 @@ Everything is in plain floats, in radians.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import acos, atan2, cbrt, copysign, cos, hypot, pi, sin, sqrt
+from math import acos, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 from .tuples import Vector
@@ -25,6 +25,8 @@ AT = 1e-6
 """A joint stands at a limit when it is within about this fraction of it."""
 EDGE = 1e-9
 """A direction no farther than about this outside of a cone is on its edge."""
+SLACK = 1e-9
+"""Radians by which an angle may be beside an arc and lie in it."""
 _WIDE = 1e7
 """A half-axis from here on belongs to an axis without limit."""
 _ROUND = 1e-9
@@ -62,12 +64,15 @@ def outside(y: Vector, cone: Range) -> float:
     b = low[1] if z < 0.0 else high[1]
     if a > _WIDE and b > _WIDE:
         return -1.0
+    if y[1] < 0.0 and x * x + z * z < 1e-24:
+        # Half a turn, about an axis that does not show.
+        return 1.0 - max(*low, *high)
     # Of an axis that is locked the coordinate itself is what is too much.
     locked = max(0.0 if a else abs(x), 0.0 if b else abs(z))
     p, q = x / a if a else 0.0, z / b if b else 0.0
     size, edge = sqrt(p * p + q * q), sqrt(2.0 * max(1.0 + y[1], 0.0))
     if size > edge:
-        return max((1.0 - edge / size) * sqrt(x * x + z * z), locked)
+        return max((1.0 - edge / size) * sqrt(2.0 * max(1.0 - y[1], 0.0)), locked)
     return locked or (size - edge) * min(a or b, b or a, 1.0)
 
 
@@ -95,12 +100,12 @@ def arcs_inside(circle: Circle, cone: Range) -> list[Arc]:
                 roots += _edge_crossings(circle, a, b)
     inside += [a for a in roots if abs(outside(circle.at(a), cone)) <= EDGE]
     if not inside:
-        return WHOLE if outside(circle.at(0.0), cone) <= 0.0 else []
+        return WHOLE if outside(circle.at(0.0), cone) <= EDGE else []
     inside.sort()
     inside.append(inside[0] + TURN)
     arcs: list[Arc] = []
     for a, b in pairwise(inside):
-        if outside(circle.at((a + b) / 2.0), cone) <= 0.0:
+        if outside(circle.at((a + b) / 2.0), cone) <= EDGE:
             if arcs and arcs[-1][1] == a:
                 arcs[-1] = (arcs[-1][0], b)
             else:
@@ -124,6 +129,31 @@ def wrapped(angle: float) -> float:
     return angle - TURN * round(angle / TURN)
 
 
+def holds(arcs: list[Arc], angle: float) -> bool:
+    """Return whether an angle lies in one of several arcs."""
+    for a, b in arcs:
+        past = (angle - a + SLACK) % TURN
+        if past <= b - a + 2.0 * SLACK or b - a >= TURN:
+            return True
+    return False
+
+
+def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: float = inf) -> float | None:
+    """Return the angle nearest to 0 that lies in one of several arcs and leaves a rest between two limits.
+
+    Args:
+        arcs: where it may lie.
+        whole: what the angle is taken from.
+        low: least rest, -inf: any.
+        high: greatest rest.
+    """
+    tried = [0.0, *(wrapped(end) for arc in arcs if arc[1] - arc[0] < TURN for end in arc)]
+    if low != -inf:
+        tried += [wrapped(whole - low), wrapped(whole - high)]
+        tried = [angle for angle in tried if holds([(low, high)], whole - angle)]
+    return min((angle for angle in tried if holds(arcs, angle)), key=abs, default=None)
+
+
 def _crossings(circle: Circle, component: int) -> list[float]:
     return linear_roots(circle.centre[component], circle.cosine[component], circle.sine[component])
 
@@ -144,9 +174,9 @@ def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]
 def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]:
     """Return the angles at which c0 + c1 cos(a) + s1 sin(a) + c2 cos(2a) + s2 sin(2a) = 0.
 
-    With x = cos(a) and y = sin(a) this is a conic. Some sum of it and the unit circle is a pair of lines, and these
-    meet the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies
-    between what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
+    With x = cos(a) and y = sin(a) this is a conic. Some sum of it and the unit circle is a pair of lines, which meet
+    the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies between
+    what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
     """
     second = hypot(c2, s2)
     if second <= _ROUND * (abs(c1) + abs(s1)):
@@ -180,7 +210,7 @@ def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]
             cc, ss = c * c - s * s, 2.0 * c * s
             slope = s1 * c - c1 * s + 2.0 * (s2 * cc - c2 * ss)
             value = c0 + c1 * c + s1 * s + c2 * cc + s2 * ss
-            if abs(value) > 0.1 * abs(slope):
+            if abs(value) >= 0.1 * abs(slope):
                 break
             angle -= value / slope
         roots.append(wrapped(angle))
@@ -208,10 +238,15 @@ def _weight(e: float, f: float, g: float) -> float:
     return min(max(w, 0.0), 1.0)
 
 
+def twist_of(turn: tuple[Vector, Vector, Vector]) -> float:
+    """Return the twist of a joint's rotation, which is given by its columns."""
+    (xx, _, xz), _, (zx, _, zz) = turn
+    return atan2(zx - xz, xx + zz)
+
+
 def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
     """Return whether a joint with this rotation, given by its columns, stands at a limit; see `cones.at_limit`."""
-    (xx, _, xz), y, (zx, _, zz) = turn
-    twist = atan2(zx - xz, xx + zz)
+    y, twist = turn[1], twist_of(turn)
     if cone.twist_high > cone.twist_low and not cone.twist_low + AT < twist < cone.twist_high - AT:
         return True
     double = 2.0 * sqrt(max((1.0 + y[1]) / 2.0, 1e-30))

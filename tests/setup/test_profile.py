@@ -185,7 +185,7 @@ def test_live_follows_at_once() -> None:
     ob = limb(30.0)
     ob.ik_addon.live = True
     ob.pose.bones["forearm"].ik_addon.pole = None
-    ob.pose.bones["forearm"].ik_addon.target.location = (2.5, 0.02, 1.0)
+    ob.pose.bones["forearm"].ik_addon.target.location = (0.8, 0.02, 1.0)
     bpy.context.view_layer.update()
     before = rigs.pose(ob).tobytes()
     apply("Human_Finger")

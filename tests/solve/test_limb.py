@@ -206,6 +206,67 @@ def test_a_smooth_path_makes_a_smooth_motion() -> None:
         assert bone_steps(solution.rotations @ problem.frames).max() < 4.0
 
 
+def legs(rng: Generator, count: int, foot: Floats) -> tuple[Rig, Problem]:
+    """Return a leg with a foot whose joint has limits (3, 2), and poses of it to bring end and foot to."""
+    frames = np.tile(np.eye(3), (3, 1, 1))
+    frames[2] = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
+    heads = np.array([[0.0, 0.0, 0.0], [0.0, 0.45, 0.0], [0.0, 0.87, 0.0]])
+    rig = Rig(np.array([-1, 0, 1]), heads, frames, np.array([0.45, 0.42, 0.13]), np.stack([HIP, KNEE, foot]))
+    joints, wanted = rig.pose(rig.turns_inside(rng, count))
+    problem = rig.problem(rig.turns_inside(rng, count, 0.5), joints[:, 3:], tolerance=1e-9)
+    goal = replace(problem.goal, rotation=wanted[:, 2], pole=rng.normal(size=(count, 3)) * 2.0)
+    return rig, replace(problem, goal=goal)
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_foot_takes_its_orientation_while_its_limb_brings_it_to_its_target(pole: bool) -> None:
+    rng = np.random.default_rng(10)
+    # The hip's twist goes with the foot's orientation; a foot that swings freely takes any.
+    rig, problem = legs(rng, 100, degrees((-60, 60), (-40, 40), (-40, 40)))
+    problem = replace(problem, goal=replace(problem.goal, pole=problem.goal.pole if pole else None))
+    solution = solve(problem)
+    closed = solution.iterations == 0
+    assert closed.mean() > 0.95
+    assert solution.error[closed].max() < 1e-12
+    assert problem.goal.rotation is not None
+    off = solution.rotations[:, 2] @ problem.frames[:, 2] - problem.goal.rotation
+    assert np.abs(off[closed]).max() < 1e-12
+    assert np.degrees(violations(rig, problem, solution)[closed].max()) < 1e-5
+    assert_consistent(problem, solution)
+
+
+def test_with_a_foot_the_pole_is_followed_by_all_three_bones() -> None:
+    rng = np.random.default_rng(11)
+    rig, problem = legs(rng, 200, degrees(FREE, FREE, FREE))
+    free = degrees(FREE, FREE, FREE)
+    rig = replace(rig, ranges=np.stack([free, KNEE, free]))
+    limits = rig.problem(rig.at_rest(200), np.zeros((200, 1, 3))).limits
+    problem = replace(problem, limits=limits)
+    solution = solve(problem)
+    assert (solution.iterations == 0).all()
+    line = unit(problem.goal.target)
+    middles = (solution.joints[:, 1:] + solution.joints[:, :-1]) / 2.0
+    assert problem.goal.pole is not None
+    bend = np.cross(line, (middles * rig.lengths[:, None]).sum(axis=1))
+    side = np.cross(line, problem.goal.pole)
+    off = np.arctan2((line * np.cross(side, bend)).sum(axis=1), (side * bend).sum(axis=1))
+    # Where the foot alone leads the centroid too far off, no roll brings it to the pole's side.
+    assert (np.abs(off) < 1e-6).mean() > 0.3
+    ankle = solution.joints[:, 2]
+    for k in np.flatnonzero(np.abs(off) > 1e-6)[:20]:
+        own = unit(ankle[k])
+        angle = np.linspace(-np.pi, np.pi, 721)[:, None]
+        knee = solution.joints[k, 1]
+        rolled_knee = (
+            own * (own @ knee) + np.cos(angle) * (knee - own * (own @ knee)) + np.sin(angle) * np.cross(own, knee)
+        )
+        centroid = rig.lengths @ middles[k] + (rolled_knee - knee) * (rig.lengths[0] + rig.lengths[1]) / 2.0
+        bends = np.cross(line[k], centroid)
+        across = np.abs(bends @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
+        own_across = abs(bend[k] @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
+        assert own_across < across.min() + 1e-9 or side[k] @ bend[k] > 0.0
+
+
 def test_left_and_right_limbs_are_mirror_images() -> None:
     rng = np.random.default_rng(6)
     across = np.diag([-1.0, 1.0, 1.0])
@@ -225,3 +286,64 @@ def test_left_and_right_limbs_are_mirror_images() -> None:
         one, two = solve(problem), solve(mirrored)
         np.testing.assert_allclose(two.joints, one.joints @ across, atol=1e-8)
         np.testing.assert_allclose(two.rotations, across @ one.rotations @ across, atol=1e-7)
+
+
+def dense_search(rig: Rig, target: Floats) -> float:
+    """Return the least distance from a target at which some allowed pose of a limb brings its end.
+
+    The best of poses that are evenly spread over the limits are followed by a random walk that gets ever shorter.
+    """
+    rng = np.random.default_rng(7)
+    cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    low, high = np.maximum(cone.twist_low, -np.pi), np.minimum(cone.twist_high, np.pi)
+    shares, twist = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
+    twist[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
+    # Optima stand on edges.
+    shares[..., ::3] /= np.maximum(np.hypot(*shares[..., ::3]), 1e-9)
+    misses = np.linalg.norm(rig.pose(rig.turns(np.moveaxis(shares, -1, 1), twist))[0][:, -1] - target, axis=1)
+    best = np.argsort(misses)[:60]
+    shares, twist, misses = shares[..., best], twist[best], misses[best]
+    for step in 0.3 * 0.93 ** np.arange(150):
+        moved = shares[..., None] + step * rng.normal(size=(*shares.shape, 12))
+        size = np.hypot(*moved)
+        moved = np.where(rng.uniform(size=size.shape) < 0.5, moved / np.maximum(size, 1.0), moved / size)
+        turned = np.clip(twist[..., None] + step * rng.normal(size=(*twist.shape, 12)), low[:, None], high[:, None])
+        flat = np.moveaxis(moved, 2, 3).reshape(2, 2, -1)
+        ends = rig.pose(rig.turns(np.moveaxis(flat, -1, 1), np.moveaxis(turned, 1, 2).reshape(-1, 2)))[0][:, -1]
+        tried = np.linalg.norm(ends - target, axis=1).reshape(12, -1)
+        first, rows = tried.argmin(axis=0), np.arange(tried.shape[1])
+        better = tried[first, rows] < misses
+        shares = np.where(better, moved[..., rows, first], shares)
+        twist = np.where(better[:, None], turned[rows, :, first], twist)
+        misses = np.where(better, tried[first, rows], misses)
+    return float(misses.min())
+
+
+def inside_disc(rng: Generator, count: int) -> Floats:
+    """Return points (2, 2, count) of the unit disc, for two joints."""
+    angle, radius = rng.uniform(0.0, 2.0 * np.pi, (2, count)), np.sqrt(rng.uniform(size=(2, count)))
+    return np.asarray(np.stack([np.cos(angle), np.sin(angle)]) * radius)
+
+
+def test_out_of_reach_no_allowed_pose_comes_nearer() -> None:
+    rng = np.random.default_rng(8)
+    missed = 0
+    for rig in rigs(rng):
+        targets = unit(rng.normal(size=(4, 3))) * rng.uniform(0.2, 1.4, (4, 1))
+        solution = solve(rig.problem(rig.turns_inside(rng, 4), targets[:, None]))
+        for target, error in zip(targets, solution.error, strict=True):
+            assert error <= dense_search(rig, target) + 1e-9
+        missed += int(np.count_nonzero(solution.error > 1e-3))
+    assert missed > 30
+
+
+def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
+    rng = np.random.default_rng(9)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 20)
+        targets = unit(rng.normal(size=(20, 3))) * rng.uniform(0.0, 1.5, (20, 1))
+        problem = replace(problem, goal=replace(problem.goal, target=targets))
+        solution = solve(problem)
+        assert np.degrees(violations(rig, problem, solution).max()) < 1e-5
+        assert (solution.iterations == 0).all()
+        assert_consistent(problem, solution)
