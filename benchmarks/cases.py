@@ -136,6 +136,12 @@ def chain(bones: int, ranges: Floats) -> Rig:
     )
 
 
+def bow(bones: int, ranges: Floats, bend: float = 0.5) -> Rig:
+    """Return a chain of equal bones, one unit long, that rises along Y and bends by `bend` radians, out to +X."""
+    side, lengths = np.linspace(0.0, bend, bones), np.full(bones, 1.0 / bones)
+    return _upright(np.arange(bones) - 1, side, lengths, ranges, (bones - 1,))
+
+
 def random_ranges(rng: Generator, bones: int) -> Floats:
     """Return limits (n, 3, 2) with other angles at each joint, some axes locked, and all kinds of twist limits."""
     ranges = np.empty((bones, 3, 2))

@@ -10,7 +10,7 @@ from .bake import command
 from .data import overrides, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
-from .operators import bend_side as bend_side_operators
+from .operators import bend as bend_operators
 from .operators import chain as chain_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
@@ -29,7 +29,7 @@ CLASSES: Final = (
     *settings.CLASSES,
     *profile.CLASSES,
     *chain_operators.CLASSES,
-    *bend_side_operators.CLASSES,
+    *bend_operators.CLASSES,
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,

@@ -75,6 +75,18 @@ class Playback:
 # ---- the scene
 
 
+def new_scene() -> bpy.types.Object:
+    """The animated metarig with its chains, not solved yet, in a new file with the extension's settings."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.preferences.filepaths.save_version = 0  # no backup beside the file
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
+    rig = build_rig()
+    add_chains(rig)
+    add_props(rig)
+    animate(rig)
+    return rig
+
+
 def build_rig() -> bpy.types.Object:
     """Rigify's human metarig."""
     _addon_utils().enable("rigify", default_set=True)
@@ -87,7 +99,7 @@ def build_rig() -> bpy.types.Object:
 
 
 def dress(rig: bpy.types.Object) -> None:
-    """Give the metarig, which has no mesh, a body; each chain has its colour."""
+    """Give the metarig, which has no mesh, a body in which each chain has its colour, and put it before a camera."""
     colours = {
         "spine": scenery.material("Spine", (0.85, 0.36, 0.07)),
         "arm": scenery.material("Arms", (0.02, 0.36, 0.50)),
@@ -123,6 +135,7 @@ def dress(rig: bpy.types.Object) -> None:
         fingers = [bone for bone in rig.data.bones[f"hand.{side}"].children_recursive if "palm" not in bone.name]
         parts += [part(bone.name, 0.0095, 0.0085) for bone in fingers]
     scenery.body(rig, parts)
+    scenery.stage((2.3, -4.3, 1.5), (0.13, 0.0, 1.08), lens=39.5)
 
 
 def add_chains(rig: bpy.types.Object) -> None:
@@ -364,16 +377,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description="Run the demo.")
     parser.add_argument("--samples", type=int, default=24, help="how often each pixel is sampled; more is smoother")
     options = parser.parse_args()
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    bpy.context.preferences.filepaths.save_version = 0  # no backup beside the file
     blender.enable()
+    rig = new_scene()
     scene = bpy.context.scene
-    scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
-    rig = build_rig()
-    add_chains(rig)
-    add_props(rig)
-    animate(rig)
-
     set_live(rig, True)
     live = play(rig)
     idle = frame_time(rig, ())
@@ -384,7 +390,6 @@ def main() -> int:
     baked = play(rig)
 
     dress(rig)
-    scenery.stage((2.3, -4.3, 1.5), (0.13, 0.0, 1.08), lens=39.5)
     scene.cycles.samples = options.samples
     scene.frame_set(FRAMES[0])
     bpy.ops.wm.save_as_mainfile(filepath=str(BUILD / "demo.blend"), compress=True)

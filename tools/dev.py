@@ -20,8 +20,8 @@ Tasks:
                 tools/version.py
   release-sample  write the file that later versions of the extension must be able to read, with the oldest supported
                 Blender: once for each released version
-  pictures      render the picture of the samples; ARGUMENTS go to tools/sample_pictures.py. Where there is
-                a driver, see tools/window.py, take the pictures of the window as well
+  pictures      render the picture of the samples and the moving one; ARGUMENTS go to tools/sample_pictures.py. Where
+                there is a driver, see tools/window.py, take the pictures of the window as well
   environments  only make the virtual environments that `lint` and `test` make when they need them
 """
 
@@ -120,6 +120,7 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
 def pictures(arguments: Sequence[str]) -> int:
     """Take the pictures of the documentation anew."""
     code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
+    code = code or with_extension(NEWEST, ROOT / "tools" / "moving_picture.py", ())
     try:
         window.driver()
     except ToolError as error:

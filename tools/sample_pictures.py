@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from tools import blender, demo
+from tools import blender, demo, scenery
 from tools.environments import ROOT
 
 SAMPLES = ROOT / "sample_blends"
@@ -59,11 +59,9 @@ def picture(cell: Cell, samples: int, folder: Path) -> NDArray[np.float32]:
     scene.frame_set(cell.frame)
     scene.cycles.samples = samples
     camera = scene.camera.data
-    camera.sensor_fit = "VERTICAL"  # the height stays, the sides are cut off
-    camera.sensor_height = camera.sensor_width * scene.render.resolution_y / scene.render.resolution_x
     camera.lens *= cell.zoom
     camera.shift_x, camera.shift_y = cell.shift
-    scene.render.resolution_x, scene.render.resolution_y = cell.cells * WIDTH, HEIGHT
+    scenery.crop(cell.cells * WIDTH, HEIGHT)
     scene.render.filepath = str(folder / f"{cell.name}.png")
     with demo.quiet():
         bpy.ops.render.render(write_still=True)

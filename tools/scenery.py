@@ -134,6 +134,14 @@ def stage(eye: Point, look_at: Point, lens: float = 50.0, ground: float = 0.0) -
     scene.view_settings.view_transform = "Standard"
 
 
+def crop(width: int, height: int) -> None:
+    """Render so many pixels: the picture keeps its height and is cut off at the sides."""
+    render, camera = bpy.context.scene.render, bpy.context.scene.camera.data
+    camera.sensor_fit = "VERTICAL"
+    camera.sensor_height = camera.sensor_width * render.resolution_y / render.resolution_x
+    render.resolution_x, render.resolution_y = width, height
+
+
 def _light(name: str, kind: str, power: float, location: Point, **settings: float) -> None:
     light = bpy.data.lights.new(name, kind)
     light.energy = power

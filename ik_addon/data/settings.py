@@ -243,6 +243,17 @@ class IKAddonChain(bpy.types.PropertyGroup):
         override=OVERRIDABLE,
         update=_changed,
     )
+    bend_lead: FloatProperty(
+        name="Bend Lead",
+        description="Which joints of an even bend turn most: those next to the root (-1) or next to the tip (1)",
+        subtype="FACTOR",
+        default=0.0,
+        min=-1.0,
+        max=1.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
     influence: FloatProperty(
         name="Influence",
         description="Blends between the FK pose (0) and the solved pose (1)",

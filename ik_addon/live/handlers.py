@@ -259,7 +259,7 @@ def solve_now(
     rig.absorb_edits(ob)
     _solve_again(ob, rig, depsgraph, {})
     if not live and rig.fk is not None:
-        solved = (rig.written != rig.fk[0]).any(axis=1)
+        solved = (rig.written != rig.fk).any(axis=1)
         fk_store.note_written(ob, rig.plan.live[solved], rig.written[solved])
         fk_store.forget(ob, rig.plan.live[~solved].tolist())  # there is nothing to go back to
     return _reports(ob, [*(plan.tip for plan in rig.plan.chains), *rig.plan.faults])
@@ -480,13 +480,16 @@ def _evaluated(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.t
     return [*more, *(layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None)]
 
 
-def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _follow(
+    ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, in_step: Presence | None
+) -> None:
     """Look whether an armature that follows its goals was posed right for the frame."""
     own = _state.of(ob)
     rig = own.rig
     assert rig is not None
     is_own = rig.is_seen_by(depsgraph)
-    following = rig.follow(ob, depsgraph) if is_own else None
+    is_flushed = in_step is not None and in_step.has(ob)
+    following = rig.follow(ob, depsgraph, in_step=is_flushed) if is_own else None
     if following is not None:
         reports.update(ob, rig.plan, following.posed)
         return
@@ -495,11 +498,16 @@ def _follow(ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.D
     is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # everything in a render is new
     edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
     own.is_stale |= edited or (is_viewport and depsgraph.id_type_updated("SCENE"))
-    if rig.plan.skeleton.matches(ob) and not own.is_stale:
-        rig.absorb_edits(ob, _evaluated(scene, depsgraph))
-        if rig.stands_alone(ob):
+    if rig.plan.skeleton.matches(ob):
+        rig.absorb_edits(ob, [] if edited else _evaluated(scene, depsgraph))
+        if not own.is_stale and rig.stands_alone(ob):
             rig.keep_fk(depsgraph)
             return
+        if not is_flushed:
+            rig.enter(State.UNKNOWN)  # this evaluation cannot be repeated; F-curves tell its FK pose
+            return
+        if own.is_stale:
+            rig = _rig(ob, depsgraph)  # what is no longer animated has another base
     _put_base_back(ob, lambda: [] if edited else _evaluated(scene, depsgraph))
     with paused():
         rig.evaluate_base(ob, depsgraph)
@@ -529,12 +537,12 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     armatures = _unpaused(scene)
     if not armatures:
         return
+    in_step = _in_step(depsgraph)
     for ob in armatures:
         if state_of_channels(ob) is State.FOLLOWING:
-            _guarded(_follow, ob, scene, depsgraph)
+            _guarded(_follow, ob, scene, depsgraph, in_step)
     if all(state_of_channels(ob) is State.FOLLOWING for ob in armatures):
         return
-    in_step = _in_step(depsgraph)
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.AT_BASE else _read_again(ob, rig, depsgraph)

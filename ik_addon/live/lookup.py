@@ -41,7 +41,7 @@ class _Chains:
     def of(cls, limbs: Limbs, only: Goals | None) -> _Chains | None:
         """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
         wave, shape = limbs.wave, limbs.wave.shape
-        free = shape.limits is None and shape.stiffness is None and not shape.planar and not any(shape.turns)
+        free = shape.limits is None and not shape.planar and not any(shape.turns)
         # Led by its tip a chain bends by where its target is, and not by the distance alone.
         free = free and shape.solver is not Solver.FABRIK
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
@@ -65,6 +65,8 @@ class _Chains:
             goal=Goal(joints[:, -1], pole=joints[:, -1] if shape.poles[0] else None),
             solver=shape.solver,
             iterations=shape.iterations,
+            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+            bend_lead=shape.bend_lead,
             bend_side=None if sides is None else applied(back, sides),
         )
         to_space = np.concatenate([back, -applied(back, roots[:, 0])[..., None]], axis=-1)

@@ -1,195 +1,161 @@
-"""An armature whose FK pose stands still, from frame to frame: where are its goals, and what comes of that."""
+"""An armature from frame to frame, without its base being put back before Blender evaluates: what is it now?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 import bpy
 import numpy as np
-from mathutils import Matrix
-from numpy.typing import NDArray
 
-from ..data.settings import chain_of
-from ..pose.channels import FIELDS, Row, rotation_field
-from ..pose.skeleton import matrix_array
+from ..pose.channels import FIELDS, REST, Row, rotation_field
+from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
-from ..rig.read.goals import FreeGoals
-from ..rig.read.sample import Goals, Sample, in_object_space
+from ..rig.read.sample import Sample, take_animated
 from ..rig.write.waves import Posed, pose
-from ..solve.problem import Floats
 from .lookup import Steady
-from .prefetch import Ahead
+from .prefetch import Ahead, Known, Solved
 
 
-@dataclass(frozen=True)
-class _Foreseen:
-    """What is to be written on the frames of a block."""
+class Source(Protocol):
+    """What the frames of an armature are computed from, and how."""
 
-    channels: Row
-    """(F, k, 17)"""
-    fields: dict[str, Row]
-    """(F, bones, width) of those channels that change, for all bones of the armature."""
+    leads: bool
+    """Nothing sets the channels that a solution is written to: it can be written before Blender evaluates."""
+
+    def read(
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+    ) -> tuple[Numbers, Row] | None:
+        """Read a frame as it is evaluated.
+
+        Args:
+            ob: the armature object, the original one.
+            depsgraph: evaluated at the frame.
+            written: (k, 17) what was written last.
+            in_step: the originals are at this frame, too.
+
+        Returns:
+            The numbers (1, w) of the frame, and what its live bones show (k, 17); None if that cannot be told.
+        """
+
+    def foresee(self, frames: Sequence[float]) -> Numbers | None:
+        """Tell the numbers (F, w) of frames to come; None where more than F-curves has a say."""
+
+    def sample(self, numbers: Numbers) -> Sample:
+        """Compute frames from their numbers (F, w)."""
+
+    def fk(self, numbers: Numbers) -> Row:
+        """FK channels (k, 17) on a frame with the numbers (1, w)."""
 
 
 class Following:
-    """What follows its goals without Blender having to evaluate the FK pose first.
+    """What is solved without Blender having to evaluate the FK pose first.
 
-    It is begun on a frame that was solved, and ends as soon as anything else than the goals' places changes.
+    It is begun on a frame that was solved, and ends as soon as anything else changes than the numbers that frames are
+    computed from.
     """
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, steady: Steady | None, frame: Sample) -> None:
-        """Begin after `frame` (F = 1) was solved and written.
+    def __init__(self, ob: bpy.types.Object, plan: Plan, source: Source, steady: Steady | None) -> None:
+        """Begin after a frame was solved and written.
 
         Args:
-            ob: the armature object, which nothing animates.
-            plan: its plan, without chains that take their target's rotation.
-            steady: the short way to solve its frames, if there is one.
-            frame: the FK pose.
+            ob: the armature object.
+            plan: its plan.
+            source: what its frames are computed from.
+            steady: the short way to solve them, if there is one.
         """
-        self._plan, self._steady, self._frame = plan, steady, frame
-        tips = [chain_of(ob.pose.bones[chain.tip]) for chain in plan.chains]
-        targets = [tip.target for tip in tips]
-        poles = [tip.pole for tip, chain in zip(tips, plan.chains, strict=True) if chain.has_pole]
-        self._with_pole = [c for c, chain in enumerate(plan.chains) if chain.has_pole]
-        self._goals = FreeGoals([goal for goal in (*targets, *poles) if goal is not None])
-        self._ahead = Ahead(self._goals, len(plan.chains))
-        self._foreseen: _Foreseen | None = None
-        self._values: dict[str, Row] = {}
-        """(bones, width) what all bones hold in the channels that are written."""
-        self._bytes: dict[str, bytes] = {}
+        self._plan, self._source, self._steady = plan, source, steady
+        self._ahead = Ahead(source.foresee, len(plan.chains))
         self._present: dict[str, Row] = {}
-        for mode in sorted(set(plan.modes)):
-            self._watch(ob, rotation_field(mode))
-        self._world: Matrix | None = None
-        self._seen: bytes | None = None
-        """The goals for which the present pose was solved."""
-        self._now: tuple[Sample, Posed, int] | None = None
-        self._is_led = False
+        """(bones, width) room for what all bones hold in the channels that are written."""
+        for name in {rotation_field(mode) for mode in plan.modes}:
+            self._present[name] = np.empty((len(ob.pose.bones), REST[FIELDS[name]].size), dtype=np.float32)
+        self._now: Known | None = None
+        self._led: Known | None = None
 
     def lead(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
-        """Pose the armature for a frame that Blender has not evaluated yet, if it can be foreseen.
+        """Pose the armature for a frame that Blender has not evaluated yet, if it is known.
 
         Args:
             ob: the armature object.
             frame: the frame.
             written: (k, 17) what the channels of `Plan.live` hold by now; brought up to date.
         """
-        self._is_led = False
-        block, foreseen = self._ahead.block, self._foreseen
-        row = None if block is None else block.index.get(frame)
-        if block is None or row is None or foreseen is None or not self._is_untouched(ob):
-            return
-        if foreseen.fields.keys() != self._values.keys():
-            return  # a channel was written since that does not change within the block
-        self._is_led = True
-        if block.places[row] != self._seen:
-            self._put(ob, {name: values[row] for name, values in foreseen.fields.items()})
-            written[:] = foreseen.channels[row]
-            self._seen, self._now = block.places[row], (block.sample, block.posed, row)
+        self._led = self._ahead.find(frame) if self._source.leads and self.is_untouched(ob, written) else None
+        if self._led is not None and (self._led.channels != written).any():
+            self._put(ob, self._led.channels, written)
+            written[:] = self._led.channels
 
-    def step(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row) -> bool:
-        """Pose the armature for a new frame; False if that is not possible, and nothing was done.
+    def step(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool) -> Row | None:
+        """Pose the armature for a new frame.
 
         Args:
             ob: the armature object.
             depsgraph: evaluated at the frame.
             written: (k, 17) as for `lead`.
+            in_step: the originals are at this frame, too.
+
+        Returns:
+            (k, 17) the FK channels; None if that is not possible, and nothing was done.
         """
-        # Bones that were changed tag the armature, relations that were changed the scene.
-        if depsgraph.id_type_updated("ARMATURE") or depsgraph.id_type_updated("SCENE"):
-            return False
-        if not self._is_led and not self._is_untouched(ob):
-            return False
-        places = self._goals.places(depsgraph)
-        if places is None:
-            return False
-        world, goals = ob.evaluated_get(depsgraph).matrix_world, places.tobytes()
-        if self._world != world:
-            self._world, self._seen = world.copy(), None
-            self._ahead.drop()
-        elif self._is_led and self._seen != goals:
-            self._ahead.surprised()
-        if self._seen != goals:
-            sample, posed = self._ahead.timed(lambda some: self._solved(ob, some), places[None])
-            fields = self._fields(ob, posed.channels, written)
-            self._put(ob, {name: values[0] for name, values in fields.items()})
-            written[:] = posed.channels[0]
-            self._seen, self._now = goals, (sample, posed, 0)
-        if self._ahead.look(depsgraph.scene.frame_current_final, lambda some: self._solved(ob, some)):
-            block = self._ahead.block
-            assert block is not None
-            channels = block.posed.channels
-            self._foreseen = _Foreseen(channels, self._fields(ob, channels, written))
-        self._is_led = False
-        return True
+        found = self._source.read(ob, depsgraph, written, in_step=in_step)
+        if found is None or not (self._led is not None or not self._source.leads or self.is_untouched(ob, written)):
+            return None
+        numbers, shown = found
+        frame = depsgraph.scene.frame_current_final
+        known = self._now if self._led is None else self._led
+        if known is None or not known.is_of(numbers):
+            known = self._ahead.find(frame)
+            if known is not None and not known.is_of(numbers):
+                self._ahead.surprised()
+                known = None
+        if known is None:
+            known = self._ahead.solved(frame, numbers, lambda some: self._solved(ob, some))
+        if (known.channels != shown).any():
+            if not in_step:
+                take_animated(ob, depsgraph)
+            self._put(ob, known.channels, shown)
+        written[:] = known.channels
+        self._now, self._led = known, None
+        self._ahead.look(frame, lambda some: self._solved(ob, some))
+        return self._source.fk(numbers)
 
     def foresees(self, frame: float) -> bool:
         """Whether a frame is solved before it is played."""
-        return self._ahead.block is not None and frame in self._ahead.block.index
+        return self._ahead.find(frame) is not None
 
-    def posed(self, _ob: bpy.types.Object) -> tuple[Sample, Posed]:
+    def posed(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
         """The last frame and its solution, for who asks what became of it."""
         assert self._now is not None
-        sample, posed, index = self._now
-        return sample.frames(slice(index, index + 1)), posed.frame(index)
+        block, index = self._now.block, self._now.index
+        sample = self._source.sample(block.numbers[index : index + 1])
+        outcomes = block.outcomes.frames(slice(index, index + 1))
+        rows = block.channels[index : index + 1]
+        return sample, Posed(rows, outcomes, {}, lambda chosen: pose(ob, self._plan, sample).poses_on(chosen))
 
-    def _solved(self, ob: bpy.types.Object, places: Floats) -> tuple[Sample, Posed]:
-        """Solve frames with the goals at these places (F, G, 3) of world space: all targets, then the poles."""
-        assert self._world is not None
-        world, frames, chains = matrix_array(self._world), len(places), len(self._plan.chains)
-        places = in_object_space(world, places)
-        still = self._frame
-        goals = {name: _repeated(value, frames) for name, value in vars(still.goals).items()}
-        pole = goals["pole"].copy()
-        pole[:, self._with_pole] = places[:, chains:]
-        sample = Sample(
-            world=_repeated(world[None], frames),
-            channels=_repeated(still.channels, frames),
-            basis=_repeated(still.basis, frames),
-            poses=_repeated(still.poses, frames),
-            goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
-        )
-        return sample, pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
-
-    def _fields(self, ob: bpy.types.Object, channels: Row, written: Row) -> dict[str, Row]:
-        """What all bones are to hold (F, bones, width) in those channels that change, of solved ones (F, k, 17)."""
-        changed = (channels != written).any(axis=(0, 1))
-        for name, columns in FIELDS.items():
-            if name not in self._values and changed[columns].any():
-                self._watch(ob, name)
-        fields = {}
-        for name, values in self._values.items():
-            fields[name] = np.repeat(values[None], len(channels), axis=0)
-            fields[name][:, self._plan.live] = channels[..., FIELDS[name]]
-        return fields
-
-    def _watch(self, ob: bpy.types.Object, name: str) -> None:
-        """Take note of what all bones hold in a channel that is written from now on."""
-        columns = FIELDS[name]
-        values = np.empty((len(ob.pose.bones), columns.stop - columns.start), dtype=np.float32)
-        ob.pose.bones.foreach_get(name, values.ravel())
-        self._values[name], self._bytes[name], self._present[name] = values, values.tobytes(), np.empty_like(values)
-
-    def _is_untouched(self, ob: bpy.types.Object) -> bool:
-        """Whether the bones hold what was written last."""
-        bones = ob.pose.bones
+    def is_untouched(self, ob: bpy.types.Object, written: Row) -> bool:
+        """Whether the live bones hold what was written last (k, 17)."""
         for name, present in self._present.items():
-            bones.foreach_get(name, present.ravel())
-            if present.tobytes() != self._bytes[name]:
+            ob.pose.bones.foreach_get(name, present.ravel())
+            if (present[self._plan.live] != written[:, FIELDS[name]]).any():
                 return False
         return True
 
-    def _put(self, ob: bpy.types.Object, fields: dict[str, Row]) -> None:
-        """Write channels (bones, width) of all bones."""
+    def _solved(self, ob: bpy.types.Object, numbers: Numbers) -> Solved:
+        sample = self._source.sample(numbers)
+        posed = pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
+        return Solved(numbers, posed.channels, posed.outcomes)
+
+    def _put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
+        """Write channels (k, 17) where they differ from what is present (k, 17)."""
         bones = ob.pose.bones
-        for name, values in fields.items():
-            bones.foreach_set(name, values.ravel())
-            self._bytes[name] = values.tobytes()
+        for name, columns in FIELDS.items():
+            if (rows[:, columns] != present[:, columns]).any():
+                if name not in self._present:
+                    self._present[name] = np.empty((len(bones), columns.stop - columns.start), dtype=np.float32)
+                values = self._present[name]
+                bones.foreach_get(name, values.ravel())
+                values[self._plan.live] = rows[:, columns]
+                bones.foreach_set(name, values.ravel())
         # As if the object had moved: its pose is evaluated anew, but the armature is not copied.
         ob.update_tag(refresh={"OBJECT"})
-
-
-def _repeated(values: NDArray[Any], frames: int) -> NDArray[Any]:
-    """Values (1, ...) for F frames, not to be written to."""
-    return np.broadcast_to(values, (frames, *values.shape[1:]))

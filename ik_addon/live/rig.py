@@ -23,11 +23,12 @@ from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
 from ..rig.read import fcurves
+from ..rig.read.goals import Still
 from ..rig.read.sample import Sample, sample
 from ..rig.write.waves import Moves, Posed, pose
-from ..solve.problem import Floats
+from .keyed import Keyed
 from .lookup import Steady
-from .playback import Following
+from .playback import Following, Source
 from .state import State, View
 
 RESTLESS = 20
@@ -83,15 +84,15 @@ class Rig:
         self.written: Row = fk_store.take_written(ob, plan.live, present)
         """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
         self.base, new = fk_store.load(ob, plan.live, present)
-        self.fk: tuple[Row, Floats] | None = None
-        """Channels (k, 17) and basis (k, 4, 4) of the FK pose; None: not known."""
+        self.fk: Row | None = None
+        """(k, 17) channels of the FK pose; None: not known."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         self._animated = fcurves.animated(ob, plan.live)
         self._told: Row | None = None
         if len(new) == len(plan.live):
-            self.fk = present, channels.read_basis(ob, plan.live)
+            self.fk = present
             self.view.state = State.SOLVED  # by nobody yet: the FK pose itself
 
     @property
@@ -173,9 +174,8 @@ class Rig:
         if self.fk is not None and after.fk is None:
             known = set(new_rows if kept else []) | after._never_solved
             if len(known) == len(after.plan.live):
-                rows, matrices = channels.read(ob, after.plan.live), channels.read_basis(ob, after.plan.live)
-                rows[new_rows], matrices[new_rows] = self.fk[0][old_rows], self.fk[1][old_rows]
-                after.fk = rows, matrices
+                after.fk = channels.read(ob, after.plan.live)
+                after.fk[new_rows] = self.fk[old_rows]
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
@@ -204,7 +204,7 @@ class Rig:
     @property
     def _last_fk(self) -> Row | None:
         """FK channels (k, 17) as far as they are known."""
-        return self._told if self.fk is None else self.fk[0]
+        return self._told if self.fk is None else self.fk
 
     def copy(self) -> Rig:
         """What is known at this moment, to go back to when the channels are put back."""
@@ -246,7 +246,7 @@ class Rig:
             copy = ob.evaluated_get(depsgraph)
             if copy.pose is not None and len(copy.pose.bones) == len(ob.pose.bones):
                 self.written = np.where(channels.read(copy, live) == present, present, self.written)
-        rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk[0]).copy()
+        rows, fk_rows = self.base.copy(), (self.base if self.fk is None else self.fk).copy()
         animated = fcurves.animated(ob, live)
         for k, bone in enumerate(live.tolist()):
             before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
@@ -273,7 +273,7 @@ class Rig:
         if self.fk is not None:
             channels.write(ob, live, fk_rows)
             self.written = fk_rows
-            self.fk = fk_rows, channels.read_basis(ob, live)
+            self.fk = fk_rows
 
     def _set_base(self, ob: bpy.types.Object, rows: Row) -> None:
         """Make rows (k, 17) the base, and store those that are new."""
@@ -305,7 +305,7 @@ class Rig:
         """Sample a frame that was evaluated from the base."""
         self._before_edit.clear()
         frame = sample(ob, self.plan, depsgraph)
-        self.fk, self.at = (frame.channels[0], frame.basis[0]), moment_of(depsgraph)
+        self.fk, self.at = frame.channels[0], moment_of(depsgraph)
         return frame
 
     def keep_fk(self, depsgraph: bpy.types.Depsgraph) -> None:
@@ -319,7 +319,7 @@ class Rig:
         """
         if self.fk is None or not self.plan.stands or self.plan.watch or is_animated(ob):
             return False
-        if not np.array_equal(self.fk[0], self.base):
+        if not np.array_equal(self.fk, self.base):
             return False
         bones = ob.pose.bones
         settings = [chain_of(bones[chain.tip]) for chain in self.plan.chains]
@@ -334,7 +334,7 @@ class Rig:
         self.at = now
         return sample(ob, self.plan, depsgraph, self.fk)
 
-    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Row, Floats]:
+    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Row:
         """The FK pose of the current frame after loading a file or undo, when only the base is known.
 
         Where more than F-curves animates it, it is evaluated once more, which calls the handlers of
@@ -343,16 +343,13 @@ class Rig:
         everything = np.arange(len(ob.pose.bones))
         present = channels.read(ob, everything)
         try:
-            rows = fcurves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
-            channels.write(ob, self.plan.live, rows)
-            source = ob
+            fk = fcurves.at_frame(ob, self.plan.live, self.base, depsgraph.scene.frame_current_final)
         except fcurves.Untold:
             self.restore_base(ob)
             self.evaluate_base(ob, depsgraph)
-            source = ob.evaluated_get(depsgraph)
-        fk = channels.read(source, self.plan.live), channels.read_basis(source, self.plan.live)
-        # What the user changed on other bones and did not key yet must survive that.
-        channels.write(ob, everything, present)
+            fk = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
+            # What the user changed on other bones and did not key yet must survive that.
+            channels.write(ob, everything, present)
         self.written = present[self.plan.live]
         return fk
 
@@ -392,35 +389,53 @@ class Rig:
         return view.steady if view.steady.works and view.steady.fits(frame) else None
 
     def begin_to_follow(self, ob: bpy.types.Object, frame: Sample) -> None:
-        """Pose the next frames by `follow`, if nothing is needed for it but where the goals are.
+        """Pose the next frames by `follow`, if nothing is needed for it but what they are computed from.
 
         Call it when this frame was solved and written.
         """
-        chains, before = self.plan.chains, self._before
+        before = self._before
         self._before = self.view
-        if len(self.views) > 1 and before is not self.view:
-            return  # each frame is evaluated in several view layers
-        can = bool(chains) and not any(chain.turns for chain in chains) and not others_handle_frames()
-        if can and self.stands_alone(ob):
-            self.view.following = Following(ob, self.plan, self.steady(ob, frame), frame)
+        if (len(self.views) > 1 and before is not self.view) or not self.plan.chains or others_handle_frames():
+            return  # each frame is evaluated in several view layers, or others set the FK pose of each
+        source: Source | None = None
+        if not any(chain.turns for chain in self.plan.chains) and self.stands_alone(ob):
+            source = Still(ob, self.plan, frame)
+        elif self._is_keyed(ob):
+            assert self.plan.determined is not None
+            source = Keyed(self.plan, self.plan.determined, self.base, self._animated)
+        if source is not None:
+            self.view.following = Following(ob, self.plan, source, self.steady(ob, frame))
             self.enter(State.FOLLOWING)
+
+    def _is_keyed(self, ob: bpy.types.Object) -> bool:
+        """Whether F-curves alone determine all that frames are computed from, and none of it depends on the pose."""
+        inputs, view = self.plan.determined, self.view
+        if inputs is None or not self.plan.is_alone or self.plan.watch or not view.may_be_keyed:
+            return False
+        self._animated = fcurves.animated(ob, self.plan.live)
+        try:
+            fcurves.foreseen(inputs, self.base, [0.0])
+        except fcurves.Untold:
+            view.may_be_keyed = False
+        return view.may_be_keyed
 
     def lead(self, ob: bpy.types.Object, frame: float) -> None:
         """Pose a frame before Blender evaluates it, where that can be foreseen; `follow` corrects it."""
         if self.view.following is not None:
             self.view.following.lead(ob, frame, self.written)
 
-    def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
-        """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first."""
+    def follow(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, in_step: bool) -> Following | None:
+        """Pose a new frame that was evaluated without the base; None: it must be solved, `absorb_edits` first.
+
+        `in_step` says whether the original objects are at this frame, too.
+        """
         following = self.view.following
-        if (
-            following is None
-            or is_animated(ob)
-            or others_handle_frames()
-            or not following.step(ob, depsgraph, self.written)
-        ):
+        if following is None or others_handle_frames():
             return None
-        self.at, self.solution = None, self.written  # the FK pose is the same on all frames
+        fk = following.step(ob, depsgraph, self.written, in_step=in_step)
+        if fk is None:
+            return None
+        self.fk, self.at, self.solution = fk, moment_of(depsgraph), self.written
         return following
 
     def stop_following(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import Any
@@ -95,19 +96,10 @@ def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
     setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
 
-def read_basis(ob: bpy.types.Object, bones: Ints) -> Floats:
-    """Basis matrices (len(bones), 4, 4) that the channels of these bones make."""
-    return _read_matrices(ob, bones, "matrix_basis")
-
-
 def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
     """Pose matrices (len(bones), 4, 4) of these bones in armature space."""
-    return _read_matrices(ob, bones, "matrix")
-
-
-def _read_matrices(ob: bpy.types.Object, bones: Ints, name: str) -> Floats:
     values = np.empty(len(ob.pose.bones) * 16, dtype=np.float32)
-    ob.pose.bones.foreach_get(name, values)
+    ob.pose.bones.foreach_get("matrix", values)
     return values.reshape(-1, 4, 4)[bones].transpose(0, 2, 1).astype(np.float64)  # Blender stores columns
 
 
@@ -195,14 +187,16 @@ def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
 
 def matrix_of(row: Row, mode: str) -> Floats:
     """The rotation matrix (3, 3) of a row (17,) of a bone in a rotation mode."""
-    values = row[FIELDS[rotation_field(mode)]].tolist()
+    return np.array(turned(row[FIELDS[rotation_field(mode)]].tolist(), mode), dtype=np.float64)
+
+
+def turned(values: Sequence[float], mode: str) -> Matrix:
+    """The rotation matrix of a rotation channel (3 or 4 values) in a rotation mode, rounded as Blender does."""
     if mode == "QUATERNION":
-        matrix = Quaternion(values).normalized().to_matrix()
-    elif mode == "AXIS_ANGLE":
-        matrix = Quaternion(values[1:], values[0]).to_matrix()
-    else:
-        matrix = Euler(values, mode).to_matrix()
-    return np.array(matrix, dtype=np.float64)
+        return Quaternion(values).normalized().to_matrix()
+    if mode == "AXIS_ANGLE":
+        return Quaternion(values[1:], values[0]).to_matrix()
+    return Euler(values, mode).to_matrix()
 
 
 def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:

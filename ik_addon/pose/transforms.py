@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from ..solve.rotations import multiply
 from .channels import FIELDS, Row, rotation_field
 
@@ -55,11 +56,20 @@ def matrices(location: Floats, rotation: Floats, scale: Floats) -> Floats:
     return out
 
 
-def basis(rows: Row, modes: Sequence[str]) -> Floats:
-    """Basis matrices (..., k, 4, 4) that the channels (..., k, 17) of k bones in these rotation modes make."""
+def basis(rows: Row, modes: Sequence[str], connected: Bools) -> Floats:
+    """Basis matrices (..., k, 4, 4) that the channels (..., k, 17) of k bones make.
+
+    Args:
+        rows: the channels.
+        modes: (k,) rotation modes.
+        connected: (k,) bones that Blender leaves the location out of.
+    """
     turns = np.empty((*rows.shape[:-1], 3, 3))
-    for mode in set(modes):
-        own = [k for k, other in enumerate(modes) if other == mode]
+    found = set(modes)
+    for mode in found:
+        own: Any = np.s_[:] if len(found) == 1 else [k for k, other in enumerate(modes) if other == mode]
         turns[..., own, :, :] = rotations(rows[..., own, FIELDS[rotation_field(mode)]], mode)
     values = rows.astype(np.float64)
-    return matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
+    out = matrices(values[..., FIELDS["location"]], turns, values[..., FIELDS["scale"]])
+    out[..., connected, :3, 3] = 0.0
+    return out

@@ -16,6 +16,7 @@ import numpy as np
 from ..anatomy import sides
 from ..anatomy.figure import Figure
 from ..data import fk_store
+from ..pose import channels, transforms
 from ..pose.skeleton import Skeleton, orthonormal
 from ..rig.plan import limits
 from ..rig.plan.chain import ChainError
@@ -202,18 +203,21 @@ def _bend_in(skeleton: Skeleton, bones: Sequence[int], poses: Floats) -> Floats:
 
 def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -> Floats:
     """The mean bend over the animation of a chain, of the frames on which it shows."""
-    paths = [ob.pose.bones[skeleton.names[bone]].path_from_id() + "." for bone in bones[1:]]
-    curves = [curve for path, found in fcurves.in_force(ob).items() if path.startswith(tuple(paths)) for curve in found]
-    if not curves:
-        return np.zeros(3)
-    ranges = np.array([curve.range() for curve in curves])
-    frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
+    own = [ob.pose.bones[bone] for bone in bones[1:]]
+    paths = tuple(f"{bone.path_from_id()}." for bone in own)
+    below = np.array(bones[1:])
     try:
-        armature = fcurves.Motion(frames.tolist()).armature(ob)
-        below = np.array(bones[1:])
-        basis = armature.basis(armature.rows(below), below)
+        curves = [curve for path, found in fcurves.in_force(ob).items() if path.startswith(paths) for curve in found]
+        if not curves:
+            return np.zeros(3)
+        ranges = np.array([curve.range() for curve in curves])
+        frames = np.unique(np.round(np.linspace(ranges[:, 0].min(), ranges[:, 1].max(), FRAMES)))
+        held = channels.read(ob, below)
+        rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
     except fcurves.Untold:
         return np.zeros(3)
+    connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
+    basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
     local = skeleton.offsets[below] @ basis
     poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
     for k in range(len(below)):

@@ -39,7 +39,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 """Where Blender finds the `presets/` that are shipped."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
-SETTINGS = ("use_limits", "out_of_reach", "softness", "iterations", "planar")
+SETTINGS = ("use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
 """Settings of a chain that a preset may hold, beside its solver."""
 STRAIGHT = math.radians(0.5)
 """A limb that bends by less than this in its rest pose shows no axis."""
@@ -118,6 +118,9 @@ class IKAddonProfile(bpy.types.PropertyGroup):
         default="EXTEND",
     )
     softness: FloatProperty(name="Softness", description="Of the extension", min=0.0, max=1.0, default=0.0)
+    bend_lead: FloatProperty(
+        name="Bend Lead", description="Which joints of an even bend turn most", min=-1.0, max=1.0, default=0.0
+    )
     iterations: IntProperty(name="Iterations", description="Most passes of the solver", min=1, default=100)
     planar: BoolProperty(name="Planar", description="Keep the chain in the plane of its rest pose")
 

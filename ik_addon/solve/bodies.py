@@ -9,6 +9,7 @@ quarter of all targets missed to none (P. Beeson and B. Ames, "TRAC-IK", Humanoi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +58,6 @@ def wants_body(problem: Problem) -> bool:
     return (
         problem.limits is not None
         or problem.parents is not None
-        or problem.stiffness is not None
         or bool(problem.others)
         or problem.goal.rotation is not None
         or problem.goal.segment is not None
@@ -111,16 +111,21 @@ def valid_members(problem: Problem) -> Bools:
     return np.asarray(ok)
 
 
-def solve_bodies(problem: Problem, solution: Solution, index: Ints) -> None:
-    """Solve the members `index` (k,) and write them into the solution."""
+Begin = Callable[[Body, Floats, Aims, Floats, int], tuple[Floats, Ints]]
+"""Makes the pose that the search starts from, and says how many passes (B,) it took: of bodies, their FK pose, aims,
+tolerance (B,) and a cap on the passes; see `fabrik_body.led_by_tips`."""
+
+
+def solve_bodies(problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None) -> None:
+    """Solve the members `index` (k,) and write them into the solution; None: the search begins near the FK pose."""
     side = np.ones(len(problem.joints))
     side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
     if (side < 0.0).any():
-        _solve_upright(_reflected(problem, side), solution, index)
+        _solve_upright(_reflected(problem, side), solution, index, begin)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     else:
-        _solve_upright(problem, solution, index)
+        _solve_upright(problem, solution, index, begin)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -158,13 +163,18 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
 
 
-def _solve_upright(problem: Problem, solution: Solution, index: Ints) -> None:
+def _solve_upright(problem: Problem, solution: Solution, index: Ints, begin: Begin | None) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, solution, index)
     if not len(index):
         return
     task = _Task.of(problem, index)
-    if are_lines(task.body) and not task.aims.turns and not task.aims.bends:
+    if begin is not None:
+        fk = angles_of(task.body, task.turns)
+        start, passes = begin(task.body, fk, task.aims, task.tolerance, problem.iterations)
+        angles, steps = _solved(task, fk, problem.iterations, start)
+        steps = steps + passes
+    elif are_lines(task.body) and not task.aims.turns and not task.aims.bends:
         angles, steps = search(task.body, task.turns, task.aims.target[:, 0], problem.iterations)
     else:
         angles, steps = _solved(task, angles_of(task.body, task.turns), problem.iterations)
@@ -369,11 +379,12 @@ def _per_member(value: Floats | float, members: int) -> Floats:
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
 
 
-def _solved(task: _Task, fk: Floats, iterations: int) -> tuple[Floats, Ints]:
+def _solved(task: _Task, fk: Floats, iterations: int, start: Floats | None = None) -> tuple[Floats, Ints]:
     """Return the joint angles (B, n, 3) that suit the aims best, and the steps (B,) it took to find them."""
     body, aims = task.body, task.aims
     alone = len(body.segments) == 1
-    start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
+    if start is None:
+        start = bent_towards(body, fk, aims.target[:, 0], aims.bends[0].pole if aims.bends else None) if alone else fk
     angles, cost, steps = _attempt(body, start, aims, iterations)
     stuck = missed = np.flatnonzero((cost > ARRIVED) & ~_as_near_as_can_be(task, cost))
     first = angles.copy()

@@ -62,6 +62,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             goal=replace(problem.goal, target=target, pole=None, pole_angle=None),
             bend_side=None,
             plane=None,
+            stiffness=_flat_stiffness(problem),
         )
     return flat, turns
 
@@ -91,6 +92,13 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
         missed = (status == Status.REACHED) & (error > problem.tolerance * lengths)
     status[missed] = Status.NOT_CONVERGED
     return replace(solution, joints=joints, rotations=rotations, error=error, status=status)
+
+
+def _flat_stiffness(problem: Problem) -> Floats | None:
+    """Return the stiffness (n, 3) of joints that turn about the normal alone: the mean of that about X and Z."""
+    if problem.stiffness is None:
+        return None
+    return np.tile(np.asarray(problem.stiffness)[:, ::2].mean(axis=1)[:, None], (1, 3))
 
 
 def _is_finite(problem: Problem, normal: Floats) -> Bools:

@@ -121,7 +121,12 @@ class Problem:
     limits: Limits | None = None
     """None: joints turn freely."""
     stiffness: Floats | None = None
-    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0."""
+    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0.
+
+    Of a free chain it shares out an even bend; two bones and FABRIK have no use for it.
+    """
+    bend_lead: float = 0.0
+    """Which joints of an even bend turn most: from -1, those next to the root, to 1, those next to the tip."""
     bend_side: Floats | None = None
     """(B, 3) direction, turned along with the root bone in the FK pose, to which a chain bends however FK does; zero
     for members without one, None: none has one. Trees, and chains for which FABRIK is asked, have none."""

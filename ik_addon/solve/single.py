@@ -2,7 +2,8 @@
 
 Every step does the arithmetic of its counterpart in `solver`, `reach`, `twist`, `two_bone` and `even_bend` in the same
 order, so that a chain comes out the same to the bit, alone or in a batch. What is rare is left to the arrays there:
-members that are not valid, chains whose tip stands on their root, and those that have to be laid out by construction.
+members that are not valid, chains whose tip stands on their root or that share their bend out unevenly, and those
+that have to be laid out by construction.
 
 Vectors and quaternions are `tuples`; everything is seen from the root, in chain lengths.
 """
@@ -113,6 +114,9 @@ class _Chain:
         two_bone = problem.solver not in {Solver.FABRIK, Solver.EVEN_BEND} and carried.count(False) == 2
         by_tip = problem.solver is Solver.FABRIK
         if problem.solver is Solver.TWO_BONE and not two_bone:
+            return False
+        is_shared = problem.bend_lead != 0.0 or problem.stiffness is not None
+        if is_shared and not (two_bone or by_tip):
             return False
         axes = _chain_axes(self.directions, self.lengths, self.frames[0])
         if axes is None:

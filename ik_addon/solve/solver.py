@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import fabrik
+from .bend_shares import mobility_of, shared_guess
 from .bodies import check_ranges, solve_bodies, valid_members, wants_body
 from .calculus import MANY
 from .even_bend import apart, first_guess, flattened, solve_directions, together
+from .fabrik_body import led_by_tips
 from .planar import laid_flat, lifted
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver, Status
 from .reach import reachable
@@ -64,7 +66,7 @@ def solve(problem: Problem) -> Solution:
     if wants_body(problem):
         index = np.flatnonzero(valid_members(problem))
         if len(index):
-            solve_bodies(problem, solution, index)
+            solve_bodies(problem, solution, index, led_by_tips if problem.solver is Solver.FABRIK else None)
         return solution
     left = np.ones(members, dtype=bool)
     if members <= FEW:
@@ -232,6 +234,8 @@ def _checked_shape(problem: Problem) -> tuple[int, int]:
     stiffness = problem.stiffness
     if stiffness is not None and not ((np.asarray(stiffness) >= 0.0) & (np.asarray(stiffness) < 1.0)).all():
         raise ValueError("stiffness must be at least 0 and less than 1")
+    if not -1.0 <= problem.bend_lead <= 1.0:
+        raise ValueError("bend_lead must be between -1 and 1")
     per_member = [
         *(("goal.pole_angle", goal.pole_angle) for goal in goals),
         ("softness", problem.softness),
@@ -315,7 +319,12 @@ def _solve_valid(problem: Problem, solver: Solver, chains: _Chains, solution: So
         directions, passes = _led_by_tip(problem, chains, lengths, reach.distance, own, axes)
         directions, base = _rolled(directions, lengths, chains.pole, axes)
     else:
-        start = first_guess(chains.directions, lengths, own, axes, reach.distance)
+        mobility = mobility_of(chains.lengths, ~carried, problem.stiffness, problem.bend_lead)
+        if mobility is None:
+            start = first_guess(chains.directions, lengths, own, axes, reach.distance)
+        else:
+            start = shared_guess(chains.directions, lengths, ~carried, own, reach.distance, chains.frames, mobility)
+            start = flattened(rotate(base[:, None], start), lengths, axes.line, reach.distance)
         directions, passes = solve_directions(
             start, lengths, axes, reach.distance, chains.tolerance, problem.iterations
         )

@@ -7,12 +7,15 @@ from typing import Literal
 import bpy
 import numpy as np
 
+from ..data import versions
 from ..data.settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
 from ..live import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig.plan import chain as chains
+from ..rig.plan.plan import has_old_stiffness, is_limited
 from ..setup import bend_side, convert
+from ..solve import Solver
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 
@@ -195,6 +198,10 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         bones = chains.chain_bones(tip)
         column = layout.column()
         column.prop(chain, "solver")
+        if is_even_bend(tip, bones):
+            column.prop(chain, "bend_lead", slider=True)
+        if has_old_stiffness(bones):
+            column.operator("ik_addon.stiffness_share", icon="TOOL_SETTINGS")
         column.prop(chain, "chain_length")
         row = column.row()
         row.alignment = "RIGHT"
@@ -231,6 +238,13 @@ def draw_keyed(layout: bpy.types.UILayout, tip: bpy.types.PoseBone, setting: str
     row.prop(chain_of(tip), setting, text=text)
     key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
     key.tip, key.setting = tip.name, setting
+
+
+def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bool:
+    """Whether a chain, root first, bends evenly: one on its own, without limits, that is no limb of two bones."""
+    solver, chain = versions.solver_of(chain_of(tip)), chain_of(tip)
+    asked = solver is Solver.EVEN_BEND or (solver is Solver.AUTO and len(bones) > 2)
+    return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
 
 
 def draw_bend_side(

@@ -209,6 +209,8 @@ def _with_settings(rng: Generator, problem: Problem, kind: str) -> Problem:
         softness=softness,
         push_limit=push,
         stretch_weights=maybe(weights, 0.4),
+        bend_lead=float(rng.choice([0.0, 0.0, 0.0, -1.0, 0.3, 1.0])),
+        stiffness=maybe(rng.uniform(0.0, 0.99, (bones, 3)) * (rng.random((bones, 3)) < 0.5), 0.2),
         tolerance=tolerance,
         iterations=int(rng.choice([100, 100, 100, 500, 20, 5, 1, 0])),
     )
@@ -371,7 +373,7 @@ def _misshapen(rng: Generator, problem: Problem) -> tuple[Problem, str]:
 
 def is_body(problem: Problem) -> bool:
     """Whether a problem is more than chains of free joints."""
-    more = problem.limits, problem.parents, problem.stiffness, problem.goal.rotation, problem.goal.segment
+    more = problem.limits, problem.parents, problem.goal.rotation, problem.goal.segment
     return any(part is not None for part in more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import bpy
 import numpy as np
@@ -299,3 +300,284 @@ def test_an_edit_while_frames_are_played_becomes_the_fk_pose(
     poses(ob, range(12, 20))
     ob.ik_addon.live = False
     assert rigs.channels(ob).tobytes() == expected
+
+
+# ---- armatures that are animated themselves
+
+
+def character(*, keyed: tuple[str, ...] = (), controls: bool = False) -> bpy.types.Object:
+    """A body and two limbs of two bones with poles; keyed are the bones whose names begin so."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.0, 0.0, 0.9), (0.0, 0.0, 1.3), (0.0, 0.0, 1.7)], ["body.hips", "body.chest"])
+    for side, x in (("L", 0.3), ("R", -0.3)):
+        points = [(x, 0.0, 1.6), (1.5 * x, -0.05, 1.3), (1.7 * x, 0.0, 1.0)]
+        rigs.add_bones(ob, points, [f"limb.upper.{side}", f"limb.lower.{side}"], parent="body.chest", connect=False)
+        if controls:
+            rigs.add_bones(ob, [(1.7 * x, 0.0, 1.0), (1.7 * x, 0.1, 1.0)], [f"control.target.{side}"])
+            rigs.add_bones(ob, [(1.6 * x, 1.0, 1.3), (1.6 * x, 1.1, 1.3)], [f"control.pole.{side}"], parent="body.hips")
+            goals = {"target_bone": f"control.target.{side}", "pole": ob, "pole_bone": f"control.pole.{side}"}
+            rigs.chain(ob, f"limb.lower.{side}", ob, 2, **goals)
+        else:
+            target, pole = rigs.empty(f"target.{side}"), rigs.empty(f"pole.{side}", (1.6 * x, 1.0, 1.3))
+            keys = {f: (1.7 * x + 0.2 * math.sin(0.3 * f), 0.2 * math.cos(f), 1.1) for f in range(1, LAST, 9)}
+            rigs.key(target, "location", keys)
+            rigs.key(pole, "location", {1: (1.6 * x, 1.0, 1.3), LAST: (1.6 * x, 0.8, 1.6)})
+            rigs.chain(ob, f"limb.lower.{side}", target, 2, pole=pole)
+    rng = np.random.default_rng(7)
+    for bone in ob.pose.bones:
+        bone.rotation_mode = "XYZ" if bone.name == "limb.lower.R" else "QUATERNION"
+        if not bone.name.startswith((*keyed, "control")):
+            continue
+        for frame in (1, 20, 41, LAST):
+            bone.location = rng.normal(scale=0.1, size=3)
+            bone.rotation_quaternion = (1.0, *rng.normal(scale=0.2, size=3))
+            bone.rotation_euler = rng.normal(scale=0.2, size=3)
+            turn = "rotation_euler" if bone.rotation_mode == "XYZ" else "rotation_quaternion"
+            for path in ("location", turn, "scale"):
+                bone.keyframe_insert(path, frame=frame)
+    bpy.context.view_layer.update()
+    ob.ik_addon.live = True
+    return ob
+
+
+def all_keyed() -> bpy.types.Object:
+    return character(keyed=("body", "limb"))
+
+
+def body_keyed() -> bpy.types.Object:
+    return character(keyed=("body",))
+
+
+def one_limb_keyed() -> bpy.types.Object:
+    return character(keyed=("body", "limb.upper.L", "limb.lower.L"))
+
+
+def with_controls() -> bpy.types.Object:
+    return character(keyed=("body", "limb"), controls=True)
+
+
+def only_controls() -> bpy.types.Object:
+    return character(controls=True)
+
+
+def with_attached_goals() -> bpy.types.Object:
+    """Poles are children of a bone, targets turn, and hands take their orientation."""
+    ob = character(keyed=("body", "limb"))
+    for side in ("L", "R"):
+        pole, target = bpy.data.objects[f"pole.{side}"], bpy.data.objects[f"target.{side}"]
+        pole.parent, pole.parent_type, pole.parent_bone = ob, "BONE", "body.hips"
+        target.rotation_mode = "ZXY"
+        rigs.key(target, "rotation_euler", {1: (0.3, 0.1, 0.0), LAST: (-0.4, 0.6, 0.9)})
+        ob.pose.bones[f"limb.lower.{side}"].ik_addon.use_rotation = side == "L"
+    return ob
+
+
+def with_keyed_influence() -> bpy.types.Object:
+    ob = all_keyed()
+    for frame, influence in ((1, 0.0), (30, 1.0)):
+        ob.pose.bones["limb.lower.L"].ik_addon.influence = influence
+        ob.keyframe_insert('pose.bones["limb.lower.L"].ik_addon.influence', frame=frame)
+    return ob
+
+
+def on_the_move() -> bpy.types.Object:
+    ob = body_keyed()
+    rigs.key(ob, "location", {1: (0.0, 0.0, 0.0), LAST: (0.1, 0.2, 0.0)})
+    rigs.key(ob, "rotation_euler", {1: (0.0, 0.0, 0.0), LAST: (0.1, 0.0, 0.3)})
+    return ob
+
+
+CHARACTERS = (
+    all_keyed,
+    body_keyed,
+    one_limb_keyed,
+    with_controls,
+    only_controls,
+    with_attached_goals,
+    with_keyed_influence,
+    on_the_move,
+)
+
+
+@pytest.mark.parametrize("kind", CHARACTERS)
+def test_played_frames_of_a_character_have_the_bits_of_random_ones(
+    addon: Addon, kind: Callable[[], bpy.types.Object]
+) -> None:
+    ob = kind()
+    live = addon.module("live.handlers")
+    random = np.random.default_rng(2).permutation(np.arange(1, LAST + 1)).tolist()
+    # As for who opens the file on that frame: nothing is foreseen, nothing remembered.
+    single: dict[int, bytes] = {}
+    for frame in random:
+        live.clear()
+        single |= poses(ob, [frame])
+    assert len(set(single.values())) == len(single)
+    live.clear()
+    played = poses(ob, range(1, LAST - 5))
+    assert ahead(addon, ob)
+    assert [frame for frame in played if played[frame] != single[frame]] == []
+    assert poses(ob, random) == single
+    assert poses(ob, range(LAST, 0, -1)) == single
+    assert poses(ob, [*range(1, LAST), *range(1, LAST)]) == {frame: single[frame] for frame in range(1, LAST)}
+
+
+@pytest.mark.parametrize("kind", CHARACTERS)
+def test_fk_of_a_character_comes_back_to_the_bit(addon: Addon, kind: Callable[[], bpy.types.Object]) -> None:
+    ob = kind()
+    poses(ob, range(1, 20))
+    ob.ik_addon.live = False
+    fk = poses(ob, (25, 19))
+    ob.ik_addon.live = True
+    poses(ob, range(1, 20))
+    assert ahead(addon, ob)
+    ob.ik_addon.live = False
+    bpy.context.view_layer.update()
+    assert rigs.channels(ob).tobytes() == fk[19][-len(rigs.channels(ob).tobytes()) :]
+    assert poses(ob, (25, 19)) == fk
+
+
+def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many frames each solve from now on takes at once."""
+    counted: list[int] = []
+    for name in ("playback", "rig"):
+        module = addon.module(f"live.{name}")
+
+        def pose(ob: object, plan: object, sample: Any, *others: object, solve: Any = module.pose) -> object:
+            counted.append(len(sample.world))
+            return solve(ob, plan, sample, *others)
+
+        monkeypatch.setattr(module, "pose", pose)
+    return counted
+
+
+@pytest.mark.parametrize("kind", CHARACTERS)
+def test_frames_of_a_character_are_solved_once(
+    addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob = kind()
+    counted = solves(addon, monkeypatch)
+    poses(ob, range(1, LAST + 1))
+    assert 1 < len(counted) < 8
+    poses(ob, range(1, LAST + 1))
+    counted.clear()
+    poses(ob, range(1, LAST + 1))
+    assert counted == []
+    # A key that is moved is seen, on the frames that it changes and on all others.
+    owner = addon.module("compat").curve_owner(ob) or addon.module("compat").curve_owner(bpy.data.objects["target.L"])
+    for curve in owner.fcurves:
+        for point in curve.keyframe_points:
+            point.co[1] += 0.03
+        curve.update()
+    after = poses(ob, range(1, LAST + 1))
+    assert counted != []
+    addon.module("live.handlers").clear()
+    assert poses(ob, range(LAST, 0, -1)) == after
+
+
+def edit_key(ob: bpy.types.Object) -> None:
+    for curve in curves_of(ob):
+        curve.keyframe_points[2].co[1] += 0.2
+        curve.update()
+
+
+def mute_curves(ob: bpy.types.Object) -> None:
+    for curve in curves_of(ob)[::3]:
+        curve.mute = True
+
+
+def remove_curves(ob: bpy.types.Object) -> None:
+    owner = curve_owner(ob)
+    for curve in list(owner.fcurves)[::3]:
+        owner.fcurves.remove(curve)
+
+
+def take_action_away(ob: bpy.types.Object) -> None:
+    ob.animation_data.action = None
+
+
+def push_down(ob: bpy.types.Object) -> None:
+    rigs.into_strip(ob)
+
+
+def push_down_and_mute(ob: bpy.types.Object) -> None:
+    rigs.into_strip(ob).mute = True
+
+
+def drive(ob: bpy.types.Object) -> None:
+    driver = ob.pose.bones["body.chest"].driver_add("rotation_quaternion", 1).driver
+    driver.expression = "0.01 * frame"
+
+
+def drive_muted(ob: bpy.types.Object) -> None:
+    curve = ob.pose.bones["body.chest"].driver_add("rotation_quaternion", 1)
+    curve.driver.expression, curve.mute = "0.01 * frame", True
+
+
+def constrain_body(ob: bpy.types.Object) -> None:
+    constraint = ob.pose.bones["body.chest"].constraints.new("COPY_ROTATION")
+    constraint.target, constraint.influence = rigs.empty("aside"), 0.5
+
+
+def pose_limb(ob: bpy.types.Object) -> None:
+    ob.pose.bones["limb.upper.L"].rotation_quaternion = (0.9, 0.4, 0.0, 0.1)
+
+
+def pose_body(ob: bpy.types.Object) -> None:
+    ob.pose.bones["body.chest"].rotation_quaternion = (0.9, 0.4, 0.0, 0.1)
+
+
+def key_limb(ob: bpy.types.Object) -> None:
+    bone = ob.pose.bones["limb.upper.L"]
+    for frame, x in ((1, 0.1), (LAST, 0.5)):
+        bone.rotation_quaternion = (1.0, x, 0.0, 0.2)
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def release_pole(ob: bpy.types.Object) -> None:
+    ob.pose.bones["limb.lower.L"].ik_addon.pole = None
+
+
+def curve_owner(ob: bpy.types.Object) -> Any:
+    action = ob.animation_data.action
+    if bpy.app.version < (4, 4, 0):
+        return action
+    return action.layers[0].strips[0].channelbag(ob.animation_data.action_slot)
+
+
+def curves_of(ob: bpy.types.Object) -> list[Any]:
+    return list(curve_owner(ob).fcurves)
+
+
+EDITS = (
+    edit_key,
+    mute_curves,
+    remove_curves,
+    take_action_away,
+    push_down,
+    push_down_and_mute,
+    drive,
+    drive_muted,
+    constrain_body,
+    pose_limb,
+    pose_body,
+    key_limb,
+    release_pole,
+    move_armature,
+)
+
+
+@pytest.mark.parametrize(("kind", "update"), [(all_keyed, False), (body_keyed, False), (with_controls, True)])
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_of_a_character_while_it_is_played_is_seen_on_the_next_frame(
+    addon: Addon, edit: Callable[[bpy.types.Object], None], kind: Callable[[], bpy.types.Object], update: bool
+) -> None:
+    ob = kind()
+    poses(ob, range(1, 25))
+    assert ahead(addon, ob)
+    edit(ob)
+    if update:
+        bpy.context.view_layer.update()
+    after = poses(ob, [*range(25, 35), 12, 30, 3])
+    addon.module("live.handlers").clear()
+    expected = poses(ob, sorted(after, key=lambda frame: frame * 7 % 11))
+    assert [frame for frame in sorted(after) if after[frame] != expected[frame]] == []

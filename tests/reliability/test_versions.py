@@ -12,6 +12,7 @@ import pytest
 
 from tests import rigs
 from tests.live.test_handlers import animated_arm
+from tests.operators.states import activate
 from tests.reliability.released import write_sample
 from tools import version
 from tools.environments import OLDEST
@@ -261,3 +262,36 @@ def test_a_linked_chain_is_read_as_its_version_meant_it(addon: Addon, tmp_path: 
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
         assert own().solver == chosen
         assert versions.solver_of(own()) is solver(chosen)
+
+
+def test_stiffness_of_the_first_layouts_acts_as_it_did(tmp_path: Path) -> None:
+    """Until a button is pressed; in this version it shares the bend out, from nothing on."""
+    ob, _tip = tail()
+    even = poses(ob)
+    for bone in ob.pose.bones:
+        bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = 1e-6
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - even).max() < 1e-4
+    for i, bone in enumerate(ob.pose.bones):
+        bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = 0.9 if i < 3 else 0.0
+    shared = poses(ob)
+    assert np.abs(shared - even).max() > 0.1
+    ob.ik_addon.layout = 1
+    ob = reopened(tmp_path / "old.blend")
+    chain = ob.pose.bones["t4"].ik_addon
+    assert chain.stiff_as_limited
+    old = poses(ob)
+    assert np.abs(old - shared).max() > 0.05
+    ob.pose.bones["t4"].use_ik_limit_x = True
+    ob.pose.bones["t4"].ik_min_x, ob.pose.bones["t4"].ik_max_x = -3.14, 3.14
+    near = poses(ob)
+    assert np.abs(near - old).max() < 0.05, "with hardly a limit the pose is that of stiffness alone"
+    ob.pose.bones["t4"].use_ik_limit_x = False
+    activate(ob, "t4")
+    assert (poses(ob) == old).all()
+    assert OPERATORS.ik_addon.stiffness_share() == {"FINISHED"}
+    assert (poses(ob) == shared).all()
+    with pytest.raises(RuntimeError, match="already"):
+        OPERATORS.ik_addon.stiffness_share()
+    ob = reopened(tmp_path / "new.blend")
+    assert (poses(ob) == shared).all()

@@ -58,7 +58,7 @@ def test_settings(addon: Addon) -> None:
 
 
 def test_labels_are_in_title_case(addon: Addon) -> None:
-    small = {"to", "of", "from", "and", "or", "in", "the", "at", "for", "a"}
+    small = {"to", "of", "by", "from", "and", "or", "in", "the", "at", "for", "a"}
     for cls in [*classes(addon, bpy.types.Operator), *classes(addon, bpy.types.Panel), *classes(addon, bpy.types.Menu)]:
         words = cls.bl_label.split()
         assert words, cls.__name__

@@ -38,6 +38,7 @@ class Shape(NamedTuple):
     """(n, 6) least and greatest angle about X, Z and Y."""
     stiffness: tuple[tuple[float, ...], ...] | None
     """(n, 3) about X, Y and Z."""
+    bend_lead: float
     planar: bool
     """A free chain that stays in the plane of its rest pose."""
     plain: bool

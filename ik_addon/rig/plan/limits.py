@@ -22,9 +22,9 @@ def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
     return x, z, y
 
 
-def is_held_back(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone has a limit, a lock or stiffness."""
-    return any(stiffness_of(bone)) or ranges_of(bone) != (FREE,) * 3
+def is_free(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone has neither a limit nor a lock."""
+    return not any(getattr(bone, f"{kind}_{axis}") for kind in ("lock_ik", "use_ik_limit") for axis in "xyz")
 
 
 def _range(bone: bpy.types.PoseBone, axis: str) -> Range:

@@ -14,15 +14,16 @@ import bpy
 import numpy as np
 
 from ...data.settings import IKAddonChain, chain_of, goal_of
-from ...data.versions import solver_of
+from ...data.versions import solver_of, stiffness_is_shared
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Ints
+from ...solve.problem import Bools, Ints
 from . import chain as chains
 from .attachments import Carrier, Hold, all_needs, holds_of, in_order, related, uid_of
 from .chain import ChainError
 from .groups import Group, Shape, Wave, groups_of, in_waves
-from .limits import FREE, check_numbers, is_held_back, ranges_of, stiffness_of
+from .inputs import Inputs
+from .limits import FREE, check_numbers, is_free, ranges_of, stiffness_of
 from .presence import Presence
 from .watch import Facts, Value, Watch, facts_of
 
@@ -76,6 +77,8 @@ class Plan:
     """The live bones that chains pose; the others stay in their FK pose."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
+    connected: Bools
+    """(k,) live bones whose location Blender leaves out."""
     sampled: Ints
     """(s,) indices of the other bones whose pose is needed: what the chains hang on."""
     inputs: frozenset[int]
@@ -92,6 +95,10 @@ class Plan:
     """What is animated of the settings that the plan was made of."""
     seen: Value
     """Its values then: the plan fits where they are the same."""
+    determined: Inputs | None
+    """The numbers that frames are computed from; None where Blender's matrices are needed."""
+    is_alone: bool
+    """No bone of another armature carries anything of this one, nor the other way round."""
     facts: Mapping[int, Facts]
     """What decided it of objects other than the armature's, by `session_uid`."""
     is_elsewhere: bool
@@ -165,6 +172,7 @@ class Plan:
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
+        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -175,7 +183,8 @@ class Plan:
             rows=rows,
             solved=solved,
             modes=modes,
-            sampled=_sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)]),
+            connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
+            sampled=sampled,
             inputs=frozenset(inputs | {carrier.armature for carrier in carriers}),
             root_holds=root_holds,
             carriers=carriers,
@@ -183,6 +192,8 @@ class Plan:
             stands=not carriers and not wanted and _stands(ob, skeleton, groups, solved),
             watch=watch,
             seen=watch.values(depsgraph),
+            is_alone=not followed and all(carrier.armature == ob.session_uid for carrier in carriers),
+            determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
             facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
             is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
         )
@@ -257,7 +268,23 @@ def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
     settings = chain_of(bones[-1])
-    return not (settings.use_rotation or (settings.use_limits and any(map(is_held_back, bones))))
+    return not (settings.use_rotation or is_limited(bones))
+
+
+def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were some."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits:
+        return False
+    return not all(map(is_free, bones)) or has_old_stiffness(bones)
+
+
+def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
+    """Whether stiffness acts on a chain without limits, root first, as it did in 0.1.0."""
+    settings = chain_of(bones[-1])
+    if not settings.use_limits or stiffness_is_shared(settings):
+        return False
+    return any(any(stiffness_of(bone)) for bone in bones) and all(map(is_free, bones))
 
 
 def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
@@ -341,7 +368,11 @@ def _shape(
     policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
     if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
         policy = OutOfReach.EXTEND
-    limits = tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None
+    is_stiff = any(any(s) for s in stiffness)
+    # What 0.1.0 made of stiffness alone is what limits make of it that let everything through.
+    as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
+    is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
+    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
     return Shape(
         solver=_solver(settings),
         out_of_reach=policy,
@@ -354,7 +385,8 @@ def _shape(
         inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=tuple(bone.ik_stretch for bone in bones),
         limits=limits,
-        stiffness=tuple(stiffness) if any(any(s) for s in stiffness) else None,
+        stiffness=tuple(stiffness) if is_stiff else None,
+        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
         planar=settings[0].planar and len(own) == 1,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )

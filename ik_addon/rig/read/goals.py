@@ -1,20 +1,100 @@
-"""Targets and poles that go nowhere but where their own F-curves take them: where they are, and where they will be."""
+"""Targets and poles that go nowhere but where their own F-curves take them, of an armature whose FK pose stands still.
+
+That is the common case of a rig that is posed by its targets. A frame then depends on their places alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import bpy
 import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
 
-from ...solve.problem import Floats, Ints
+from ...data.settings import chain_of
+from ...pose.channels import Row
+from ...solve.problem import Ints
+from ..plan.inputs import MATRIX, Numbers, is_edited
+from ..plan.plan import Plan
 from ..plan.reference import Reference
 from . import fcurves
+from .sample import Goals, Sample, in_object_space
 
 MANY = 3
 """From so many goals on, the matrices of all objects are read at once."""
 CROWD = 30
 """Unless there are so many times as many objects as goals."""
+
+
+class Still:
+    """What frames are computed from where nothing but goals moves; see `following.Source`."""
+
+    leads = True
+
+    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample) -> None:
+        """Begin with a frame (F = 1) of an armature object that nothing animates.
+
+        Args:
+            ob: the armature object.
+            plan: its plan, without chains that take their target's rotation.
+            frame: the FK pose.
+        """
+        self._plan, self._frame = plan, frame
+        tips = [chain_of(ob.pose.bones[chain.tip]) for chain in plan.chains]
+        self._with_pole = [c for c, chain in enumerate(plan.chains) if chain.has_pole]
+        goals = [*(tip.target for tip in tips), *(tips[c].pole for c in self._with_pole)]
+        self._goals = FreeGoals([goal for goal in goals if goal is not None])
+        self._world: Matrix | None = None
+        self._turned = np.empty(0, dtype=np.float32)
+
+    def read(
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+    ) -> tuple[Numbers, Row] | None:
+        """As in `following.Source`; the numbers are the matrix of the armature object and the places of the goals."""
+        places = None if is_edited(depsgraph) else self._goals.places(depsgraph)
+        if places is None:
+            return None
+        world = ob.evaluated_get(depsgraph).matrix_world
+        if self._world != world:
+            self._world = world.copy()
+            self._turned = np.array(world, dtype=np.float32).ravel()
+        return np.concatenate([self._turned, places.ravel()])[None], written
+
+    def foresee(self, frames: Sequence[float]) -> Numbers | None:
+        """As in `following.Source`."""
+        places = self._goals.at(frames)
+        if places is None:
+            return None
+        world = np.broadcast_to(self._turned, (len(frames), MATRIX))
+        return np.concatenate([world, places.reshape(len(frames), -1)], axis=1)
+
+    def sample(self, numbers: Numbers) -> Sample:
+        """As in `following.Source`."""
+        count, chains = len(numbers), len(self._plan.chains)
+        world = numbers[0, :MATRIX].reshape(4, 4).astype(np.float64)
+        places = in_object_space(world, numbers[:, MATRIX:].reshape(count, -1, 3).astype(np.float64))
+        still = self._frame
+        goals = {name: _repeated(value, count) for name, value in vars(still.goals).items()}
+        pole = goals["pole"].copy()
+        pole[:, self._with_pole] = places[:, chains:]
+        return Sample(
+            world=_repeated(world[None], count),
+            channels=_repeated(still.channels, count),
+            basis=_repeated(still.basis, count),
+            poses=_repeated(still.poses, count),
+            goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
+        )
+
+    def fk(self, _numbers: Numbers) -> Row:
+        """As in `following.Source`."""
+        return self._frame.channels[0]
+
+
+def _repeated(values: NDArray[Any], frames: int) -> NDArray[Any]:
+    """Values (1, ...) for F frames, not to be written to."""
+    return np.broadcast_to(values, (frames, *values.shape[1:]))
 
 
 class FreeGoals:
@@ -25,7 +105,7 @@ class FreeGoals:
         self._known = [Reference.of(goal) for goal in goals]
         self._rows: dict[tuple[int, int], Ints | None] = {}
 
-    def places(self, depsgraph: bpy.types.Depsgraph) -> Floats | None:
+    def places(self, depsgraph: bpy.types.Depsgraph) -> Numbers | None:
         """Where they stand (G, 3) in world space at the present frame; None if one is gone."""
         if len(self._known) >= MANY:
             objects = depsgraph.objects
@@ -38,26 +118,25 @@ class FreeGoals:
             if rows is not None:
                 matrices = np.empty((count, 16), dtype=np.float32)
                 objects.foreach_get("matrix_world", matrices.ravel())
-                return matrices[rows, 12:15].astype(np.float64)
+                return matrices[rows, 12:15]
         found = self._objects()
         if found is None:
             return None
         points = [goal.evaluated_get(depsgraph).matrix_world.translation[:] for goal in found]
-        return np.array(points, dtype=np.float64)
+        return np.array(points, dtype=np.float32)
 
-    def at(self, frames: Sequence[float]) -> Floats | None:
+    def at(self, frames: Sequence[float]) -> Numbers | None:
         """Where they will stand (F, G, 3) on other frames, as far as their F-curves tell; None if these do not."""
         found = self._objects()
         if found is None:
             return None
-        motion = fcurves.Motion(frames)
         places = np.empty((len(frames), len(found), 3), dtype=np.float32)
         try:
             for g, goal in enumerate(found):
-                places[:, g] = motion.place(goal)
+                places[:, g] = fcurves.place(goal, frames)
         except fcurves.Untold:
             return None
-        return places.astype(np.float64)
+        return places
 
     def _objects(self) -> list[bpy.types.Object] | None:
         found = [goal for reference in self._known if (goal := reference.find()) is not None]

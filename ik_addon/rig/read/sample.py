@@ -15,11 +15,14 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
+from ...pose.skeleton import inverse, inverse_of_one, matrix_array, orthonormal
+from ...pose.transforms import basis
 from ...solve.problem import Bools, Floats, Ints
-from ...solve.products import applied
+from ...solve.products import applied, times
+from ..plan.inputs import Inputs, Numbers
 from ..plan.plan import ChainPlan, Plan
 from ..plan.watch import NUMBERS
+from .frames import Frames
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
@@ -98,28 +101,57 @@ class Sample:
         return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
 
 
-def sample(
-    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: tuple[Row, Floats] | None = None
-) -> Sample:
+def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: Row | None = None) -> Sample:
     """Read one frame (F = 1) from the evaluated copies of the armature and its targets.
 
     Args:
         ob: the armature object, the original one.
         plan: its plan.
         depsgraph: evaluated at the frame.
-        fk: channels (k, 17) and basis (k, 4, 4) of the live bones, where the evaluated ones are not the FK pose.
+        fk: channels (k, 17) of the live bones, where the evaluated ones are not the FK pose.
     """
+    if plan.determined is not None and plan.is_alone:
+        numbers = plan.determined.read(depsgraph, fk)
+        if numbers is not None:
+            return sample_of(plan, plan.determined, numbers)
     evaluated = ob.evaluated_get(depsgraph)
-    if fk is None:
-        fk = channels.read(evaluated, plan.live), channels.read_basis(evaluated, plan.live)
+    rows = channels.read(evaluated, plan.live) if fk is None else fk
     world = matrix_array(evaluated.matrix_world)
     to_object = inverse_of_one(world)
     return Sample(
         world=world[None],
-        channels=fk[0][None],
-        basis=fk[1][None],
+        channels=rows[None],
+        basis=basis(rows, plan.modes, plan.connected)[None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
         goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
+    )
+
+
+def sample_of(plan: Plan, inputs: Inputs, numbers: Numbers) -> Sample:
+    """What F frames are that have these numbers (F, w)."""
+    frames = Frames(inputs, numbers)
+    count, chains = len(numbers), len(plan.chains)
+    world = frames.world(inputs.own)
+    to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
+    target, pole = np.empty((count, chains, 3)), np.zeros((count, chains, 3))
+    rotation = np.tile(np.eye(3), (count, chains, 1, 1))
+    for c, (chain, aim, side) in enumerate(zip(plan.chains, inputs.targets, inputs.poles, strict=True)):
+        goal = frames.at(aim)
+        target[:, c] = transformed(to_object, goal[:, :3, 3])
+        if chain.turns:
+            rotation[:, c] = orientation(times(to_object, goal))
+        if side is not None:
+            pole[:, c] = transformed(to_object, frames.at(side)[:, :3, 3])
+
+    def of_all(values: Any) -> Any:
+        return np.broadcast_to(values, (count, *values.shape[1:]))
+
+    return Sample(
+        world=of_all(world),
+        channels=of_all(frames.channels),
+        basis=of_all(frames.basis),
+        poses=of_all(frames.poses),
+        goals=Goals(target, rotation, pole, frames.settings),
     )
 
 

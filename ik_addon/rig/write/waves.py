@@ -355,6 +355,7 @@ def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
             bend_side=limbs.bend_side(frames),
             plane=limbs.plane(),
             stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+            bend_lead=shape.bend_lead,
         )
     )
     return solution, limbs.solved(solution.rotations @ frames, solution)

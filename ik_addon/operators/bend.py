@@ -1,4 +1,4 @@
-"""The operators on the side to which a chain bends."""
+"""The operators on how a chain bends: to which side, and how stiff joints share in it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, chain_bones
+from ..rig.plan.plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
 from .active import ArmatureOperator, active_chain, armature
@@ -90,4 +91,32 @@ def _set_side(
     return {"FINISHED"}
 
 
-CLASSES = (IK_ADDON_OT_flip_bend, IK_ADDON_OT_find_bend_side)
+class IK_ADDON_OT_stiffness_share(ArmatureOperator):
+    """Let stiffness share the bend out."""
+
+    bl_idname = "ik_addon.stiffness_share"
+    bl_label = "Share Bend by Stiffness"
+    bl_description = (
+        "This chain was made by version 0.1.0, where stiffness without limits changed the whole pose. "
+        "Keep the even bend, and let stiff bones take a smaller share of it; the pose changes"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def missing(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain of that kind."""
+        tip = active_chain(context)
+        if tip is None:
+            return "Select a bone of a chain"
+        return "" if has_old_stiffness(chain_bones(tip)) else "Stiffness shares out the bend of this chain already"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do so."""
+        tip = active_chain(context)
+        assert tip is not None
+        chain_of(tip).stiff_as_limited = False
+        context.view_layer.update()  # solves where Live is on
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_flip_bend, IK_ADDON_OT_find_bend_side, IK_ADDON_OT_stiffness_share)

@@ -1,0 +1,156 @@
+"""One move of a target on a still frame: what a user who drags it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ik_addon.solve.problem import Floats
+from tests import rigs
+
+from .blender_ik import BlenderRig
+from .cases import Rig, bow, degrees, tree_hand
+from .floor import writing_on_updates
+from .timing import Case, Run, median_step, steps
+
+MOVES = 100
+LEAST = 5
+"""Moves that are timed however slow they are."""
+JOINT = degrees((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0))
+"""Limits of all joints of the chains."""
+POLE = (1.5, 0.5, 0.0)
+"""To the side to which the chains bend at rest."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where the targets of a rig are put, one move after the other."""
+
+    turns: Floats
+    """(F, n, 4) joint rotations from rest by which targets within reach are reached."""
+    places: Floats
+    """(F, E, 3)"""
+    frames: Floats
+    """(F, E, 3, 3) orientations."""
+
+
+@dataclass(frozen=True)
+class Drag:
+    """A rig, its goals, and where its targets are moved to."""
+
+    bones: int | None
+    """Of a chain with limits, of length 1; None: a hand on an arm, with five targets."""
+    pole: bool = False
+    rotation: bool = False
+    """The tip takes the orientation of its target."""
+    outside: bool = False
+    """The targets are too far away."""
+
+    def rig(self) -> Rig:
+        """Return the skeleton."""
+        return tree_hand() if self.bones is None else bow(self.bones, JOINT)
+
+    def moves(self, rig: Rig, number: int) -> Moves:
+        """Return moves with all targets within reach, or all out of it; other ones for each run."""
+        rng = np.random.default_rng((number, self.outside))
+        turns = np.concatenate([rig.turns_inside(rng, 1, inside) for inside in rng.uniform(0.2, 0.97, MOVES)])
+        joints, frames = rig.pose(turns)
+        places, tips = joints[:, rig.bones :], np.arange(rig.bones)[list(rig.tips)]
+        if self.outside:
+            away = places.mean(axis=1)
+            size = np.linalg.norm(away, axis=1)
+            places = places + (away / size[:, None] * rng.uniform(1.1, 1.5, (MOVES, 1)))[:, None] * _reach(rig)
+        return Moves(turns, places, frames[:, tips])
+
+
+def _reach(rig: Rig) -> float:
+    """The length of the longest way from the root to a tip."""
+    lengths = np.zeros(rig.bones)
+    for i, parent in enumerate(rig.parents):
+        lengths[i] = rig.lengths[i] + (lengths[parent] if parent >= 0 else 0.0)
+    return float(lengths.max())
+
+
+def dragged(drag: Drag, solver: str, number: int) -> Run:
+    """Return the milliseconds of a move: setting the targets, and the update with everything that it does.
+
+    Args:
+        drag: what is dragged.
+        solver: "ours", "blender", or "floor" for a handler that writes a finished pose.
+        number: other targets for each run.
+    """
+    rig = drag.rig()
+    built = BlenderRig(rig)
+    if drag.pole:
+        pole = rigs.empty("pole", POLE)
+    for target, tip in zip(built.targets, rig.tips, strict=True):
+        target.rotation_mode = "QUATERNION"
+        bone = built.bones[tip]
+        if solver != "blender":
+            bone.constraints.remove(bone.constraints["IK"])
+        if solver == "ours":
+            rigs.chain(built.object, bone.name, target, 0, use_rotation=drag.rotation)
+            if drag.pole:
+                bone.ik_addon.pole = pole
+        elif solver == "blender":
+            constraint = bone.constraints["IK"]
+            constraint.use_rotation = drag.rotation
+            if drag.pole:  # at rest it stands where the X axis of the root bone points, as Blender has it
+                constraint.pole_target = pole
+    built.object.ik_addon.live = solver == "ours"
+    layer = bpy.context.view_layer
+    layer.update()
+
+    moves = drag.moves(rig, number)
+
+    def work() -> Iterator[partial[None]]:
+        for place, turn in zip(moves.places, moves.frames, strict=True):
+            worlds = [Matrix(m.tolist()).to_4x4() for m in turn]
+            for world, point in zip(worlds, place.tolist(), strict=True):
+                world.translation = point
+            yield partial(_move, built.targets, worlds, layer)
+
+    order = [built.bones.index(bone) for bone in built.object.pose.bones]
+    poses = moves.turns[:, order].astype(np.float32)
+    with writing_on_updates(built.object, poses) if solver == "floor" else nullcontext():
+        return median_step(steps(work(), LEAST))
+
+
+def _move(targets: list[bpy.types.Object], worlds: list[Matrix], layer: bpy.types.ViewLayer) -> None:
+    for target, world in zip(targets, worlds, strict=True):
+        target.matrix_basis = world
+    layer.update()
+
+
+def _cases() -> Iterator[tuple[str, Case]]:
+    for bones, kind, outside in product((2, 3, 5, 10, 50), ("", "-pole", "-rotation"), (False, True)):
+        drag = Drag(bones, pole=kind == "-pole", rotation=kind == "-rotation", outside=outside)
+        yield f"drag-{bones}{kind}-{'out' if outside else 'in'}", _case(drag, _aim(drag))
+    yield "drag-hand-in", _case(Drag(None), 0.6)
+    yield "drag-hand-out", _case(Drag(None, outside=True), 0.6)
+
+
+def _aim(drag: Drag) -> float | None:
+    """The ratio to get to with a chain; an orientation has none."""
+    if drag.rotation:
+        return None
+    if drag.bones == 2:
+        return 6.0
+    if drag.bones == 50:
+        return 15.0
+    return 10.0 + 5.0 * drag.pole + 5.0 * drag.outside
+
+
+def _case(drag: Drag, aim: float | None) -> Case:
+    ours, blender, floor = (partial(dragged, drag, solver) for solver in ("ours", "blender", "floor"))
+    return Case("ms", ours, blender, after=floor, is_keyed=True, aim=aim, of_the_floor=None)
+
+
+CASES = dict(_cases())

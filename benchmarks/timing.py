@@ -1,0 +1,135 @@
+"""What a benchmark case is, how its sides are timed, and the row that comes of it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+PATIENCE = 1.0
+"""Seconds after which a run of many steps ends early, once it has taken the least that it should."""
+OF_THE_FLOOR = 1.25
+"""What playback may cost at most, in multiples of the floor."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one side."""
+
+    time: float
+    """In the unit of the case."""
+    worst: float | None = None
+    """The longest step of the run against its median step; None: the run has no steps."""
+    mean: float | None = None
+    """The mean step, where `time` is the median one."""
+
+
+Measure = Callable[[int], Run]
+"""Makes a run from scratch; both sides of a case get the same numbers 0, 1, ... for their runs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table: what is measured, and against what."""
+
+    unit: str
+    ours: Measure
+    blender: Measure
+    """Blender's own, or whatever ours is compared with."""
+    before: Measure | None = None
+    """The floor: a handler that writes the finished pose before Blender evaluates the frame."""
+    after: Measure | None = None
+    """The same after Blender has evaluated it."""
+    is_keyed: bool = False
+    """The solved bones are keyed, so a pose can't be written before the frame: the second floor counts."""
+    aim: float | None = None
+    """The ratio to get to."""
+    of_the_floor: float | None = OF_THE_FLOOR
+    """The same in multiples of the floor; None: the floor sets no aim."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of a case: medians of the runs."""
+
+    case: str
+    ours: float
+    blender: float
+    unit: str
+    ratio: float
+    """Ours / Blender's: smaller is better."""
+    mean_ratio: float | None
+    """Ours / Blender's by the mean steps, in which work that is done ahead for later frames counts."""
+    aim: float | None
+    before: float | None
+    after: float | None
+    floor_aim: float | None
+    """The ratio that the floor of these runs allows."""
+    worst: float | None
+    """Our longest step against our median step."""
+    blender_worst: float | None
+    runs: int
+
+
+def steps(work: Iterable[Callable[[], object]], least: int) -> list[float]:
+    """Return the milliseconds that each step takes.
+
+    Args:
+        work: the steps.
+        least: how many are taken however slow they are; after that a slow run ends early, see `PATIENCE`.
+    """
+    took: list[float] = []
+    begin = time.perf_counter()
+    for step in work:
+        start = time.perf_counter()
+        step()
+        end = time.perf_counter()
+        took.append(1e3 * (end - start))
+        if len(took) >= least and end - begin > PATIENCE:
+            break
+    return took
+
+
+def mean_step(took: Sequence[float]) -> Run:
+    """Return a run by its mean step, in which work that is done ahead for later frames counts."""
+    return Run(statistics.fmean(took), max(took) / statistics.median(took))
+
+
+def median_step(took: Sequence[float]) -> Run:
+    """Return a run by its median step, which other programs disturb less than the mean."""
+    return Run(statistics.median(took), max(took) / statistics.median(took), statistics.fmean(took))
+
+
+def measure(name: str, case: Case, runs: int) -> Row:
+    """Return the row of a case. Its sides take turns."""
+    sides = [case.ours, case.blender, case.before, case.after]
+    found: list[list[Run]] = [[] for _ in sides]
+    for number in range(runs):
+        for side, done in zip(sides, found, strict=True):
+            if side is not None:
+                done.append(side(number))
+    ours, blender, before, after = (_median([run.time for run in side]) for side in found)
+    assert ours is not None
+    assert blender is not None
+    means = [_median([run.mean for run in side if run.mean is not None]) for side in found[:2]]
+    floor = after if case.is_keyed else before
+    return Row(
+        case=name,
+        ours=ours,
+        blender=blender,
+        unit=case.unit,
+        ratio=ours / blender,
+        mean_ratio=None if means[0] is None or means[1] is None else means[0] / means[1],
+        aim=case.aim,
+        before=before,
+        after=after,
+        floor_aim=None if floor is None or case.of_the_floor is None else case.of_the_floor * floor / blender,
+        worst=_median([run.worst for run in found[0] if run.worst is not None]),
+        blender_worst=_median([run.worst for run in found[1] if run.worst is not None]),
+        runs=runs,
+    )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None

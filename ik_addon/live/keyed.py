@@ -1,0 +1,71 @@
+"""Armatures that F-curves animate, or whose goals are bones or attached to them, from frame to frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+
+from ..pose import channels
+from ..pose.channels import FIELDS, Row, rotation_field
+from ..rig.plan.inputs import Inputs, Numbers, is_edited
+from ..rig.plan.plan import Plan
+from ..rig.read import fcurves
+from ..rig.read.sample import Sample, sample_of
+from ..solve.problem import Bools
+
+
+class Keyed:
+    """What frames are computed from where `Plan.determined` has it all; see `following.Source`."""
+
+    def __init__(self, plan: Plan, inputs: Inputs, base: Row, animated: Bools) -> None:
+        """Begin where F-curves determine the inputs on every frame.
+
+        Args:
+            plan: of the armature object.
+            inputs: of this plan.
+            base: (k, 17) what the live bones hold where they are not animated.
+            animated: (k, 17) where they are.
+        """
+        self._plan, self._inputs, self._base, self._animated = plan, inputs, base, animated
+        turned = [FIELDS[rotation_field(mode)] for mode in plan.modes]
+        self.leads = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
+
+    def read(
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+    ) -> tuple[Numbers, Row] | None:
+        """As in `following.Source`; None as well where others than the same F-curves have set the live bones."""
+        # In a render everything is new.
+        numbers = None if in_step and is_edited(depsgraph) else self._inputs.read(depsgraph)
+        if numbers is None:
+            return None
+        shown = self._inputs.fk(numbers)[0]
+        same = shown == written
+        if not (same | self._animated).all():
+            return None
+        # An F-curve that was muted leaves what was written. It may also have set the same again: look closely then.
+        if (same & self._animated & (shown != self._base)).any() and self._is_other(ob):
+            return None
+        rows = numbers[0, self._inputs.rows].reshape(-1, channels.WIDTH)
+        rows[self._inputs.live] = np.where(self._animated, shown, self._base)
+        return numbers, shown
+
+    def foresee(self, frames: Sequence[float]) -> Numbers | None:
+        """As in `following.Source`."""
+        try:
+            return fcurves.foreseen(self._inputs, self._base, frames)
+        except fcurves.Untold:
+            return None
+
+    def sample(self, numbers: Numbers) -> Sample:
+        """As in `following.Source`."""
+        return sample_of(self._plan, self._inputs, numbers)
+
+    def fk(self, numbers: Numbers) -> Row:
+        """As in `following.Source`."""
+        return self._inputs.fk(numbers)[0]
+
+    def _is_other(self, ob: bpy.types.Object) -> bool:
+        """Whether other channels of the live bones are animated by now."""
+        return not np.array_equal(fcurves.animated(ob, self._plan.live), self._animated)

@@ -1,0 +1,135 @@
+"""Each solver in the pose that is written, live, solved once, baked and dragged, as the depsgraph evaluates it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+# What the extension adds to Blender is unknown to the types of bpy.
+OPERATORS: Any = bpy.ops
+BONES = 6
+FRAMES = (1, 13, 4, 20, 9, 13, 1)
+CASES: dict[str, dict[str, Any]] = {
+    "even bend": {"solver": "EVEN_BEND"},
+    "led from the root": {"solver": "EVEN_BEND", "bend_lead": -0.7},
+    "led from the tip": {"bend_lead": 1.0},
+    "fabrik": {"solver": "FABRIK"},
+    "fabrik with a pole": {"solver": "FABRIK", "pole": True},
+    "fabrik with its target's rotation": {"solver": "FABRIK", "use_rotation": True},
+    "planar fabrik": {"solver": "FABRIK", "planar": True},
+    "planar, led from the tip": {"solver": "EVEN_BEND", "bend_lead": 1.0, "planar": True},
+    "fabrik with limits": {"solver": "FABRIK", "limits": True},
+    "stiff": {"solver": "EVEN_BEND", "stiff": True},
+    "planar and stiff": {"solver": "EVEN_BEND", "stiff": True, "planar": True},
+}
+
+
+def tail(name: str, *, keyed: bool) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A chain of some bones whose target is keyed, and on demand its FK pose."""
+    settings = dict(CASES[name])
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(BONES), [f"t{i}" for i in range(BONES)])
+    if settings.pop("limits", False):
+        for bone in ob.pose.bones:
+            bone.use_ik_limit_x = bone.use_ik_limit_z = bone.lock_ik_y = True
+            bone.ik_min_x = bone.ik_min_z = -1.0
+            bone.ik_max_x = bone.ik_max_z = 1.0
+    if settings.pop("stiff", False):
+        for i, bone in enumerate(ob.pose.bones):
+            bone.ik_stiffness_x, bone.ik_stiffness_z = (0.9, 0.5) if i < BONES // 2 else (0.0, 0.0)
+    if settings.pop("pole", False):
+        settings["pole"] = rigs.empty("Pole", (3.0, 1.0, 2.0))
+    target = rigs.empty("Target")
+    rigs.key(target, "location", {1: (0.3, 0.5, 0.6 * BONES), 10: (1.5, -0.4, 2.0), 20: (-0.4, 0.2, 0.5 * BONES)})
+    rigs.chain(ob, f"t{BONES - 1}", target, BONES, **settings)
+    if keyed:
+        turns = {1: (1.0, 0.0, 0.0, 0.0), 20: (0.95, 0.2, 0.1, -0.1)}
+        rigs.key(ob.pose.bones["t2"], "rotation_quaternion", turns)
+    return ob, target
+
+
+def played(ob: bpy.types.Object, frames: tuple[int, ...]) -> list[bytes]:
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found.append(rigs.pose(ob).tobytes())
+    return found
+
+
+def miss(ob: bpy.types.Object, target: bpy.types.Object) -> float:
+    return float(np.linalg.norm(rigs.tail(ob, f"t{BONES - 1}") - rigs.position(target)))
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_a_frame_has_one_pose_however_it_is_come_to(name: str, keyed: bool) -> None:
+    ob, target = tail(name, keyed=keyed)
+    ob.ik_addon.live = True
+    by_jumps = dict(zip(FRAMES, played(ob, FRAMES), strict=True))
+    in_order = dict(zip(range(1, 21), played(ob, tuple(range(1, 21))), strict=True))
+    assert all(in_order[frame] == pose for frame, pose in by_jumps.items())
+    if "planar" not in name:
+        for frame in (1, 7, 20):
+            bpy.context.scene.frame_set(frame)
+            assert miss(ob, target) < 1e-4 * BONES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_baked_as_it_was_live(name: str) -> None:
+    ob, _target = tail(name, keyed=True)
+    ob.ik_addon.live = True
+    live = [np.frombuffer(pose, np.float32) for pose in played(ob, tuple(range(1, 21)))]
+    activate(ob, f"t{BONES - 1}")
+    assert OPERATORS.ik_addon.bake(chains="ALL", frame_start=1, frame_end=20) == {"FINISHED"}
+    baked = [np.frombuffer(pose, np.float32) for pose in played(ob, tuple(range(1, 21)))]
+    np.testing.assert_allclose(baked, live, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dragged_as_it_is_solved(name: str) -> None:
+    ob, target = tail(name, keyed=False)
+    target.animation_data_clear()
+    target.location = (0.4, 0.3, 0.6 * BONES)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    activate(ob, f"t{BONES - 1}")
+    assert OPERATORS.ik_addon.drag_target(offset=(0.3, -0.5, -0.4)) == {"FINISHED"}
+    dragged = rigs.pose(ob)
+    bpy.context.scene.frame_set(2)
+    bpy.context.scene.frame_set(1)
+    np.testing.assert_allclose(rigs.pose(ob), dragged, atol=1e-5)
+
+
+def test_fabrik_is_led_by_its_tip() -> None:
+    """A move by a fiftieth of its length, in the pose that is shown."""
+    turned = {}
+    for solver in ("FABRIK", "EVEN_BEND"):
+        ob = rigs.armature(solver)
+        rigs.add_bones(ob, [(0.0, 0.0, 0.1 * i) for i in range(11)], [f"{solver}{i}" for i in range(10)])
+        rigs.chain(ob, f"{solver}9", rigs.empty(f"At {solver}", (0.02, 0.0, 0.98)), 10, solver=solver)
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+        bones = rigs.evaluated(ob).pose.bones
+        angles = [bones[f"{solver}{i}"].matrix_basis.to_quaternion().angle for i in range(10)]
+        turned[solver] = sum(angles[-3:]) / sum(angles)
+    assert turned["FABRIK"] > 0.9
+    assert turned["EVEN_BEND"] < 0.25
+
+
+@pytest.mark.parametrize(("name", "is_looked_up"), [("led from the tip", True), ("stiff", True), ("fabrik", False)])
+def test_where_its_fk_pose_stands_still_a_shared_bend_is_looked_up(addon: Addon, name: str, is_looked_up: bool) -> None:
+    """FABRIK's is not: how a chain bends depends on where its target is, and not on the distance alone."""
+    ob, _target = tail(name, keyed=False)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    plan = addon.module("rig.plan").Plan.of(ob, depsgraph)
+    frame = addon.module("rig.read").sample(ob, plan, depsgraph)
+    assert addon.module("rig.steady").Steady(ob, plan, frame).works is is_looked_up
