@@ -319,3 +319,16 @@ def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, prese
             toes.append(rigs.tail(ob, "foot.L") - rigs.head(ob, "foot.L"))
         assert min(toe[1] for toe in toes) < 0.0
         assert max(toe[1] for toe in toes) < 0.0, "no foot is turned round"
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_how_far_fk_is_hyperextended(live: bool, addon: Addon) -> None:
+    ob = leg(0.0)
+    key_knee(ob, "shin.L", {1: 12.0, 20: -8.0})
+    add(ob, "shin.L", live=live)
+    hyperextension = addon.module("setup.bend_side").hyperextension
+    side = np.array(ob.pose.bones["shin.L"].ik_addon.bend_side)
+    for frame, expected in ((1, 0.0), (20, 8.0)):
+        bpy.context.scene.frame_set(frame)
+        bones = [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]
+        assert math.degrees(hyperextension(ob, bones, side, frame)) == pytest.approx(expected, abs=0.01)
