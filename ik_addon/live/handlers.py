@@ -632,13 +632,43 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             else:
                 _guarded(_take_edits, ob)
 
+    owns = [(ob, _state.of(ob)) for ob in _unpaused(scene)]
+    followed = {ob.session_uid for ob, own in owns if _follow_aside(ob, own, depsgraph, updated)}
+    if all(
+        ob.session_uid in followed
+        or (own.rig is not None and not own.is_stale and updated.isdisjoint(own.rig.plan.inputs))
+        for ob, own in owns
+    ):
+        return
+
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if updated.isdisjoint(rig.plan.inputs):
+        if ob.session_uid in followed or updated.isdisjoint(rig.plan.inputs):
             return moves
+        is_edited = ob.session_uid in updated
         updated.add(ob.session_uid)  # for those whose targets are attached to it
-        return _solve_again(ob, rig, depsgraph, moves)
+        frame = _read_again(ob, rig, depsgraph)
+        moves = _solve(ob, rig, depsgraph, frame, moves)
+        if not is_edited:
+            rig.begin_to_follow(ob, frame, is_aside=True)
+        return moves
 
     _in_order(scene, depsgraph, step, lambda ob, rig: _read_again(ob, rig, depsgraph))
+
+
+def _follow_aside(ob: bpy.types.Object, own: _Armature, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> bool:
+    """Pose an armature that follows its goals anew where only these were moved; return whether that was done."""
+    rig = own.rig
+    if rig is None or own.is_stale or rig.state is not State.FOLLOWING or not rig.is_seen_by(depsgraph):
+        return False
+    if updated.isdisjoint(rig.plan.inputs) or not updated.isdisjoint(_own(ob)):
+        return False
+    following = rig.follow_aside(ob, depsgraph)
+    if following is None:
+        return False
+    _owe(ob, depsgraph)
+    reports.update(ob, rig.plan, following.posed)
+    updated.add(ob.session_uid)  # for those whose targets are attached to it
+    return True
 
 
 @persistent

@@ -12,6 +12,7 @@ from ..pose.channels import FIELDS, Row, rotation_field
 from ..rig.plan.inputs import Inputs, Numbers, is_edited
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
+from ..rig.read.frames import Frames
 from ..rig.read.sample import Sample, sample_of
 from ..solve.problem import Bools
 
@@ -29,11 +30,12 @@ class Keyed:
             animated: (k, 17) where they are.
         """
         self._plan, self._inputs, self._base, self._animated = plan, inputs, base, animated
+        self._last: Frames | None = None
         turned = [FIELDS[rotation_field(mode)] for mode in plan.modes]
         self.leads = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
 
     def read(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """As in `following.Source`; None as well where others than the same F-curves have set the live bones."""
         # In a render everything is new.
@@ -41,13 +43,16 @@ class Keyed:
         if numbers is None:
             return None
         shown = self._inputs.fk(numbers)[0]
+        rows = numbers[0, self._inputs.rows].reshape(len(self._inputs.modes), channels.WIDTH)
         same = shown == written
+        if fk is not None:
+            rows[self._inputs.live] = fk
+            return (numbers, shown) if same.all() else None
         if not (same | self._animated).all():
             return None
         # An F-curve that was muted leaves what was written. It may also have set the same again: look closely then.
         if (same & self._animated & (shown != self._base)).any() and self._is_other(ob):
             return None
-        rows = numbers[0, self._inputs.rows].reshape(-1, channels.WIDTH)
         rows[self._inputs.live] = np.where(self._animated, shown, self._base)
         return numbers, shown
 
@@ -60,7 +65,10 @@ class Keyed:
 
     def sample(self, numbers: Numbers) -> Sample:
         """As in `following.Source`."""
-        return sample_of(self._plan, self._inputs, numbers)
+        frames = Frames(self._inputs, numbers, self._last)
+        if len(numbers) == 1:
+            self._last = frames
+        return sample_of(self._plan, frames)
 
     def fk(self, numbers: Numbers) -> Row:
         """As in `following.Source`."""

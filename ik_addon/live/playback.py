@@ -24,7 +24,7 @@ class Source(Protocol):
     """Nothing sets the channels that a solution is written to: it can be written before Blender evaluates."""
 
     def read(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """Read a frame as it is evaluated.
 
@@ -32,6 +32,7 @@ class Source(Protocol):
             ob: the armature object, the original one.
             depsgraph: evaluated at the frame.
             written: (k, 17) what was written last.
+            fk: (k, 17) the FK channels, where the solution stands in the live bones; None: animation was evaluated.
             in_step: the originals are at this frame, too.
 
         Returns:
@@ -55,7 +56,14 @@ class Following:
     computed from.
     """
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, source: Source, steady: Steady | None) -> None:
+    def __init__(
+        self,
+        ob: bpy.types.Object,
+        plan: Plan,
+        source: Source,
+        steady: Steady | None,
+        before: tuple[Sample, Posed] | None,
+    ) -> None:
         """Begin after a frame was solved and written.
 
         Args:
@@ -63,6 +71,7 @@ class Following:
             plan: its plan.
             source: what its frames are computed from.
             steady: the short way to solve them, if there is one.
+            before: the frame and its solution, where that is known.
         """
         self._plan, self._source, self._steady = plan, source, steady
         self._ahead = Ahead(source.foresee, len(plan.chains))
@@ -72,6 +81,8 @@ class Following:
             self._present[name] = np.empty((len(ob.pose.bones), REST[FIELDS[name]].size), dtype=np.float32)
         self._now: Known | None = None
         self._led: Known | None = None
+        self._before = before
+        """The last frame that was posed by itself, and its solution."""
 
     def lead(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
         """Pose the armature for a frame that Blender has not evaluated yet, if it is known.
@@ -98,7 +109,7 @@ class Following:
         Returns:
             (k, 17) the FK channels; None if that is not possible, and nothing was done.
         """
-        found = self._source.read(ob, depsgraph, written, in_step=in_step)
+        found = self._source.read(ob, depsgraph, written, None, in_step=in_step)
         if found is None or not (self._led is not None or not self._source.leads or self.is_untouched(ob, written)):
             return None
         numbers, shown = found
@@ -119,6 +130,28 @@ class Following:
         self._now, self._led = known, None
         self._ahead.look(frame, lambda some: self._solved(ob, some))
         return self._source.fk(numbers)
+
+    def step_aside(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row) -> bool:
+        """Pose the armature anew on a frame that it was posed for, where goals were moved.
+
+        Args:
+            ob: the armature object.
+            depsgraph: evaluated at the frame, the solution standing in the live bones.
+            written: (k, 17) as for `lead`.
+            fk: (k, 17) the FK channels.
+
+        Returns:
+            Whether that is possible; if not, nothing was done.
+        """
+        found = self._source.read(ob, depsgraph, written, fk, in_step=True)
+        if found is None or not self.is_untouched(ob, written):
+            return False
+        if self._now is None or not self._now.is_of(found[0]):
+            self._now = Known(self._solved(ob, found[0], again=True), 0)
+            if (self._now.channels != written).any():
+                self._put(ob, self._now.channels, written)
+                written[:] = self._now.channels
+        return True
 
     def foresees(self, frame: float) -> bool:
         """Whether a frame is solved before it is played."""
@@ -141,9 +174,14 @@ class Following:
                 return False
         return True
 
-    def _solved(self, ob: bpy.types.Object, numbers: Numbers) -> Solved:
+    def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False) -> Solved:
+        """Solve frames with these numbers (F, w), or one frame again where little was changed."""
         sample = self._source.sample(numbers)
-        posed = pose(ob, self._plan, sample) if self._steady is None else self._steady.solve(ob, sample)
+        if self._steady is not None:
+            posed = self._steady.solve(ob, sample)
+        else:
+            posed = pose(ob, self._plan, sample, before=self._before if again else None)
+            self._before = (sample, posed) if again else None
         return Solved(numbers, posed.channels, posed.outcomes)
 
     def _put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:

@@ -370,7 +370,9 @@ class Rig:
             return replace(view.solved[1], moves=moves)
         if steady is None:
             # The evaluated copy knows the flags of inheritance of this frame.
-            posed = pose(ob.evaluated_get(depsgraph) if self.plan.watch else ob, self.plan, frame, moves)
+            seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
+            before = view.solved[:2] if alone and view.solved and not (view.solved[2] or self.plan.watch) else None
+            posed = pose(seen, self.plan, frame, moves, before)
         else:
             posed = replace(steady.solve(ob, frame), moves=moves)
         view.solved = (frame, posed, by_tables) if alone else None
@@ -388,10 +390,11 @@ class Rig:
             view.steady = Steady(ob, self.plan, frame.frames(slice(0, 1)))
         return view.steady if view.steady.works and view.steady.fits(frame) else None
 
-    def begin_to_follow(self, ob: bpy.types.Object, frame: Sample) -> None:
+    def begin_to_follow(self, ob: bpy.types.Object, frame: Sample, *, is_aside: bool = False) -> None:
         """Pose the next frames by `follow`, if nothing is needed for it but what they are computed from.
 
-        Call it when this frame was solved and written.
+        Call it when this frame was solved and written. `is_aside` says that only goals were moved on it: where tables
+        are worth while, they are made by the next frame.
         """
         before = self._before
         self._before = self.view
@@ -404,7 +407,10 @@ class Rig:
             assert self.plan.determined is not None
             source = Keyed(self.plan, self.plan.determined, self.base, self._animated)
         if source is not None:
-            self.view.following = Following(ob, self.plan, source, self.steady(ob, frame))
+            last = None if self.view.solved is None else self.view.solved[:2]
+            steady = self.steady(ob, frame, make=not is_aside)
+            self.view.following = Following(ob, self.plan, source, steady, last)
+            self.view.is_aside = is_aside and self.plan.stands and steady is None
             self.enter(State.FOLLOWING)
 
     def _is_keyed(self, ob: bpy.types.Object) -> bool:
@@ -430,13 +436,20 @@ class Rig:
         `in_step` says whether the original objects are at this frame, too.
         """
         following = self.view.following
-        if following is None or others_handle_frames():
+        if following is None or self.view.is_aside or others_handle_frames():
             return None
         fk = following.step(ob, depsgraph, self.written, in_step=in_step)
         if fk is None:
             return None
         self.fk, self.at, self.solution = fk, moment_of(depsgraph), self.written
         return following
+
+    def follow_aside(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Following | None:
+        """Pose the frame that was posed last anew, on which only goals were moved since; None: it must be solved."""
+        following = self.view.following
+        if following is None or self.fk is None or self.at != moment_of(depsgraph):
+            return None
+        return following if following.step_aside(ob, depsgraph, self.written, self.fk) else None
 
     def stop_following(self) -> None:
         """Have the next frame evaluated from the base: a setting or a relation between objects changed."""

@@ -47,6 +47,8 @@ class View:
     restless: int = 0
     """How often an FK pose was tabulated."""
     following: Following | None = None
+    is_aside: bool = False
+    """It follows goals that are moved on one frame."""
     may_be_keyed: bool = True
     """Nothing was found that keeps it from being followed by its F-curves."""
     plans: dict[Value, Plan] = field(default_factory=dict)

@@ -442,9 +442,9 @@ def solves(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     for name in ("playback", "rig"):
         module = addon.module(f"live.{name}")
 
-        def pose(ob: object, plan: object, sample: Any, *others: object, solve: Any = module.pose) -> object:
-            counted.append(len(sample.world))
-            return solve(ob, plan, sample, *others)
+        def pose(*given: Any, solve: Any = module.pose, **named: object) -> object:
+            counted.append(len(given[2].world))
+            return solve(*given, **named)
 
         monkeypatch.setattr(module, "pose", pose)
     return counted
@@ -581,3 +581,77 @@ def test_an_edit_of_a_character_while_it_is_played_is_seen_on_the_next_frame(
     addon.module("live.handlers").clear()
     expected = poses(ob, sorted(after, key=lambda frame: frame * 7 % 11))
     assert [frame for frame in sorted(after) if after[frame] != expected[frame]] == []
+
+
+# ---- goals that are moved on a still frame
+
+
+def nothing_keyed() -> bpy.types.Object:
+    return character()
+
+
+def below_a_chain() -> bpy.types.Object:
+    """The body is a chain as well, which moves the roots of the limbs."""
+    ob = character()
+    rigs.chain(ob, "body.chest", rigs.empty("target.body", (0.1, 0.1, 1.6)), 2)
+    return ob
+
+
+def in_limits() -> bpy.types.Object:
+    ob = character(keyed=("body", "limb"))
+    for side in ("L", "R"):
+        ob.pose.bones[f"limb.lower.{side}"].ik_addon.use_limits = True
+        for name in (f"limb.upper.{side}", f"limb.lower.{side}"):
+            bone = ob.pose.bones[name]
+            bone.use_ik_limit_x = bone.use_ik_limit_z = True
+            bone.ik_min_x, bone.ik_max_x, bone.ik_min_z, bone.ik_max_z = -0.6, 0.9, -0.5, 0.4
+    return ob
+
+
+MOVED = ("target.L", "target.L", "pole.R", "target.R", "target.L", "pole.L")
+STILL = (nothing_keyed, below_a_chain, all_keyed, body_keyed, with_attached_goals, in_limits)
+
+
+@pytest.mark.parametrize("kind", STILL)
+@pytest.mark.parametrize("played", [False, True])
+def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alone(
+    addon: Addon, kind: Callable[[], bpy.types.Object], played: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob = kind()
+    for goal in {*MOVED}:
+        bpy.data.objects[goal].animation_data_clear()
+    poses(ob, range(1, 20) if played else [19])
+    module = addon.module("rig.pose")
+    solved: list[int] = []
+
+    def counted(limbs: Any, *others: object, pose_limbs: Any = module._pose_limbs) -> object:
+        solved.append(len(limbs.group))
+        return pose_limbs(limbs, *others)
+
+    before, after = [], []
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_pose_limbs", counted)
+        for goal in MOVED:
+            before.append((goal, bpy.data.objects[goal].location.copy()))
+            bpy.data.objects[goal].location.x += 0.05
+            solved.clear()
+            bpy.context.view_layer.update()
+            after.append(rigs.pose(ob).tobytes() + rigs.channels(ob).tobytes())
+            if len(after) > 2:
+                assert solved == [1]
+        if kind is below_a_chain:
+            target = bpy.data.objects["target.body"]
+            place = target.location.copy()
+            target.location.x += 0.1
+            solved.clear()
+            bpy.context.view_layer.update()
+            assert sum(solved) == 3
+            target.location = place
+            bpy.context.view_layer.update()
+            assert rigs.pose(ob).tobytes() + rigs.channels(ob).tobytes() == after[-1]
+    assert len(set(after)) == len(MOVED)
+    for (goal, place), pose in zip(reversed(before), reversed(after), strict=True):
+        addon.module("live").clear()
+        poses(ob, [5])
+        assert poses(ob, [19])[19] == pose
+        bpy.data.objects[goal].location = place

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Ints
+from ...solve.problem import Bools, Ints
 from .attachments import in_order
 
 
@@ -86,6 +86,10 @@ class Wave:
     """(G, n) positions in `Plan.live`."""
     modes: NDArray[np.str_]
     """(G, n) rotation modes."""
+
+    def some(self, chosen: Bools) -> Wave:
+        """The chosen groups (G,) alone."""
+        return Wave(self.shape, self.chains[chosen], self.bones[chosen], self.rows[chosen], self.modes[chosen])
 
 
 def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group]:

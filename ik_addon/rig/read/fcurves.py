@@ -22,6 +22,7 @@ from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.plan import Plan
 from ..plan.watch import BONE_BYSTANDERS, BONE_PATH, BYSTANDERS, NUMBERS, OBJECT_FIELDS
+from .frames import Frames
 from .sample import Sample, sample_of
 
 NOISE = 1e-5
@@ -253,7 +254,7 @@ def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -
     """
     if plan.watch or plan.determined is None:
         raise Untold(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
-    return sample_of(plan, plan.determined, foreseen(plan.determined, base, frames))
+    return sample_of(plan, Frames(plan.determined, foreseen(plan.determined, base, frames)))
 
 
 def may_tell(scene: bpy.types.Scene) -> bool:

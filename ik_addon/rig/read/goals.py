@@ -50,7 +50,7 @@ class Still:
         self._turned = np.empty(0, dtype=np.float32)
 
     def read(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
         """As in `following.Source`; the numbers are the matrix of the armature object and the places of the goals."""
         places = None if is_edited(depsgraph) else self._goals.places(depsgraph)

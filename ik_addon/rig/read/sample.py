@@ -19,7 +19,6 @@ from ...pose.skeleton import inverse, inverse_of_one, matrix_array, orthonormal
 from ...pose.transforms import basis
 from ...solve.problem import Bools, Floats, Ints
 from ...solve.products import applied, times
-from ..plan.inputs import Inputs, Numbers
 from ..plan.plan import ChainPlan, Plan
 from ..plan.watch import NUMBERS
 from .frames import Frames
@@ -113,7 +112,7 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
     if plan.determined is not None and plan.is_alone:
         numbers = plan.determined.read(depsgraph, fk)
         if numbers is not None:
-            return sample_of(plan, plan.determined, numbers)
+            return sample_of(plan, Frames(plan.determined, numbers))
     evaluated = ob.evaluated_get(depsgraph)
     rows = channels.read(evaluated, plan.live) if fk is None else fk
     world = matrix_array(evaluated.matrix_world)
@@ -127,21 +126,22 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
     )
 
 
-def sample_of(plan: Plan, inputs: Inputs, numbers: Numbers) -> Sample:
-    """What F frames are that have these numbers (F, w)."""
-    frames = Frames(inputs, numbers)
-    count, chains = len(numbers), len(plan.chains)
+def sample_of(plan: Plan, frames: Frames) -> Sample:
+    """The sample of F frames that are computed from numbers."""
+    inputs, count, chains = frames.inputs, len(frames.settings), len(plan.chains)
     world = frames.world(inputs.own)
     to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
     target, pole = np.empty((count, chains, 3)), np.zeros((count, chains, 3))
     rotation = np.tile(np.eye(3), (count, chains, 1, 1))
     for c, (chain, aim, side) in enumerate(zip(plan.chains, inputs.targets, inputs.poles, strict=True)):
         goal = frames.at(aim)
-        target[:, c] = transformed(to_object, goal[:, :3, 3])
+        target[:, c] = goal[:, :3, 3]
         if chain.turns:
             rotation[:, c] = orientation(times(to_object, goal))
         if side is not None:
-            pole[:, c] = transformed(to_object, frames.at(side)[:, :3, 3])
+            pole[:, c] = frames.at(side)[:, :3, 3]
+    with_pole = [c for c, side in enumerate(inputs.poles) if side is not None]
+    target, pole[:, with_pole] = (transformed(to_object[:, None], points) for points in (target, pole[:, with_pole]))
 
     def of_all(values: Any) -> Any:
         return np.broadcast_to(values, (count, *values.shape[1:]))

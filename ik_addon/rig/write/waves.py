@@ -121,7 +121,13 @@ class Posed:
         return Posed(self.channels[chosen], self.outcomes.frames(chosen), {}, lambda some: self.poses_on(chosen)[some])
 
 
-def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = MappingProxyType({})) -> Posed:
+def pose(
+    ob: bpy.types.Object,
+    plan: Plan,
+    sample: Sample,
+    moves: Moves = MappingProxyType({}),
+    before: tuple[Sample, Posed] | None = None,
+) -> Posed:
     """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose.
 
     Args:
@@ -129,8 +135,11 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         plan: what is solved, in which order.
         sample: the frames.
         moves: of other armatures' bones that were solved before, in world space.
+        before: a frame and its solution by the same plan, without such moves. Where F is 1, chains to which nothing
+            differs from it are not solved again.
     """
     current = _Poses(ob, plan, sample)
+    changes = None if before is None else _Changes(plan, sample, before[0])
     known = dict(moves)
     world = sample.world
     for hold in plan.root_holds:
@@ -155,7 +164,14 @@ def pose(ob: bpy.types.Object, plan: Plan, sample: Sample, moves: Moves = Mappin
         return None if rides else to_object @ sample.world
 
     outcomes = Outcomes(plan, len(sample.world))
-    for wave in plan.waves:
+    for whole in plan.waves:
+        wave = whole
+        if before is not None and changes is not None:
+            again = changes.concern(whole)
+            current.keep(whole.some(~again), before[1], outcomes)
+            if not again.any():
+                continue
+            wave = whole.some(again)
         goals = sample.goals[wave.chains]
         if plan.carriers:
             for g, e in np.ndindex(wave.chains.shape):
@@ -206,6 +222,28 @@ def _moved(moves: Floats, points: Floats) -> Floats:
     return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
 
 
+class _Changes:
+    """What differs between two frames, each by itself (F = 1)."""
+
+    def __init__(self, plan: Plan, now: Sample, before: Sample) -> None:
+        self._plan = plan
+        self._everything = not (np.array_equal(now.world, before.world) and np.array_equal(now.poses, before.poses))
+        self._rows = (now.channels != before.channels).any(axis=(0, 2))
+        pairs = ((value, vars(before.goals)[name]) for name, value in vars(now.goals).items())
+        self._goals = np.any([(a != b).any(axis=(0, *range(2, a.ndim))) for a, b in pairs], axis=0)
+        self._solved: set[int] = set()
+
+    def concern(self, wave: Wave) -> Bools:
+        """Groups (G,) of a wave that must be solved again, waves in their order."""
+        again = self._rows[wave.rows].any(axis=1) | self._goals[wave.chains].any(axis=1)
+        if self._everything or (self._solved and any(map(self._plan.moves, self._plan.followed))):
+            again[:] = True  # a goal may be carried by what is solved again
+        for group, bones in enumerate(wave.bones.tolist()):
+            again[group] |= not self._solved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
+        self._solved.update(wave.bones[again].ravel().tolist())
+        return again
+
+
 class _Poses:
     """The pose of an armature on F frames while its chains are solved one wave after the other."""
 
@@ -233,6 +271,13 @@ class _Poses:
         """Set the pose of a wave's chains."""
         self.rows[:, limbs.wave.rows] = _as_frames(limbs.rows, limbs.wave)
         self.poses[:, limbs.wave.rows] = _as_frames(limbs.poses, limbs.wave)
+
+    def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
+        """Set the pose of a wave's chains, and how they ended, as they were posed before."""
+        self.rows[:, wave.rows], self.poses[:, wave.rows] = posed.channels[:, wave.rows], posed.poses[:, wave.rows]
+        for name in OUTCOMES:
+            chosen = wave.rows if name == "at_limit" else wave.chains
+            getattr(outcomes, name)[:, chosen] = getattr(posed.outcomes, name)[:, chosen]
 
     def put_fk(self) -> None:
         """Set the pose of the live bones that no chain poses now, once all chains are solved."""
