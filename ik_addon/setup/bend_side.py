@@ -115,6 +115,26 @@ def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone],
     return found is not None and bool(found.dot(np.cross(side, _first_segment(skeleton, indices))) < 0.0)
 
 
+def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats, frame: float) -> float:
+    """By how many radians the FK pose of a chain, root first, bends away from its side (3,) on a frame; 0: it does not.
+
+    Only F-curves and the stored FK pose are asked; what constraints and drivers do is not known here.
+    """
+    skeleton = Skeleton.of(ob)
+    indices = [skeleton.names.index(bone.name) for bone in bones]
+    below = np.array(indices[1:], dtype=np.int64)
+    if not len(below):
+        return 0.0
+    try:
+        rows = fcurves.at_frame(ob, below, fk_store.held(ob, below), frame)
+    except fcurves.Untold:
+        return 0.0
+    bend = _bends_by(ob, skeleton, indices, rows[None])[0]
+    normal = np.cross(side, _first_segment(skeleton, indices))
+    away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
+    return away if away > 0.0 else 0.0
+
+
 def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
     """Whether nothing at rest but the roll of the root bone speaks for a side (3,)."""
     skeleton = Skeleton.of(ob)
@@ -216,6 +236,18 @@ def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -
         rows = np.stack([fcurves.at_frame(ob, below, held, frame) for frame in frames.tolist()])
     except fcurves.Untold:
         return np.zeros(3)
+    bends = _bends_by(ob, skeleton, bones, rows)
+    bends = bends[np.isfinite(bends).all(axis=1)]
+    bends = bends[np.linalg.norm(bends, axis=1) > BENT]
+    # Weighted by the bend itself: a step that bends the knee by 60 degrees counts more than ten locked ones.
+    weights = np.linalg.norm(bends, axis=1)
+    return np.asarray((bends * weights[:, None]).sum(axis=0) / weights.sum()) if len(bends) else np.zeros(3)
+
+
+def _bends_by(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int], rows: channels.Row) -> Floats:
+    """The bends (F, 3) that the channels (F, n-1, 17) of all bones of a chain but its root make."""
+    below = np.array(bones[1:])
+    own = [ob.pose.bones[bone] for bone in bones[1:]]
     connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
     basis = transforms.basis(rows, [bone.rotation_mode for bone in own], connected)
     local = skeleton.offsets[below] @ basis
@@ -224,12 +256,7 @@ def _animation(ob: bpy.types.Object, skeleton: Skeleton, bones: Sequence[int]) -
         poses.append(poses[-1] @ local[:, k])
     heads = [pose[:, :3, 3] for pose in poses]
     heads.append(heads[-1] + poses[-1][:, :3, 1] * skeleton.lengths[bones[-1]])
-    bends = _bend_of(np.diff(np.array(heads), axis=0).transpose(1, 0, 2))
-    bends = bends[np.isfinite(bends).all(axis=1)]
-    bends = bends[np.linalg.norm(bends, axis=1) > BENT]
-    # Weighted by the bend itself: a step that bends the knee by 60 degrees counts more than ten locked ones.
-    weights = np.linalg.norm(bends, axis=1)
-    return np.asarray((bends * weights[:, None]).sum(axis=0) / weights.sum()) if len(bends) else np.zeros(3)
+    return _bend_of(np.diff(np.array(heads), axis=0).transpose(1, 0, 2))
 
 
 def _limits(skeleton: Skeleton, bones: Sequence[int], posed: Sequence[bpy.types.PoseBone]) -> Floats | None:

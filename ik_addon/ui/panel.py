@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import bpy
@@ -255,6 +256,11 @@ def draw_bend_side(
     row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
     side = np.array(chain_of(tip).bend_side)
+    if side.any() and np.isfinite(side).all():
+        away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
+        if away > bend_side.BENT:
+            text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"
+            draw_message(layout, context, text, icon="INFO")
     if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
         draw_message(
             layout,

@@ -286,3 +286,49 @@ def test_a_bend_side_that_is_no_number_is_an_error_on_the_chain(addon: Addon) ->
     chain = ob.pose.bones["shin.L"].ik_addon
     chain.bend_side = (math.nan, 0.0, 0.0)
     assert ("bend_side", "Bend Side") in list(addon.module("data.settings").unusable(chain))
+
+
+# ---- solved
+
+
+@pytest.mark.parametrize("preset", [False, True], ids=["plain", "preset"])
+@pytest.mark.parametrize("pole", [False, True], ids=["no pole", "pole"])
+def test_a_hyperextended_knee_bends_forward_and_the_foot_stays(pole: bool, preset: bool, addon: Addon) -> None:
+    """FK goes through straight to 4 degrees behind it, on a target that is raised by little and by more."""
+    ob = leg(0.0)
+    key_knee(ob, "shin.L", {1: 12.0, 20: -4.0, 30: -4.0, 40: 3.0})
+    add(ob, "shin.L", with_pole=pole)
+    if preset:
+        path = addon.module("setup.profile").SHIPPED / "Human_Knee.py"
+        assert bpy.ops.ik_addon.preset_apply(filepath=str(path)) == {"FINISHED"}
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    for raised in (0.0, 0.01, 0.04, 0.2):
+        toes = []
+        for frame in range(1, 41):
+            ob.ik_addon.live = False
+            bpy.context.scene.frame_set(frame)
+            hip, ankle = rigs.head(ob, "thigh.L"), rigs.tail(ob, "shin.L")
+            target.location = ankle + raised * (hip - ankle) / 2.0
+            ob.ik_addon.live = True
+            bpy.context.view_layer.update()
+            knee, tip = rigs.head(ob, "shin.L"), rigs.tail(ob, "shin.L")
+            assert np.abs(tip - rigs.position(target)).max() < 1e-4
+            line = (tip - hip) / np.linalg.norm(tip - hip)
+            across = knee - hip - (knee - hip).dot(line) * line
+            assert across.dot(FRONT) > -1e-4, f"frame {frame}, raised by {raised}"
+            toes.append(rigs.tail(ob, "foot.L") - rigs.head(ob, "foot.L"))
+        assert min(toe[1] for toe in toes) < 0.0
+        assert max(toe[1] for toe in toes) < 0.0, "no foot is turned round"
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_how_far_fk_is_hyperextended(live: bool, addon: Addon) -> None:
+    ob = leg(0.0)
+    key_knee(ob, "shin.L", {1: 12.0, 20: -8.0})
+    add(ob, "shin.L", live=live)
+    hyperextension = addon.module("setup.bend_side").hyperextension
+    side = np.array(ob.pose.bones["shin.L"].ik_addon.bend_side)
+    for frame, expected in ((1, 0.0), (20, 8.0)):
+        bpy.context.scene.frame_set(frame)
+        bones = [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]
+        assert math.degrees(hyperextension(ob, bones, side, frame)) == pytest.approx(expected, abs=0.01)
