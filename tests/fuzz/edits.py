@@ -12,7 +12,7 @@ from tests import rigs as measure
 
 from . import animation, operators, rigs
 from .case import SAME_POSE, Case, check
-from .known import FIELDS, channels, driven_fields
+from .known import FIELDS, channels, driven_fields, rotation_field
 from .rigs import armatures, choose, numbers
 
 TAKING_ALONG = {"CHILD_OF", "COPY_LOCATION", "COPY_TRANSFORMS"}
@@ -242,7 +242,10 @@ def change_rotation_mode(case: Case) -> None:
     if any(field.startswith("rotation") for name, field in driven_fields(ob) if name == bone.name):
         return
     held, old = ob.pose.bones.find(bone.name) in case.base.stored_bones(ob), bone.rotation_mode
-    bone.rotation_mode = choose(case.rng, rigs.MODES)
+    mode = choose(case.rng, rigs.MODES)
+    if held and case.known.converted.get((ob.name, bone.name)) and rotation_field(old) == rotation_field(mode):
+        return  # of angles that are known but for the turns in them, another order makes an unknown rotation
+    bone.rotation_mode = mode
     if held:
         case.known.convert(ob.name, bone.name, old, bone.rotation_mode)
     else:

@@ -105,7 +105,9 @@ class Known:
                 self.put(ob.name, bone.name, field, np.array(row, dtype=np.float32))
 
     def convert(self, ob: str, bone: str, old: str, new: str) -> None:
-        """The rotation mode of a bone was changed, over a solution."""
+        """The rotation mode of a bone was changed, over a solution; between orders of Euler angles these stay."""
+        if rotation_field(old) == rotation_field(new):
+            return
         row = self.rows[ob, bone]
         row[rotation_field(new)] = in_mode(rotation(row[rotation_field(old)], old), new)
         self.converted.setdefault((ob, bone), {})[rotation_field(new)] = new
