@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import atan2, cos, sin
 
-from .cone_arcs import linear_roots
+from .cone_arcs import linear_roots, wrapped
 from .limb_pose import Side, Work
 from .tuples import Vector, cross, dot, norm, plus, reject, times, unit
 
@@ -51,10 +51,13 @@ def towards_with_foot(
         # Where the centroid cannot get there, it comes as near as it can.
         roots = linear_roots(constant, c, s) or [atan2(-s * constant, -c * constant)]
 
-        def lies(roll: float) -> float:
-            return float(dot(wanted, natural) * cos(roll) + dot(wanted, other) * sin(roll))
+        def centroid(roll: float) -> float:
+            knee = dot(wanted, natural) * cos(roll) + dot(wanted, other) * sin(roll)
+            return float(dot(wanted, middle) + size * knee)
 
-        roll = max(roots, key=lies)
+        # At one of them the centroid may be on the far side; if not, the limb rolls as little as it can.
+        there = [roll for roll in roots if centroid(roll) > 0.0] or [max(roots, key=centroid)]
+        roll = min(there, key=lambda roll: abs(wrapped(roll)))
         return plus(times(natural, cos(roll)), times(other, sin(roll)))
 
     return side

@@ -624,13 +624,13 @@ def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alo
     module = addon.module("rig.write.waves")
     solved: list[int] = []
 
-    def counted(limbs: Any, *others: object, pose_limbs: Any = module._pose_limbs) -> object:
+    def counted(limbs: Any, *others: object, pose_limbs: Any = module.solve_limbs) -> object:
         solved.append(len(limbs.group))
         return pose_limbs(limbs, *others)
 
     before, after = [], []
     with monkeypatch.context() as patched:
-        patched.setattr(module, "_pose_limbs", counted)
+        patched.setattr(module, "solve_limbs", counted)
         for goal in MOVED:
             before.append((goal, bpy.data.objects[goal].location.copy()))
             bpy.data.objects[goal].location.x += 0.05
@@ -651,7 +651,7 @@ def test_a_moved_goal_has_the_bits_of_a_frame_change_and_moves_its_own_chain_alo
             assert rigs.pose(ob).tobytes() + rigs.channels(ob).tobytes() == after[-1]
     assert len(set(after)) == len(MOVED)
     for (goal, place), pose in zip(reversed(before), reversed(after), strict=True):
-        addon.module("live").clear()
+        addon.module("live.handlers").clear()
         poses(ob, [5])
         assert poses(ob, [19])[19] == pose
         bpy.data.objects[goal].location = place
