@@ -129,11 +129,11 @@ def wrapped(angle: float) -> float:
     return angle - TURN * round(angle / TURN)
 
 
-def holds(arcs: list[Arc], angle: float) -> bool:
-    """Return whether an angle lies in one of several arcs."""
+def holds(arcs: list[Arc], angle: float, slack: float = SLACK) -> bool:
+    """Return whether an angle lies in one of several arcs, or beside it by some slack."""
     for a, b in arcs:
-        past = (angle - a + SLACK) % TURN
-        if past <= b - a + 2.0 * SLACK or b - a >= TURN:
+        past = (angle - a + slack) % TURN
+        if past <= b - a + 2.0 * slack or b - a >= TURN:
             return True
     return False
 

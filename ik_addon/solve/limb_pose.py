@@ -37,6 +37,8 @@ _DIRECTION = 1e-12
 """What is nearer to the root than this shows no direction."""
 _STRAIGHTEST = 1e-7
 """A lower bone on the line of the upper one draws no circle; its side is that of one bent by so many radians."""
+_SINGLE = 1e-6
+"""Radians outside of its limits at which a joint stays where it is: single precision puts it there from its edge."""
 _SKEW = 1e-5
 """Radians by which a bone may point past its own Y axis: more than single precision makes of one that does not."""
 
@@ -175,7 +177,7 @@ class Work:
         joints = [self._rolled_hip(bend)]
         if self.foot is not None:
             joints.append(self._rolled_foot(self.foot, self._pose(bend).lower))
-        if all(joint.allows(0.0) for joint in joints):
+        if all(joint.allows(0.0, _SINGLE) for joint in joints):
             return self._pose(bend)
         hip = self.limb.hip
         if hip.twist_low != -inf:
