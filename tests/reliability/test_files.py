@@ -229,7 +229,7 @@ def test_linked_stays_as_last_solved_and_is_told(tmp_path: Path, addon: Addon, a
     bpy.context.view_layer.update()
     report = addon.module("live.reports").get(ob, "lower")
     assert report.failed
-    assert "make a library override" in report.message
+    assert "Make a library override" in report.message
     for frame in (9, 1, 9):
         bpy.context.scene.frame_set(frame)
         bpy.context.view_layer.update()
