@@ -3,9 +3,11 @@
 Every attempt is a descent. The first one starts near the FK pose, so that neighbouring targets lead to neighbouring
 poses; where it does not arrive, Newton's method goes on from where it ends. What is found then is mostly what can be
 found at all. Where the limits themselves do not show that it is, a few descents from a fixed table of poses do, and
-only where these disagree is there a need for many. Of all that arrive the pose nearest to FK is taken: restarts are
-what takes Newton's method with joint limits from a quarter of all targets missed to none (P. Beeson and B. Ames,
-"TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472), here without a random generator.
+only where these disagree is there a need for many. Trees are the other way round: their joints get in each other's way,
+so that Newton's method takes long where a few descents from the table mostly arrive. Of all that arrive the pose
+nearest to FK is taken: restarts are what takes Newton's method with joint limits from a quarter of all targets missed
+to none (P. Beeson and B. Ames, "TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472), here without a random
+generator.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
 last round is for targets that are missed by a hair: straight chains hide solutions next to where they are stuck."""
 _BRANCHED = (0, 8, 6, 12), (8, 24, 6, 12)
 """The same for bodies that are not a chain, whose joints get in each other's way: there restarts lead to more."""
+_EARLY = (0, 1), (1, 1), (2, 2), (4, 4)
+"""First pose and how many: the first round of these is gone through bit by bit, before Newton's method."""
 _CLEAR = 1e-2
 """Radians: how near these can come is clear when Newton's steps are as short as this."""
 _ENOUGH = 3
@@ -79,27 +83,37 @@ def search(
     places = task.places()
     fk, near = first_guess(body, turns, goals, task.few // 2)
     angles, missing, steps = task.approached(near if start is None else start)
-    missed = stuck = np.flatnonzero(missing > ARRIVED)
+    stuck = np.flatnonzero(missing > ARRIVED)
     if start is not None and len(stuck):
         found, there, more = task.members(stuck).approached(near[..., stuck])
         steps[stuck] += more
         nearer = there < missing[stuck] - SAME
         angles[..., stuck[nearer]], missing[stuck[nearer]] = found[..., nearer], there[nearer]
-        missed = stuck = stuck[missing[stuck] > ARRIVED]
+        stuck = stuck[missing[stuck] > ARRIVED]
+    elsewhere, early = stuck[:0], None
+    if len(stuck) and not body.is_serial:
+        left, early = _early(task, fk, stuck, angles, missing, steps)
+        elsewhere, stuck = stuck[~left], stuck[left]
+        angles[..., stuck], missing[stuck], more = places.members(stuck).polished(angles[..., stuck], _POLISH)
+        steps[stuck] += more
+        left = missing[stuck] > ARRIVED
+        stuck, early = stuck[left], (early[0][left], early[1][left])
+    missed = stuck
     if len(stuck):
         # Of poses that nearly arrive none is as good as one that does.
         enough = np.where(missing[stuck] > SAME, SAME, ARRIVED)
         stuck = stuck[may_be_missed(body.members(stuck), goals.members(stuck), angles[..., stuck]) > enough]
     first = angles.copy()
     tried, costs = _first(angles[..., stuck])[:, None], missing[stuck][:, None]
-    elsewhere = stuck[:0]
     for k, (number, count, ahead, most) in enumerate(_ROUNDS if body.is_serial else _BRANCHED):
         if not len(stuck):
             break
-        # Of each member one start after another: first all of the first member.
         some = places.members(np.repeat(stuck, count))
-        poses = np.tile(table(body, number, count), len(stuck))
-        found, there, used = replace(some, iterations=min(iterations, _BRIEF)).descended(poses, _PULL)
+        if early is not None and k == 0:
+            found, there = _last(early[0].reshape(-1, *early[0].shape[2:])), early[1].ravel()
+            used = np.zeros(len(there), dtype=np.int64)
+        else:
+            found, there, used = places.members(stuck).from_table(number, count)
         best = np.sort(np.argsort(there.reshape(-1, count), axis=1, kind="stable")[:, :ahead], axis=1)
         best = (best + count * np.arange(len(stuck))[:, None]).ravel()
         found, there, more = some.members(best).polished(found[..., best], most, _STILL if body.is_serial else _CLEAR)
@@ -128,6 +142,34 @@ def search(
     if task.leaves_choice:
         _settle(task, fk, first, angles, missing, steps, missed, elsewhere)
     return angles, steps
+
+
+def _early(
+    task: _Task, fk: Floats, stuck: Ints, angles: Floats, missing: Floats, steps: Ints
+) -> tuple[Bools, tuple[Floats, Floats]]:
+    """Descend from a few poses of the table until one arrives, in place.
+
+    Returns:
+        left: (s,) which of the stuck members have not arrived.
+        early: of these the joint angles (l, k, n, 3) that all descents came to, and what was missing (l, k).
+    """
+    bones, left = angles.shape[1], np.ones(len(stuck), dtype=bool)
+    tried, costs = np.empty((len(stuck), 0, bones, 3)), np.empty((len(stuck), 0))
+    for number, count in _EARLY:
+        some = stuck[left]
+        if not len(some):
+            break
+        found, there, used = task.places().members(some).from_table(number, count)
+        tried = np.concatenate([tried, _first(found).reshape(len(some), count, bones, 3)], axis=1)
+        costs = np.concatenate([costs, there.reshape(-1, count)], axis=1)
+        steps[some] += used.reshape(-1, count).max(axis=1)
+        rows, taken = np.arange(len(some)), nearest_to_fk(tried, costs, _first(fk[..., some]))
+        there = costs[rows, taken]
+        good = there <= ARRIVED
+        angles[..., some[good]], missing[some[good]] = _last(tried[rows, taken][good]), there[good]
+        left[left] = ~good
+        tried, costs = tried[~good], costs[~good]
+    return left, (tried, costs)
 
 
 def _settle(
@@ -189,10 +231,10 @@ class _Task:
         return not (self.goals.only_places and self.body.is_serial)
 
     def approached(self, start: Floats) -> Found:
-        """Make an attempt, and where it does not arrive bring places as near as Newton's method does."""
+        """Make an attempt, and where that of a chain does not arrive bring it as near as Newton's method does."""
         angles, missing, steps = self.attempt(start)
         stuck = np.flatnonzero(missing > ARRIVED)
-        if len(stuck):
+        if len(stuck) and self.body.is_serial:
             some = self.members(stuck).places()
             angles[..., stuck], missing[stuck], more = some.polished(angles[..., stuck], _POLISH)
             steps[stuck] += more
@@ -222,6 +264,13 @@ class _Task:
             angles[..., off[good]], missing[off[good]] = found[..., good], there[good]
             steps[off] += more
         return angles, missing, steps
+
+    def from_table(self, number: int, count: int) -> Found:
+        """Return what brief descents from poses of the table come to: first all of the first member."""
+        members = self.goals.target.shape[2]
+        some = self.members(np.repeat(np.arange(members), count))
+        brief = replace(some, iterations=min(self.iterations, _BRIEF))
+        return brief.descended(np.tile(table(self.body, number, count), members), _PULL)
 
     def descended(self, start: Floats, pull: float) -> Found:
         """Return what descents come to, see `descent.descend`."""
