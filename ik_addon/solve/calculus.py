@@ -1,37 +1,28 @@
-"""Operations in which the kernels differ: of one member in plain floats, and of many in arrays.
+"""What is written once for both kernels, of one chain in plain floats and of many in arrays, does not have in common.
 
-Everything else is written once for both. A number is a float of one member, or an array (B,) with one for each of
-many. What joints have each is a row: a list with an item for each joint of one member, or with a single item, of arrays
-(n, B), for all joints of many. Vectors and matrices are tuples of numbers; of many they may be arrays, components
-first. Both kernels take every sum in the same order and every function from numpy, so that they come to the same bits.
+A number is a float of one chain, or an array (B,) with one for each of many. What joints have each is a row: a list
+with an item for each joint of one chain, or with a single item, of arrays (n, B), for all joints of many.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from .cones import Cone, nearest_swing, nearest_swing_of_one
+from .cones import Cone, nearest_swing
+from .line_single import nearest_swing_of_one
 from .rotations import stacked
 from .tuples import Number, Quaternion, added, multiply
 from .twist import total
 
 Pair = tuple[Number, Number]
-Row = list[Any]
-"""What joints have each."""
-Path = tuple[int, ...] | None
-"""The joints that something depends on; None: all of them."""
 
 
 class Calculus(Protocol):
     """What floats and arrays do not have in common."""
-
-    # ---- numbers
 
     def sqrt(self, number: Number, /) -> Number:
         """Return the root."""
@@ -54,214 +45,105 @@ class Calculus(Protocol):
     def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
         """See `cones.nearest_swing`."""
 
-    # ---- rows
-
-    def apart(self, row: Row, /) -> Row:
+    def apart(self, row: list[Any], /) -> list[Any]:
         """Return the vectors of a row, one for each joint."""
 
-    def together(self, vectors: Row, /) -> Row:
-        """Return vectors, one for each joint, as a row."""
+    def above(self, row: list[Any], root: Any, /) -> list[Any]:
+        """Return for each joint the vector of the joint above, for the first one that of the root."""
 
-    def above(self, row: Row, root: Any, /, free: Sequence[int] = ()) -> Row:
-        """Return for each joint the vector of the joint above, for the first one and free ones that of the root."""
-
-    def sums(self, row: Row, /) -> Row:
+    def sums(self, row: list[Any], /) -> list[Any]:
         """Return for each joint the sum of the vectors of a row up to its own."""
 
-    def products(self, row: list[Quaternion], /, free: Sequence[int] = ()) -> list[Quaternion]:
-        """Return for each joint the product of the quaternions of a row up to its own, from the last free one on."""
+    def products(self, row: list[Quaternion], /) -> list[Quaternion]:
+        """Return for each joint the product of the quaternions of a row up to its own."""
 
     def after_first(self, row: list[Number], /) -> Number:
         """Return the sum of the numbers of a row without that of the first joint."""
 
-    def totals(self, row: list[list[Number]], /) -> list[Number]:
-        """Return the sum of each of the numbers that joints have."""
-
-    def largest(self, row: list[Number], /) -> Number:
-        """Return the largest number of a row."""
-
-    def of(self, row: Row, joint: int, /) -> Any:
-        """Return what a row has for one joint."""
-
-    def each_joint(self, row: Row, /) -> list[Any]:
-        """Return what a row has for each joint, of any form."""
-
-    def on(self, row: Row, path: Path, /) -> Row:
-        """Return the part of a row that belongs to the joints of a path."""
-
-    def with_path(self, row: Row, path: Path, part: Row, /) -> Row:
-        """Return a row with what belongs to the joints of a path replaced."""
-
-    def added_on(self, joints: int, paths: Sequence[Path], parts: Sequence[Row], /) -> Row:
-        """Return for each of all joints the sum of what parts have, that belong to the joints of paths."""
-
-    def solved(self, matrix: list[list[Number]], wanted: list[Number], /) -> list[Number]:
-        """Return the solution of equations with a symmetric positive matrix, of which the lower half is given.
-
-        Cholesky's way, without roots.
-        """
-
-    # ---- members
-
-    def members(self, value: Any, chosen: Any, /) -> Any:
-        """Return the chosen members of anything made of numbers."""
-
-    def marked(self, row: list[Number], /) -> Any:
-        """Return the members of which anything in a row is true; None: there are none."""
-
-    def put(self, row: Row, chosen: Any, new: Row, /) -> Row:
-        """Return a row with that of the chosen members replaced; it may be overwritten."""
-
-    def choose(self, chosen: Number, one: Any, other: Any, /) -> Any:
-        """Return anything made of numbers where it is chosen, elsewhere the other; the one may be overwritten."""
-
 
 class _One:
-    """One member, of floats."""
+    """One chain, of floats."""
 
     sqrt, any = staticmethod(math.sqrt), staticmethod(bool)
     least, most = staticmethod(min), staticmethod(max)
 
-    @staticmethod
-    def where(chosen: Number, one: Number, other: Number) -> Number:
+    def where(self, chosen: Number, one: Number, other: Number) -> Number:
         return one if chosen else other
 
     def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
         found: list[Number] = function(*map(np.array, rows)).tolist()
         return found
 
-    nearest_swing = staticmethod(nearest_swing_of_one)
+    def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair) -> Pair:
+        return nearest_swing_of_one(x, z, low, high)
 
-    def apart(self, row: Row) -> Row:
+    def apart(self, row: list[Any]) -> list[Any]:
         return row
 
-    together = each_joint = apart
+    def above(self, row: list[Any], root: Any) -> list[Any]:
+        return [root, *row[:-1]]
 
-    def above(self, row: Row, root: Any, free: Sequence[int] = ()) -> Row:
-        found = [root, *row[:-1]]
-        for i in free:
-            found[i] = root
-        return found
-
-    def sums(self, row: Row) -> Row:
+    def sums(self, row: list[Any]) -> list[Any]:
         found = row[:1]
         for vector in row[1:]:
             found.append(tuple(a + b for a, b in zip(found[-1], vector, strict=True)))
         return found
 
-    def products(self, row: list[Quaternion], free: Sequence[int] = ()) -> list[Quaternion]:
+    def products(self, row: list[Quaternion]) -> list[Quaternion]:
         found = row[:1]
-        for i, turn in enumerate(row[1:], start=1):
-            found.append(turn if i in free else multiply(found[-1], turn))
+        for turn in row[1:]:
+            found.append(multiply(found[-1], turn))
         return found
 
     def after_first(self, row: list[Number]) -> Number:
         return added(row[1:])
 
-    def largest(self, row: list[Number]) -> Number:
-        return max(row)
-
-    def totals(self, row: list[list[Number]]) -> list[Number]:
-        return [reduce(add, numbers) for numbers in zip(*row, strict=True)]
-
-    def of(self, row: Row, joint: int) -> Any:
-        return row[joint]
-
-    def on(self, row: Row, path: Path) -> Row:
-        return row if path is None else [row[i] for i in path]
-
-    def with_path(self, row: Row, path: Path, part: Row) -> Row:
-        if path is None:
-            return part
-        found = list(row)
-        for i, value in zip(path, part, strict=True):
-            found[i] = value
-        return found
-
-    def added_on(self, joints: int, paths: Sequence[Path], parts: Sequence[Row]) -> Row:
-        if len(parts) == 1 and paths[0] is None:
-            return parts[0]
-        found: Row = [None] * joints
-        for path, part in zip(paths, parts, strict=True):
-            for i, own in zip(range(joints) if path is None else path, part, strict=True):
-                there = found[i]
-                found[i] = own if there is None else [a + b for a, b in zip(there, own, strict=True)]
-        return [(0.0,) * len(parts[0][0]) if own is None else own for own in found]
-
-    def solved(self, matrix: list[list[Number]], wanted: list[Number]) -> list[Number]:
-        found, rows = list(wanted), [list(row) for row in matrix]
-        for k in range(len(found)):
-            pivot, column, first = rows[k][k], [row[k] for row in rows[k + 1 :]], found[k]
-            for i, value in enumerate(column, start=k + 1):
-                row, factor = rows[i], value / pivot
-                for j in range(k + 1, i + 1):
-                    row[j] -= factor * column[j - k - 1]
-                row[k] = factor
-                found[i] -= factor * first
-        found = [value / row[k] for k, (value, row) in enumerate(zip(found, rows, strict=True))]
-        for k in range(len(found) - 1, 0, -1):
-            row, value = rows[k], found[k]
-            for j in range(k):
-                found[j] -= row[j] * value
-        return found
-
-    def members(self, value: Any, _chosen: Any) -> Any:
-        return value
-
-    def marked(self, row: list[Number]) -> Any:
-        return True if True in row else None
-
-    def put(self, _row: Row, _chosen: Any, new: Row) -> Row:
-        return new
-
-    def choose(self, chosen: Number, one: Any, other: Any) -> Any:
-        return one if chosen else other
-
 
 class _Many:
-    """Many members, of arrays."""
+    """Many chains, of arrays."""
 
-    sqrt, where, least, most = (staticmethod(each) for each in (np.sqrt, np.where, np.minimum, np.maximum))
+    def sqrt(self, number: Number) -> Number:
+        return np.sqrt(number)
 
-    @staticmethod
-    def any(number: Number) -> bool:
+    def where(self, chosen: Number, one: Number, other: Number) -> Number:
+        return np.where(chosen, one, other)
+
+    def any(self, number: Number) -> bool:
         return bool(np.any(number))
+
+    def least(self, one: Number, other: Number) -> Number:
+        return np.minimum(one, other)
+
+    def most(self, one: Number, other: Number) -> Number:
+        return np.maximum(one, other)
 
     def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
         return [function(*numbers) for numbers in zip(*rows, strict=True)]
 
-    @staticmethod
-    def nearest_swing(x: Number, z: Number, low: Pair, high: Pair) -> Pair:
-        lows, highs = np.asarray(low), np.asarray(high)
+    def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair) -> Pair:
+        lows, highs = np.stack(low), np.stack(high)
         nearest = nearest_swing(stacked(x, z), Cone(lows, highs, lows, highs))
         return nearest[0], nearest[1]
 
-    def apart(self, row: Row) -> Row:
+    def apart(self, row: list[Any]) -> list[Any]:
         return list(zip(*row[0], strict=True))
 
-    def together(self, vectors: Row) -> Row:
-        return [tuple(stacked(*parts) for parts in zip(*vectors, strict=True))]
-
-    def above(self, row: Row, root: Any, free: Sequence[int] = ()) -> Row:
+    def above(self, row: list[Any], root: Any) -> list[Any]:
         moved = [np.empty_like(part) for part in row[0]]
         for new, part, first in zip(moved, row[0], root, strict=True):
             new[0], new[1:] = first, part[:-1]
-            new[list(free)] = first
         return [tuple(moved)]
 
-    def sums(self, row: Row) -> Row:
+    def sums(self, row: list[Any]) -> list[Any]:
         return [tuple(np.cumsum(part, axis=0) for part in row[0])]
 
-    def products(self, row: list[Quaternion], free: Sequence[int] = ()) -> list[Quaternion]:
+    def products(self, row: list[Quaternion]) -> list[Quaternion]:
         w, x, y, z = row[0]
         # As matrices, by which the product with all numbers of the other quaternion is one multiplication.
         turns = np.stack([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
         found = np.empty((4, *w.shape))
         found[:, 0] = turns[:, 0, 0]
         for i in range(1, len(w)):
-            if i in free:
-                found[:, i] = turns[:, 0, i]
-                continue
             parts = turns[:, :, i] * found[:, i - 1]
             np.add(parts[:, 0], parts[:, 1], out=found[:, i])
             found[:, i] += parts[:, 2]
@@ -270,100 +152,6 @@ class _Many:
 
     def after_first(self, row: list[Number]) -> Number:
         return total(row[0][1:])
-
-    def totals(self, row: list[list[Number]]) -> list[Number]:
-        return list(total(stacked(*row[0]))) if row else []
-
-    def largest(self, row: list[Number]) -> Number:
-        return row[0].max(axis=0)
-
-    def each_joint(self, row: Row) -> list[Any]:
-        return _apart(row[0])
-
-    def of(self, row: Row, joint: int) -> Any:
-        return _each_array(row[0], lambda part: part[..., joint, :])
-
-    def on(self, row: Row, path: Path) -> Row:
-        return row if path is None else [_each_array(row[0], lambda part: part[..., list(path), :])]
-
-    def with_path(self, row: Row, path: Path, part: Row) -> Row:
-        if path is None:
-            return part
-        found = tuple(each.copy() for each in row[0])
-        for whole, own in zip(found, part[0], strict=True):
-            whole[list(path)] = own
-        return [found]
-
-    def added_on(self, joints: int, paths: Sequence[Path], parts: Sequence[Row]) -> Row:
-        if len(parts) == 1 and paths[0] is None:
-            return parts[0]
-        found = [np.zeros((joints, part.shape[-1])) for part in parts[0][0]]
-        for path, part in zip(paths, parts, strict=True):
-            for whole, own in zip(found, part[0], strict=True):
-                whole[slice(None) if path is None else list(path)] += own
-        return [tuple(found)]
-
-    def solved(self, matrix: list[list[Number]], wanted: list[Number]) -> list[Number]:
-        found = stacked(*wanted)
-        rows = np.zeros((len(found), *found.shape))
-        for row, values in zip(rows, matrix, strict=True):
-            for j, value in enumerate(values):
-                row[j] = value
-        for k in range(len(found) - 1):
-            column = rows[k + 1 :, k].copy()
-            factors = column / rows[k, k]
-            rows[k + 1 :, k + 1 :] -= factors[:, None] * column
-            rows[k + 1 :, k] = factors
-            found[k + 1 :] -= factors * found[k]
-        diagonal = np.arange(len(found))
-        found /= rows[diagonal, diagonal]
-        for k in range(len(found) - 1, 0, -1):
-            found[:k] -= rows[k, :k] * found[k]
-        return list(found)
-
-    def members(self, value: Any, chosen: Any) -> Any:
-        return _each_array(value, lambda part: part[..., chosen])
-
-    def marked(self, row: list[Number]) -> Any:
-        found = np.flatnonzero(row[0].any(axis=0))
-        return found if len(found) else None
-
-    def put(self, row: Row, chosen: Any, new: Row) -> Row:
-        for part, values in zip(row[0], new[0], strict=True):
-            part[..., chosen] = values
-        return row
-
-    def choose(self, chosen: Number, one: Any, other: Any) -> Any:
-        rejected = np.flatnonzero(~chosen)
-        if len(rejected):
-            _overwrite(one, other, rejected)
-        return one
-
-
-def _apart(value: Any) -> list[Any]:
-    """Return lists and tuples of arrays (n, ...), of any depth, n times with each of what these have first."""
-    return list(value) if isinstance(value, np.ndarray) else list(zip(*map(_apart, value), strict=True))
-
-
-def _each_array(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Return lists and tuples, of any depth, with a function of each array in them."""
-    if isinstance(value, np.ndarray):
-        return function(value)
-    if isinstance(value, tuple):
-        parts = [_each_array(part, function) for part in value]
-        return value._make(parts) if hasattr(value, "_make") else tuple(parts)
-    if isinstance(value, list):
-        return [_each_array(part, function) for part in value]
-    return value
-
-
-def _overwrite(value: Any, source: Any, chosen: Any) -> None:
-    """Put the chosen members of the arrays in lists and tuples into those of others of the same form."""
-    if isinstance(value, np.ndarray):
-        value[..., chosen] = source[..., chosen]
-    elif isinstance(value, tuple | list):
-        for part, other in zip(value, source, strict=True):
-            _overwrite(part, other, chosen)
 
 
 ONE: Calculus = _One()

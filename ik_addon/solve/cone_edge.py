@@ -13,7 +13,7 @@ from math import asin, atan2, copysign, cos, pi, sin, sqrt
 from operator import itemgetter
 from typing import NamedTuple
 
-from .body import RIM
+from .articulated import RIM
 from .cone_arcs import EDGE, Range, outside, wrapped
 from .tuples import Vector
 

@@ -12,7 +12,6 @@ Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions 
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -87,31 +86,6 @@ def nearest_swing(swing: Floats, cone: Cone) -> Floats:
     flat = nearest.reshape(2, -1)
     flat[:, outside] = _nearest_of_ellipse(flat[:, outside], axes.reshape(2, -1)[:, outside])
     return nearest
-
-
-def nearest_swing_of_one(
-    x: float, z: float, low: tuple[float, float], high: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the point of a cone that is nearest to a swing, see `nearest_swing`; to the bit the same."""
-    a = low[0] if x < 0.0 else high[0]
-    b = low[1] if z < 0.0 else high[1]
-    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
-    if not p * p + q * q > 1.0:
-        return x, z
-    aa, bb = a * a, b * b
-    p, q = a * abs(x), b * abs(z)
-    t = max(p - aa, q - bb, 1e-100)
-    for _ in range(STEPS):
-        along, across = p / (t + aa), q / (t + bb)
-        level = along * along + across * across
-        over = sqrt(level) - 1.0
-        if not over > 0.0:
-            break
-        t += level * over / max(along * along / (t + aa) + across * across / (t + bb), 1e-200)
-    x, z = x * (aa / (t + aa)), z * (bb / (t + bb))
-    p, q = x / max(a, 1e-12), z / max(b, 1e-12)
-    size = sqrt(max(p * p + q * q, 1.0))
-    return x / size, z / size
 
 
 def nearest_direction(swing: Floats, cone: Cone) -> Floats:

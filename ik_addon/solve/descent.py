@@ -1,6 +1,6 @@
 """Damped Gauss-Newton steps on joint angles that stay inside the limits.
 
-Levenberg-Marquardt in its dual form: few objectives, many joints, and of all steps that do the same the shortest. A
+Levenberg-Marquardt in its dual form: few effectors, many joints, and of all steps that do the same the shortest. A
 joint that a step would take out of its limits goes to their boundary and keeps only what it can do along it; the step
 is then found again for the others, so that they take over what it leaves. P. Baerlocher and R. Boulic, "An inverse
 kinematics architecture enforcing an arbitrary number of strict priority levels", The Visual Computer 20, 2004, doi
@@ -12,14 +12,13 @@ targets lead to neighbouring poses.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import numpy as np
 
-from .body import Joint, Pose, axes_of, inside, pose_of
-from .calculus import Calculus, Path, Row
-from .crowd import Crowd
-from .goals import System
-from .problem import Floats, Ints
-from .tuples import Number, Vector, added, times
+from .aims import Aims
+from .articulated import Body, Pose, allowed_angles, pose_of, split
+from .cones import nearest_swing
+from .problem import Bools, Floats, Ints
+from .products import applied, back_applied, solved, times_back
 
 EXACT = 1e-8
 """Distance in chain lengths at which an effector stands on its target."""
@@ -27,252 +26,140 @@ PULL = 0.1
 """How much of what is missing, in chain lengths, a step goes after."""
 LONGEST = 0.7
 """Radians that a joint may turn in one step."""
-DAMPING, SOFTEST, HARDEST = 1e-3, 1e-9, 1e4
+DAMPING = 1e-3
+SOFTEST, HARDEST = 1e-9, 1e4
 ROUNDS = 3
 """How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
 PATIENCE, GAIN = 3, 0.1
 """Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
-THOROUGH = 6, 0.005
+_THOROUGH = 6, 0.005
 """The same where more than places counts: on the way to these, poles and orientations come last."""
 OUTSIDE = 1e-13
 """A swing this far off the allowed ones has left them; less is rounding."""
 
 
-class State(NamedTuple):
-    """Members at joint angles."""
-
-    angles: Row
-    pose: Pose
-    residual: list[Number]
-    missing: Number
-    """The root of the sum of the squares of the residual."""
-
-    @classmethod
-    def of(cls, system: System, angles: Row) -> State:
-        """Pose the members."""
-        pose = pose_of(system.skeleton, angles)
-        residual = system.residual(pose)
-        return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
-
-
-def descend(system: System, angles: Row, members: int, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
-    """Return joint angles from which steps of this kind bring the members no nearer to their objectives.
+def descend(body: Body, angles: Floats, aims: Aims, iterations: int, pull: float = PULL) -> tuple[Floats, Floats, Ints]:
+    """Return joint angles from which no small change brings the effectors nearer to their aims.
 
     Args:
-        system: B members, or one.
-        angles: to start from, inside the limits.
-        members: how many they are.
+        body: B bodies.
+        angles: (B, n, 3) to start from, inside the limits.
+        aims: what the effectors are to do.
         iterations: cap on the steps.
         pull: how much of what is missing a step goes after.
 
     Returns:
-        angles: (3, n, B) inside the limits.
-        missing: (B,) the root of the sum of the squares of what is missing.
+        angles: (B, n, 3) inside the limits.
+        cost: (B,) what is missing, the root of the weighted sum of squares.
         steps: (B,) how many were taken.
     """
-    do = system.skeleton.do
-    common = shared_paths(system.paths())
-    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
-    now = State.of(system, angles)
-    damping, idle = 0.0 * now.missing + DAMPING, 0.0 * now.missing
-    crowd = Crowd(do, len(system.skeleton.parents), members)
+    patience, gain = _THOROUGH if aims.turns or aims.bends else (PATIENCE, GAIN)
+    descent = _Descent(body, angles, aims, pull)
+    solved = angles.copy()
+    cost, steps = np.zeros(len(angles)), np.zeros(len(angles), dtype=np.int64)
+    idle = np.zeros(len(angles), dtype=np.int64)
     for done in range(iterations + 1):
-        ended = (now.missing <= EXACT) | (idle >= patience) | (done == iterations)
-        if do.any(ended):
-            chosen = crowd.leave(ended, done, now.angles, now.missing)
-            if not crowd.left:
-                break
-            if chosen is not None:
-                system = system.members(chosen)
-                now, damping, idle = do.members((now, damping, idle), chosen)
-        move = _direction(system, common, now, damping, pull)
-        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
-        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
-        tried = [
-            inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
-            for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
-        ]
-        there, before = State.of(system, tried), now.missing
-        better = there.missing < before
-        now = do.choose(better, there, now)
-        damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
-        idle = do.where(before - now.missing > gain * do.least(before, pull), 0.0, idle + 1.0)
-    return crowd.found
-
-
-Shared = tuple[Path, Path]
-"""Where two paths have the same joints: the places of these in the one and in the other; none: ()."""
-
-
-def shared_paths(paths: list[Path]) -> list[list[Shared]]:
-    """Return for each of several paths what it shares with each one before it."""
-
-    def both(one: Path, other: Path) -> Shared:
-        if one == other:
-            return None, None
-        if one is None or other is None:
-            return (other, None) if one is None else (None, one)
-        same = sorted(set(one) & set(other))
-        return tuple(map(one.index, same)), tuple(map(other.index, same))
-
-    return [[both(one, other) for other in paths[:i]] for i, one in enumerate(paths)]
-
-
-def _direction(system: System, common: list[list[Shared]], now: State, damping: Number, pull: float) -> Row:
-    """Return the step in joint angles."""
-    do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
-    count = len(system.skeleton.parents)
-    axes = [
-        ((ax * u, bx * v, cx * w), (ay * u, by * v, cy * w), (az * u, bz * v, cz * w))
-        for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (_, _, _, _, _, (u, v, w), _) in zip(
-            axes_of(do, now.pose, now.angles), joints, strict=True
-        )
-    ]
-    blocks = system.jacobian(now.pose, axes)
-    share = do.least(1.0, pull / do.most(now.missing, 1e-30))
-    wanted = [part * share for part in now.residual]
-    found = _damped(do, blocks, paths, common, count, wanted, damping)
-    found = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
-    # What leaves its limits is put to their boundary, and the step found again for the others.
-    move, some, angles, left = found, None, now.angles, blocks
-    fixed: Row = [None] * len(joints)
-    held: Row = [(1.0, False)] * len(joints)
-    for _ in range(ROUNDS):
-        ahead = [_ahead(do, *each) for each in zip(joints, angles, found, held, strict=True)]
-        again = do.marked([leaving | over for leaving, over, *_ in ahead])
-        if again is None:
+        missing = np.sqrt(descent.cost)
+        ended = (missing <= EXACT) | (idle >= patience)
+        if done == iterations:
+            ended[:] = True
+        if ended.any():
+            index = descent.members[ended]
+            solved[index], cost[index], steps[index] = descent.angles[ended], missing[ended], done
+            descent.keep(~ended)
+            idle, missing = idle[~ended], missing[~ended]
+        if not len(idle):
             break
-        some = again if some is None else do.members(some, again)
-        parts = angles, damping, wanted, blocks, left, fixed, held, ahead
-        angles, damping, wanted, blocks, left, fixed, held, ahead = do.members(parts, again)
-        gone: Row = [None] * len(joints)
-        for i, (joint, (leaving, over, off_x, off_z, way_x, way_z, way)) in enumerate(zip(joints, ahead, strict=True)):
-            if not do.any(leaving | over):
-                continue
-            u, v, w = joint.units
+        descent.step()
+        idle = np.where(missing - np.sqrt(descent.cost) > gain * np.minimum(missing, pull), 0, idle + 1)
+    return solved, cost, steps
+
+
+class _Descent:
+    """The members of a batch that are still on their way."""
+
+    def __init__(self, body: Body, angles: Floats, aims: Aims, pull: float) -> None:
+        self.members = np.arange(len(angles))
+        self.body, self.angles, self.aims, self.pull = body, angles, aims, pull
+        self.damping = np.full(len(angles), DAMPING)
+        self.pose = pose_of(body, angles)
+        self.missing = aims.missing(body, self.pose)
+        self.cost = _square(self.missing)
+
+    def keep(self, chosen: Bools) -> None:
+        """Let the members go that are not chosen (B,)."""
+        for name in ("members", "angles", "damping", "missing", "cost"):
+            setattr(self, name, getattr(self, name)[chosen])
+        self.body, self.aims = self.body.members(chosen), self.aims.members(chosen)
+        self.pose = Pose(*(part[:, chosen] for part in self.pose))
+
+    def step(self) -> None:
+        """Take one step, or where it would not help none, and the next one shorter."""
+        move = self._direction()
+        size = np.abs(move).reshape(len(move), -1).max(axis=1)
+        move *= np.minimum(1.0, LONGEST / np.maximum(size, 1e-30))[:, None, None]
+        angles = allowed_angles(self.body, self.angles + move)
+        pose = pose_of(self.body, angles)
+        missing = self.aims.missing(self.body, pose)
+        cost = _square(missing)
+        better = cost < self.cost
+        self.damping = np.clip(self.damping * np.where(better, 0.2, 6.0), SOFTEST, HARDEST)
+        self.angles = np.where(better[:, None, None], angles, self.angles)
+        self.missing = np.where(better[:, None], missing, self.missing)
+        self.cost = np.where(better, cost, self.cost)
+        chosen = better.reshape(1, -1, 1)
+        self.pose = Pose(
+            np.where(chosen[..., None], pose.zeros, self.pose.zeros),
+            np.where(chosen[..., None], pose.frames, self.pose.frames),
+            np.where(chosen, pose.points, self.pose.points),
+        )
+
+    def _direction(self) -> Floats:
+        """Return the step (B, n, 3) in joint angles."""
+        body, cone = self.body, self.body.cone
+        ease = np.sqrt(body.ease)
+        units = ease * [0.5, 0.5, 1.0]
+        matrix = self.aims.jacobian(body, self.pose, self.angles) * ease.reshape(-1)
+        left = matrix.reshape(len(matrix), -1, *ease.shape)
+        wanted = self.missing * np.minimum(1.0, self.pull / np.maximum(np.sqrt(self.cost), 1e-30))[:, None]
+        swing, twist = split(self.angles)
+        swing_units = units.T[:2, None]
+        fixed = np.zeros_like(self.angles)
+        held, stopped = np.zeros(twist.shape, dtype=bool), np.zeros(twist.shape, dtype=bool)
+        for rounds in range(ROUNDS + 1):
+            rest = wanted - applied(matrix, fixed.reshape(len(fixed), -1))
+            free = _damped(left.reshape(matrix.shape), rest, self.damping).reshape(fixed.shape)
+            move = (fixed + free) * units
+            ahead, turned = split(self.angles + move)
+            # Those that are held stay where they were put.
+            ahead = np.where(held, 0.0, ahead)
+            inside, end = nearest_swing(ahead, cone), np.clip(turned, cone.twist_low, cone.twist_high)
+            off = ahead - inside
+            leaving = np.abs(off).max(axis=0) > OUTSIDE
+            over = (turned != end) & ~stopped
+            if rounds == ROUNDS or not (leaving.any() or over.any()):
+                break
+            held, stopped = held | leaving, stopped | over
             # Out of the cone is the way back into it, seen in the units of the step.
-            a, b = do.where(leaving, off_x * u, 0.0), do.where(leaving, off_z * v, 0.0)
-            size = do.most(do.sqrt(a * a + b * b), 1e-200)
-            a, b = a / size, b / size
-            depth = a * (way_x / do.most(u, 1e-12)) + b * (way_z / do.most(v, 1e-12))
-            x, z, twist = fixed[i] or (0.0, 0.0, 0.0)
-            fixed[i] = x + depth * a, z + depth * b, do.where(over, way / do.most(w, 1e-12), twist)
-            goes, stopped = held[i]
-            held[i] = do.where(leaving, 0.0, goes), stopped | over
-            gone[i] = a, b, over
-        left = [
-            [lot if hold is None else _kept(do, lot, *hold) for lot, hold in zip(block, do.on(gone, path), strict=True)]
-            for block, path in zip(left, paths, strict=True)
-        ]
-        rest = [number - part for number, part in zip(wanted, _brought(do, blocks, paths, fixed), strict=True)]
-        found = [
-            (a * u, b * v, c * w) if fix is None else ((a + fix[0]) * u, (b + fix[1]) * v, (c + fix[2]) * w)
-            for (a, b, c), fix, (_, _, _, _, _, _, (u, v, w)) in zip(
-                _damped(do, left, paths, common, count, rest, damping), fixed, joints, strict=True
-            )
-        ]
-        move = do.put(move, some, found)
-    return move
+            normal = np.where(leaving, off * swing_units, 0.0)
+            normal /= np.maximum(np.hypot(normal[0], normal[1]), 1e-200)
+            way = (inside - swing) / np.maximum(swing_units, 1e-12)
+            depth = normal[0] * way[0] + normal[1] * way[1]
+            out = left[..., 0] * normal[0][:, None] + left[..., 1] * normal[1][:, None]
+            left = left - np.stack([out * normal[0][:, None], out * normal[1][:, None], np.zeros_like(out)], axis=-1)
+            left[..., 2] = np.where(over[:, None], 0.0, left[..., 2])
+            fixed[..., :2] += np.moveaxis(depth * normal, 0, -1)
+            fixed[..., 2] = np.where(over, (end - twist) / np.maximum(units[:, 2], 1e-12), fixed[..., 2])
+        return np.asarray(move)
 
 
-def _ahead(do: Calculus, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
-    """Return where a step leads a joint.
-
-    Returns:
-        leaving: whether its swing leaves the cone.
-        over: whether its twist leaves the interval.
-        off: how far the swing is off the cone, about X and Z.
-        way: from the angles as they are to the nearest ones within the limits: about X, about Z, the twist.
-    """
-    (goes, stopped), (low, high, least, most, _, _, _), (old_x, old_z, old) = held, joint, angle
-    # Those that are held stay where they were put.
-    x, z, twist = (old_x + step[0]) * goes, (old_z + step[1]) * goes, old + step[2]
-    end = do.least(do.most(twist, least), most)
-    near_x, near_z = do.nearest_swing(x, z, low, high)
-    off_x, off_z = x - near_x, z - near_z
-    leaving = do.most(abs(off_x), abs(off_z)) > OUTSIDE
-    # "Greater": the one and not the other.
-    return leaving, (twist != end) > stopped, off_x, off_z, near_x - old_x, near_z - old_z, end - old
+def _damped(matrix: Floats, wanted: Floats, damping: Floats) -> Floats:
+    """Return the shortest steps (B, k) that nearly bring what is wanted (B, m), for matrices (B, m, k)."""
+    square = times_back(matrix, matrix)
+    diagonal = np.arange(square.shape[1])
+    square[:, diagonal, diagonal] += damping[:, None]
+    return back_applied(matrix, solved(square, wanted))
 
 
-def _kept(do: Calculus, lot: Any, a: Number, b: Number, over: Any) -> Any:
-    """Return rows of a Jacobian without what a joint does along a direction of its swing, and its twist where over."""
-    found = []
-    for x, z, twist in lot:
-        across = x * a + z * b
-        found.append((x - across * a, z - across * b, do.where(over, 0.0, twist)))
-    return tuple(found)
-
-
-def _brought(do: Calculus, blocks: list[Row], paths: list[Path], fixed: Row) -> list[Number]:
-    """Return what the rows of a Jacobian make of steps of the joints; None: a joint makes none."""
-    found: list[Number] = []
-    for block, path in zip(blocks, paths, strict=True):
-        parts = [
-            [a * fix[0] + b * fix[1] + c * fix[2] for a, b, c in lot]
-            for lot, fix in zip(block, do.on(fixed, path), strict=True)
-            if fix is not None
-        ]
-        found += do.totals(parts) if parts else [0.0] * len(block[0])
-    return found
-
-
-def _damped(
-    do: Calculus,
-    blocks: list[Row],
-    paths: list[Path],
-    common: list[list[Shared]],
-    joints: int,
-    wanted: Row,
-    damping: Number,
-) -> Row:
-    """Return the shortest steps that nearly bring what is wanted, for the blocks of a Jacobian."""
-    matrix: list[list[Number]] = []
-    for block, shared in zip(blocks, common, strict=True):
-        size = len(block[0])
-        rows: list[list[Number]] = [[] for _ in range(size)]
-        for other, (places, others) in zip(blocks, shared, strict=False):
-            width = len(other[0])
-            sums = [0.0] * (size * width)
-            if places != ():
-                pairs = zip(do.on(block, places), do.on(other, others), strict=True)
-                sums = do.totals([[a * x + b * y + c * z for a, b, c in one for x, y, z in two] for one, two in pairs])
-            for i, row in enumerate(rows):
-                row += sums[i * width : (i + 1) * width]
-        sums = do.totals([_square(lot) for lot in block])
-        for i, row in enumerate(rows):
-            row += sums[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
-            row[-1] = row[-1] + damping
-        matrix += rows
-    factors = do.solved(matrix, wanted)
-    parts, r = [], 0
-    for block in blocks:
-        size = len(block[0])
-        parts.append([_combined(lot, factors[r : r + size]) for lot in block])
-        r += size
-    return do.added_on(joints, paths, parts)
-
-
-def _square(lot: Any) -> list[Number]:
-    """Return the products of the rows of a Jacobian at a joint, one with another: the lower half."""
-    if len(lot) == 1:
-        ((a, b, c),) = lot
-        return [a * a + b * b + c * c]
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
-    return [
-        ax * ax + bx * bx + cx * cx,
-        ay * ax + by * bx + cy * cx,
-        ay * ay + by * by + cy * cy,
-        az * ax + bz * bx + cz * cx,
-        az * ay + bz * by + cz * cy,
-        az * az + bz * bz + cz * cz,
-    ]
-
-
-def _combined(lot: Any, factors: list[Number]) -> Vector:
-    """Return the sum of the rows of a Jacobian at a joint, each times a factor."""
-    if len(lot) == 1:
-        return times(lot[0], factors[0])
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
-    x, y, z = factors
-    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
+def _square(missing: Floats) -> Floats:
+    return np.asarray(np.cumsum(missing**2, axis=1)[:, -1])

@@ -3,7 +3,7 @@
 Inward each bone proposes where its head should be, from the tips to the roots; where chains part, a bone takes the
 weighted centroid of what they propose. Outward each bone turns to what was proposed for its end, as far as its cone
 allows: clamped in this pass alone, since clamped proposals lock chains up. Sub-bases and cones of four angles are those
-of A. Aristidou and J. Lasenby, doi 10.1016/j.gmod.2011.05.003. Where the passes end `search` begins.
+of A. Aristidou and J. Lasenby, doi 10.1016/j.gmod.2011.05.003. Where the passes end the search of `bodies` begins.
 
 Vectors are (3, B) and quaternions (4, B), one for each bone.
 """
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .body import RIM, Body, allowed_angles, angles_of
+from .aims import Aims
+from .articulated import RIM, Body, allowed_angles, joined, split
 from .calculus import MANY
 from .cones import Cone, joint_rotation, nearest_direction, nearest_twist, swing_twist
 from .fabrik import FINEST, MEET, folding
-from .goals import Goals
-from .guess import first_guess
+from .guess import bent_towards
 from .problem import Floats, Ints
-from .rotations import about, between, cross, dot, identity, multiply, norm, quaternions, reject, rotate, stacked, unit
+from .rotations import about, between, cross, dot, identity, multiply, norm, quaternions, reject, rotate, unit
 
 PASSES = 20
 """Passes after which the search takes over, if it has not before."""
@@ -33,24 +33,23 @@ PATIENCE = 3
 """How many such passes are waited for."""
 
 
-def led_by_tips(body: Body, turns: Floats, goals: Goals, tolerance: Floats, passes: int) -> tuple[Floats, Ints]:
-    """Return joint angles (3, n, B) within the limits in which the effectors are as near as passes bring them.
+def led_by_tips(body: Body, angles: Floats, aims: Aims, tolerance: Floats, passes: int) -> tuple[Floats, Ints]:
+    """Return joint angles (B, n, 3) within the limits in which the effectors are as near as passes bring them.
 
     Args:
         body: B bodies.
-        turns: (4, n, B) rotations of the joints in the FK pose, from which the passes start.
-        goals: places, and orientations of the effectors' bones; poles are left to the search.
+        angles: (B, n, 3) FK pose within the limits, from which the passes start.
+        aims: places, and orientations of the effectors' bones; poles are left to the search.
         tolerance: (B,) distance from effector to target that is near enough.
         passes: cap on the passes.
 
     Returns:
         The joint angles, and the passes (B,) that were used.
     """
-    fk = angles_of(body, turns)
-    passing = _Passes(body, fk, goals)
-    start = fk if len(body.segments) > 1 else _unfolded(passing, turns, fk)
+    start = angles if len(body.segments) > 1 else _unfolded(body, angles, aims)
+    passing = _Passes(body, angles, aims)
     pose = passing.posed(start)
-    best, error = start, pose.error(goals)
+    best, error = start, pose.error(aims)
     least, idle = error, np.zeros(len(error), dtype=np.int64)
     used = np.zeros(len(error), dtype=np.int64)
     finest, left = np.maximum(tolerance, FINEST), np.ones(len(error), dtype=bool)
@@ -59,20 +58,19 @@ def led_by_tips(body: Body, turns: Floats, goals: Goals, tolerance: Floats, pass
         if not left.any():
             break
         pose = passing.outward(pose, passing.inward(pose))
-        error = pose.error(goals)
+        error = pose.error(aims)
         used += left
         idle = np.where(error < STALL * least, 0, idle + 1)
         better = left & (error < least)
-        best = np.where(better, pose.angles, best)
+        best = np.where(better[:, None, None], pose.angles, best)
         least = np.where(better, error, least)
     return allowed_angles(body, best), used
 
 
-def _unfolded(passing: _Passes, turns: Floats, fk: Floats) -> Floats:
+def _unfolded(body: Body, angles: Floats, aims: Aims) -> Floats:
     """Return the FK pose of chains, bent to the side that is free where passes alone would only fold or deadlock."""
-    body, goals = passing.body, passing.goals
     path = body.path(0)
-    pose = passing.posed(fk)
+    pose = _Passes(body, angles, aims).posed(angles)
     points = np.stack([*(pose.heads[bone] for bone in path), pose.ends[0]], axis=1)
     segments = points[:, 1:] - points[:, :-1]
     lengths = norm(segments)
@@ -80,12 +78,12 @@ def _unfolded(passing: _Passes, turns: Floats, fk: Floats) -> Floats:
     line = unit(points[:, -1] - points[:, 0])
     sines = 1.0 - dot(unit(segments), line[:, None]) ** 2
     lean = np.cumsum(lengths / whole * sines, axis=0)[-1]
-    way = (points[:, -1] - goals.target[:, 0]) / whole
+    way = (points[:, -1] - aims.target[:, 0].T) / whole
     share = np.asarray(folding(MANY, lean, dot(way, line), norm(reject(way, line))))
     if not share.any():
-        return fk
-    _, bent = first_guess(body, turns, goals, few=0)
-    return allowed_angles(body, fk + share * (bent - fk))
+        return angles
+    bent = bent_towards(body, angles, aims.target[:, 0], aims.bends[0].pole if aims.bends else None)
+    return allowed_angles(body, angles + share[:, None, None] * (bent - angles))
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class _Pose:
     """Bodies on the way."""
 
     angles: Floats
-    """(3, n, B)"""
+    """(B, n, 3)"""
     turns: list[Floats]
     """(4, B) orientation of each bone."""
     heads: list[Floats]
@@ -101,9 +99,9 @@ class _Pose:
     ends: list[Floats]
     """(3, B) each effector."""
 
-    def error(self, goals: Goals) -> Floats:
+    def error(self, aims: Aims) -> Floats:
         """Return how far (B,) the effector is from its target that is farthest from it."""
-        gaps = np.stack([norm(end - goals.target[:, e]) for e, end in enumerate(self.ends)])
+        gaps = np.stack([norm(end - aims.target[:, e].T) for e, end in enumerate(self.ends)])
         return np.asarray(gaps.max(axis=0))
 
 
@@ -122,31 +120,37 @@ class _Point:
 class _Passes:
     """The passes over B bodies."""
 
-    def __init__(self, body: Body, fk: Floats, goals: Goals) -> None:
+    def __init__(self, body: Body, fk: Floats, aims: Aims) -> None:
         count = len(body.parents)
-        self.body, self.goals, self.count = body, goals, count
-        self.parents = body.parents
-        self.rest: list[Floats] = list(quaternions(body.rest).swapaxes(0, 1))
-        self.offsets: list[Floats] = list(body.heads.swapaxes(0, 1))
-        self.targets: list[Floats] = list(goals.target.swapaxes(0, 1))
+        self.body, self.count = body, count
+        self.parents = [int(parent) for parent in body.parents]
+        self.rest: list[Floats] = list(quaternions(body.rest.transpose(2, 3, 1, 0)).swapaxes(0, 1))
+        self.offsets: list[Floats] = list(np.ascontiguousarray(body.heads.transpose(1, 2, 0)))
+        self.targets = [np.ascontiguousarray(aims.target[:, e].T) for e in range(len(body.segments))]
         weights = [0.0] * count
         carried: list[list[_Point]] = [[] for _ in range(count)]
-        for e, segment in enumerate(body.segments):
-            carried[segment].append(_Point(-1, e, body.ends[:, e], float(goals.weight[e])))
+        for e, segment in enumerate(map(int, body.segments)):
+            offset = np.ascontiguousarray(body.ends[:, e].T)
+            carried[segment].append(_Point(-1, e, offset, float(aims.weight[e])))
             for bone in body.path(e):
-                weights[bone] += float(goals.weight[e])
+                weights[bone] += float(aims.weight[e])
         for bone in range(count):
             if self.parents[bone] >= 0 and weights[bone] > 0.0:
                 carried[self.parents[bone]].append(_Point(bone, -1, self.offsets[bone], weights[bone]))
         self.carried = carried
-        self.fixed = {body.segments[turn.effector]: quaternions(turn.rotation) for turn in goals.turns}
+        self.fixed = {
+            int(body.segments[turn.effector]): quaternions(turn.rotation.transpose(1, 2, 0)) for turn in aims.turns
+        }
         cone = body.cone
-        self.cones = [Cone(*(part[..., i, :] for part in cone)) for i in range(count)]
-        still = np.zeros((2, fk.shape[2]))
-        self.twists = [joint_rotation(still, twist) for twist in fk[2]]
+        self.cones = [
+            Cone(cone.low[..., i], cone.high[..., i], cone.twist_low[..., i], cone.twist_high[..., i])
+            for i in range(count)
+        ]
+        _, twist = split(fk)
+        self.twists = [joint_rotation(np.zeros((2, len(fk))), np.ascontiguousarray(twist[:, i])) for i in range(count)]
 
     def posed(self, angles: Floats) -> _Pose:
-        """Return where joint angles (3, n, B) put the bones."""
+        """Return where joint angles put the bones."""
         pose = _Pose(angles.copy(), [], [], [])
         for i in range(self.count):
             pose.heads.append(self._head(pose, i))
@@ -194,8 +198,9 @@ class _Passes:
         return multiply(pose.turns[self.parents[bone]], self.rest[bone])
 
     def _with_ends(self, pose: _Pose) -> _Pose:
-        for e, segment in enumerate(self.body.segments):
-            pose.ends.append(pose.heads[segment] + rotate(pose.turns[segment], self.body.ends[:, e]))
+        for e, segment in enumerate(map(int, self.body.segments)):
+            offset = np.ascontiguousarray(self.body.ends[:, e].T)
+            pose.ends.append(pose.heads[segment] + rotate(pose.turns[segment], offset))
         return pose
 
     def _goal(self, point: _Point, wanted: list[Floats]) -> Floats:
@@ -227,7 +232,7 @@ class _Passes:
         cone = self.cones[bone]
         swing, twist = nearest_direction(swing, cone), nearest_twist(twist, cone)
         swing = swing * np.minimum(1.0, RIM / np.maximum(np.sqrt(swing[0] * swing[0] + swing[1] * swing[1]), 1e-30))
-        pose.angles[:, bone] = stacked(*swing, twist)
+        pose.angles[:, bone] = joined(swing, twist)
 
 
 def _aligned(own: list[Floats], there: list[Floats]) -> Floats:
@@ -267,5 +272,6 @@ def _summed(vectors: list[Floats]) -> Floats:
 
 
 def _local(angles: Floats, bone: int) -> Floats:
-    """The rotations (4, B) of a joint at joint angles (3, n, B)."""
-    return joint_rotation(angles[:2, bone], angles[2, bone])
+    """The rotations (4, B) of a joint at joint angles (B, n, 3)."""
+    x, z, twist = np.ascontiguousarray(angles[:, bone].T)
+    return joint_rotation(np.stack([x, z]), twist)

@@ -1,360 +1,183 @@
-"""The pose from which a first descent starts: near the FK pose, it changes smoothly with the target."""
+"""Poses for a descent to start from: one near the FK pose that changes smoothly with the target, and a fixed table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from .arc import SLACK
-from .body import Body, inside
-from .calculus import MANY, ONE, Calculus, Pair, Path
-from .goals import Goals
+from .arc import arc_of
+from .articulated import Body, allowed_angles, angles_of, joined, pose_of
 from .problem import Floats
-from .rotations import NEARLY_OPPOSITE, OPPOSITE, quaternions
-from .tuples import Number, Quaternion, Vector, cross, dot, inverse, minus, multiply, plus, reject, rotate, times
-from .twist import STRAIGHT
+from .products import back_applied
+from .rotations import about, between, cross, dot, multiply, norm, quaternions, reject, unit
+from .twist import STRAIGHT, Axes, centroid, chain_axes, joints_of
 
-_BEND = 0.5
+BEND = 0.5
 """How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
-_AIM = 0.6
+AIM = 0.6
 """How much of its turn towards the target a chain begins with."""
-_NEAR = 0.5
+NEAR = 0.5
 """Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
-_FLIP = 1.3
+FLIP = 1.3
 """Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
-_WIDTH = 1.8
+WIDTH = 1.8
 """Over how many times the root's limit a chain changes from the one bend to the other."""
-_FENCED = 1.2
+FENCED = 1.2
 """Radians; a root that can turn farther does not force the bend to the other side."""
-_WAVE = 0.41
+WAVE = 0.41
 """How far an S swings, for it to shorten a chain as much as a bend does."""
-_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
-_ORIGIN: Vector = (0.0, 0.0, 0.0)
-_TURN = 2.0 * np.pi
+_CURL, _ROUND = 0.8, 1.5 * np.pi
+"""How much of their limits the joints of a curled chain take, and the radians that it turns altogether at most."""
+_WIDEST = np.pi / 2.0
+"""Radians to which the poses of the table bend joints without limits."""
 
 
-class _Joint(NamedTuple):
-    """What of a joint and its bone stays the same."""
-
-    rest: Quaternion
-    arm: Vector
-    low: Pair
-    high: Pair
-    twist_low: Number
-    twist_high: Number
-    ease: Vector
-
-
-def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floats, Floats]:
-    """Return the FK pose within the limits, and one that is bent and turned a part of the way to the target.
+def bent_towards(body: Body, angles: Floats, target: Floats, pole: Floats | None = None) -> Floats:
+    """Return joint angles (B, n, 3) of chains that are bent and turned a part of the way to their targets.
 
     At the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of the target: a descent
-    from the FK pose itself would bend a straight chain away from the target, this way or that way about its line. A
-    straight chain bends towards its pole, or else to where it has most room. A body with several effectors stays as it
-    is in FK.
+    from the FK pose itself would bend a straight chain away from the target, this way or that way about its line.
 
     Args:
-        body: B bodies, the longest chain of each as long as 1.
-        turns: (4, n, B) rotations of the joints in the FK pose.
-        goals: what they are to do.
-        few: up to so many bodies are done one by one.
-
-    Returns:
-        fk: (3, n, B) joint angles.
-        start: (3, n, B) joint angles.
+        body: B chains with one effector each, as long as 1.
+        angles: (B, n, 3) FK pose within the limits.
+        target: (B, 3) where the effector is to be.
+        pole: (B, 3) where straight chains bend to; None: to where they have most room.
     """
-    rest, arms = quaternions(body.rest), np.zeros_like(body.heads)
-    path = body.path(0) if len(body.segments) == 1 else ()
-    if path:
-        arms[:, path] = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
-    pole = goals.poles[0].pole if goals.poles else None
-    free = tuple(i for i, bone in enumerate(path) if body.free[bone])
-    whole = path if len(path) < len(body.parents) else None
-    limits = *body.cone, body.mobility
-    members = turns.shape[2]
-    if members > few:
-        joints = [_Joint(tuple(rest), tuple(arms), *map(_split, limits))]
-        guess = _Guess(MANY, joints, [tuple(turns)])
-        if path:
-            target = goals.target[:, 0] - body.heads[:, path[0]]
-            start = guess.bent(whole, free, target, None if pole is None else pole - body.heads[:, path[0]])
-            return np.stack(guess.fk[0]), np.stack(start[0])
-        return np.stack(guess.fk[0]), np.stack(guess.fk[0])
-    of_all = [part[..., 0].T.tolist() for part in limits]
-    both = np.empty((2, *body.heads.shape))
-    for i in range(members):
-        parts = zip(rest[..., i].T.tolist(), arms[..., i].T.tolist(), *of_all, strict=True)
-        guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., i].T.tolist())
-        start = guess.fk
-        if path:
-            root = body.heads[:, path[0], i]
-            target = (goals.target[:, 0, i] - root).tolist()
-            start = guess.bent(whole, free, target, None if pole is None else (pole[:, i] - root).tolist())
-        both[..., i] = np.array([guess.fk, start]).transpose(0, 2, 1)
-    return both[0], both[1]
+    pose = pose_of(body, angles)
+    path = body.path(0)
+    joints = pose.points[[*path, len(body.parents)]].transpose(2, 0, 1)
+    root = joints[:, 0]
+    segments = joints[:, 1:] - joints[:, :-1]
+    lengths, directions = norm(segments), unit(segments)
+    total = np.cumsum(lengths, axis=0)
+    sizes = lengths / np.maximum(total[-1], 1e-200)
+    axes = chain_axes(directions, sizes, pose.frames[path[0]].transpose(1, 2, 0))
+    straight = norm(reject(centroid(joints_of(directions, sizes), sizes), axes.line)) < STRAIGHT
+    normal = np.where(straight, _roomiest(body, pose.zeros[path], path, axes), axes.normal)
+    if pole is not None:
+        away = cross(unit(reject(pole.T - root, axes.line)), axes.line)
+        normal = np.where(straight & (norm(away) > 0.5), away, normal)
+    offset = target.T - root
+    distance = norm(offset)
+    chord = norm(joints[:, -1] - root)
+    reach = np.maximum(total[-1], 1e-200)
+    turn = np.maximum(arc_of(np.minimum(distance / reach, 1.0)) - arc_of(np.minimum(chord / reach, 1.0)), 0.0)
+    along = (total - lengths / 2.0) / reach - 0.5
+    line = np.where(distance > 1e-12, unit(offset), axes.line)
+    full = between(axes.line, line, normal)
+    # A part of a rotation: by a part of its angle about the same axis.
+    angle = 2.0 * np.arctan2(norm(full[1:]), full[0]) * AIM * np.minimum(1.0, distance / reach / NEAR)
+    aim = about(unit(full[1:]), angle)
+    bend = _bend(normal, axes.line, line, _root_room(body, pose.zeros[path[0]], normal), BEND * turn, along)
+    turned = multiply(aim[:, None], bend)
+    guess = angles_of(body, _joint_turns(body, pose.frames, turned, path))
+    return allowed_angles(body, angles + (guess - angles) * body.ease)
 
 
-def _split(limits: Floats) -> Any:
-    """Return limits of swings (2, n, 1) or more as a tuple, those of twists (n, 1) as they are."""
-    return tuple(limits) if limits.ndim == 3 else limits
+def _bend(normal: Floats, along_line: Floats, line: Floats, room: Floats, turn: Floats, along: Floats) -> Floats:
+    """Return the rotations (4, n, B) that bend chains to their side, away from it where the root has no room.
+
+    A root at its limit cannot turn outwards to make room for a bend on that side: beyond its limit the bend must lie
+    inwards. On the way from the one to the other a chain takes the shape of an S, so that nothing flips over.
+
+    Args:
+        normal: (3, B) axis about which chains bend.
+        along_line: (3, B) from root to tip.
+        line: (3, B) from root to target.
+        room: (B,) radians that the root can turn to the side on which the bend lies.
+        turn: (B,) how much to bend.
+        along: (n, B) where the bones are, from -0.5 to 0.5.
+    """
+    side = cross(along_line, normal)
+    across = reject(line, along_line)
+    off = unit(across) * np.arctan2(norm(across), dot(line, along_line))
+    pole = FLIP * room * side - off
+    share = np.where(room < FENCED, pole / np.maximum(WIDTH * room, 1e-3), side)
+    size = norm(share)
+    share = share / np.maximum(size, 1.0)
+    one = cross(share, along_line)
+    two = np.sqrt(np.maximum(1.0 - dot(share, share), 0.0)) * normal
+    wave = WAVE * np.cos(2.0 * np.pi * (along + 0.5))
+    vector = turn * (one[:, None] * along + two[:, None] * wave)
+    return about(unit(vector), norm(vector))
 
 
-class _Guess:
-    """Of one body, or of many."""
+def _root_room(body: Body, zeros: Floats, normal: Floats) -> Floats:
+    """Return by how many radians (B,) roots can turn backwards about axes (3, B)."""
+    local = -back_applied(zeros, normal.T)[:, ::2].T
+    root = int(np.argmax(body.parents < 0))
+    low, high = body.cone.low[:, :, root], body.cone.high[:, :, root]
+    sides = np.minimum(np.where(local < 0.0, low, high), 1.0)
+    return np.asarray(2.0 * np.arcsin(np.minimum(np.abs(local[0]) * sides[0] + np.abs(local[1]) * sides[1], 1.0)))
 
-    def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
-        self.do, self.joints = calculus, joints
-        self.fk = self.angles = self._angles_of(turns)
-        """Of all joints, and of those of the path that is bent."""
 
-    def bent(self, path: Path, free: tuple[int, ...], target: Any, pole: Any) -> list[Vector]:
-        """Return the joint angles of the pose in which a path is bent towards a target, both seen from its root."""
-        do, joints = self.do, self.joints
-        self.joints, self.angles, self.free = do.on(joints, path), do.on(self.fk, path), free
-        self.zeros, self.frames = self._pose()
-        sizes = [(self._norm(joint.arm),) for joint in self.joints]
-        self.ends = do.sums(sizes)
-        """How far along the chain bones end."""
-        ((last,),) = do.apart(self.ends)[-1:]
-        self.reach = do.most(last, 1e-200)
-        self.lengths = [size for (size,) in sizes]
-        self.directions = [
-            self._unit(rotate(frame, joint.arm)) for frame, joint in zip(self.frames, self.joints, strict=True)
-        ]
-        line, normal, chord = self._axes(pole)
-        distance = self._norm(target)
-        share = distance / self.reach
-        turn = do.most(self._arc(share) - self._arc(chord), 0.0)
-        towards = self._either(distance > 1e-12, self._unit(target), line)
-        full = self._between(line, towards, normal)
-        # A part of a rotation: by a part of its angle about the same axis.
-        size = self._norm(full[1:])
-        angle = 2.0 * do.each(np.arctan2, [size], [full[0]])[0] * _AIM * do.least(1.0, share / _NEAR)
-        (aim,) = self._about([times(self._unit(full[1:]), angle)])
-        bends = self._bends(normal, line, towards, _BEND * turn)
-        world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
-        return do.with_path(self.fk, path, self._allowed(world))
+def _joint_turns(body: Body, frames: Floats, turned: Floats, path: list[int]) -> Floats:
+    """Return the joint rotations (4, B, n) of bodies whose bones on the path are turned by (4, k, B) in space."""
+    bones, members = len(body.parents), frames.shape[1]
+    world = np.empty((4, bones, members))
+    world[:] = quaternions(frames.transpose(2, 3, 0, 1))
+    world[:, path] = multiply(turned, world[:, path])
+    rest = quaternions(body.rest.transpose(2, 3, 1, 0))
+    turns = np.empty((4, members, bones))
+    for i, parent in enumerate(body.parents):
+        zero = rest[:, i] if body.free[i] else multiply(world[:, parent], rest[:, i])
+        turns[:, :, i] = multiply(zero * np.array([1.0, -1.0, -1.0, -1.0])[:, None], world[:, i])
+    return turns
 
-    def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
-        """Return the orientations that bones have when their joints are at rest, and those that they have."""
-        do = self.do
-        halves = [twist / 2.0 for _, _, twist in self.angles]
-        cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
-        turns = []
-        for joint, (x, z, _), c, s in zip(self.joints, self.angles, cosines, sines, strict=True):
-            w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
-            turns.append(multiply(joint.rest, (w * c, x * c - z * s, w * s, x * s + z * c)))
-        frames = do.products(turns, self.free)
-        return self._zeros(frames), frames
 
-    def _zeros(self, frames: list[Quaternion]) -> list[Quaternion]:
-        """Return the orientations of bones whose joints are at rest, below such that have those of `frames`."""
-        above = self.do.above(frames, _IDENTITY, self.free)
-        return [multiply(frame, joint.rest) for frame, joint in zip(above, self.joints, strict=True)]
+def _roomiest(body: Body, zeros: Floats, path: list[int], axes: Axes) -> Floats:
+    """Return the axes (3, B) about which the joints of straight chains have the most room to bend.
 
-    def _axes(self, pole: Vector | None) -> tuple[Vector, Vector, Number]:
-        """Return the line from root to tip, the axis about which joints bend, and the distance between both ends.
+    Tried are the axis a straight chain bends about without limits, and the others in steps of a quarter turn about its
+    line; the first of equals is taken.
+    """
+    low, high = np.minimum(body.cone.low[:, 0], 1.0), np.minimum(body.cone.high[:, 0], 1.0)
+    best, room = axes.normal, np.full(axes.normal.shape[1], -1.0)
+    for axis in (axes.normal, -axes.normal, cross(axes.line, axes.normal), cross(axes.normal, axes.line)):
+        local = back_applied(zeros, axis.T)[..., ::2]
+        sides = np.where(local < 0.0, low.T[path][:, None], high.T[path][:, None])
+        found = np.cumsum((np.abs(local) * sides)[1:].sum(axis=-1), axis=0)[-1] if len(path) > 1 else room + 1.0
+        more = found > room + 1e-6
+        best, room = np.where(more, axis, best), np.where(more, found, room)
+    return best
 
-        See `twist.chain_axes` and `first_guess`; the distance is a part of the chain's length.
-        """
-        do = self.do
-        sizes = [length / self.reach for length in self.lengths]
-        joints = do.sums([times(*pair) for pair in zip(self.directions, sizes, strict=True)])
-        before = do.above(joints, _ORIGIN)
-        parts = zip(joints, before, sizes, strict=True)
-        middle = do.apart(do.sums([times(plus(joint, last), size / 2.0) for joint, last, size in parts]))[-1]
-        tip = do.apart(joints)[-1]
-        chord = self._norm(tip)
-        closed = chord < STRAIGHT
-        line = self._either(closed, _ORIGIN, self._unit(tip))
-        bend = reject(middle, line)
-        if do.any(closed):
-            around, side = self._closed(joints, before, middle)
-            line, bend = self._either(closed, around, line), self._either(closed, side, bend)
-        straight = self._norm(bend) < STRAIGHT
-        if do.any(straight):
-            bend = self._either(straight, cross(line, self._hinge(line)), bend)
-        normal = cross(self._unit(bend), line)
-        straight = self._norm(reject(middle, line)) < STRAIGHT
-        if do.any(straight):
-            away = self._roomiest(line, normal)
-            if pole is not None:
-                side = cross(self._unit(reject(pole, line)), line)
-                away = self._either(self._norm(side) > 0.5, side, away)
-            normal = self._either(straight, away, normal)
-        return line, normal, chord
 
-    def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
-        """Return the line and the bend of chains whose tip stands on their root, see `twist._closed_axes`."""
-        do = self.do
-        places = do.apart(joints)
-        away = places[-1]
-        for place in reversed(places):
-            away = self._either(self._norm(place) > STRAIGHT, place, away)
-        side = self._unit(self._either(self._norm(middle) > STRAIGHT, middle, away))
-        area = do.apart(do.sums([cross(*pair) for pair in zip(before, joints, strict=True)]))[-1]
-        area = reject(area, side)
-        normal = self._unit(self._either(self._norm(area) > STRAIGHT, area, self._hinge(side)))
-        return cross(normal, side), side
+def table(body: Body, first: int, count: int) -> Floats:
+    """Return `count` poses (count, n, 3) within the limits from a fixed list, beginning with number `first`.
 
-    def _hinge(self, direction: Vector) -> Vector:
-        """See `rotations.hinge`."""
-        root = self.do.apart(self.frames)[0]
-        x, z = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
-        across = reject(x, direction)
-        return self._unit(self._either(self._norm(across) > 1e-4, across, cross(direction, z)))
+    The first four are curled up, each to another side. The joint angles of the others are the points of a Kronecker
+    sequence, evenly spread over what the limits allow.
+    """
+    bones = len(body.parents)
+    steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3)
+    number = np.arange(first, first + count)[:, None]
+    points = ((number[..., None] + 1) * steps) % 1.0
+    cone = body.cone
+    widest = np.sin(_WIDEST / 2.0)
+    low, high = np.where(cone.low > 1.0, widest, cone.low), np.where(cone.high > 1.0, widest, cone.high)
+    across = np.moveaxis(points[..., :2], -1, 0) * (high + low) - low
+    # Between the limits lie what hinges need and coils; about rest, as many bends to one side as to the other.
+    angle, radius = 2.0 * np.pi * points[..., 0], np.sqrt(points[..., 1])
+    around = np.stack([np.cos(angle), np.sin(angle)]) * radius
+    around = around * np.where(around < 0.0, low, high)
+    swing = np.where(number % 2, across, around)
+    side = np.stack([np.cos(number * np.pi / 2.0), np.sin(number * np.pi / 2.0)]).round()
+    curled = np.minimum(_CURL * np.where(side < 0.0, low, high), np.sin(_ROUND / bones / 2.0))
+    swing = np.where(number < 4, side * curled, swing)
+    low, high = (
+        np.where(np.isinf(cone.twist_low), -_WIDEST, cone.twist_low),
+        np.where(np.isinf(cone.twist_high), _WIDEST, cone.twist_high),
+    )
+    twist = np.where(number < 4, 0.0, low + (high - low) * points[..., 2])
+    return allowed_angles(body, joined(swing, twist))
 
-    def _roomiest(self, line: Vector, normal: Vector) -> Vector:
-        """Return the axis about which the joints of a straight chain have the most room to bend.
 
-        Tried are the axis that it bends about without limits, and the others in steps of a quarter turn about its line;
-        the first of equals is taken.
-        """
-        do = self.do
-        other = cross(line, normal)
-        best, room = normal, -1.0 + 0.0 * self.reach
-        several = len(do.apart(self.ends)) > 1
-        for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
-            found = do.after_first(self._rooms(axis)) if several else room + 1.0
-            more = found > room + 1e-6
-            best, room = self._either(more, axis, best), do.where(more, found, room)
-        return best
-
-    def _rooms(self, axis: Vector) -> list[Number]:
-        """Return how far joints can turn about an axis, as the sine of half the angle."""
-        do = self.do
-        rooms = []
-        for zero, joint in zip(self.zeros, self.joints, strict=True):
-            x, _, z = rotate(inverse(zero), axis)
-            across = do.least(do.where(x < 0.0, joint.low[0], joint.high[0]), 1.0)
-            along = do.least(do.where(z < 0.0, joint.low[1], joint.high[1]), 1.0)
-            rooms.append(abs(x) * across + abs(z) * along)
-        return rooms
-
-    def _arc(self, chord: Number) -> Number:
-        """See `arc.arc_of`."""
-        missing = self.do.least(self.do.most(1.0 - SLACK - chord, 0.0), 1.0)
-        curved = 1.0 + 0.15 * missing + 0.1325 * (missing * missing * missing)
-        return 2.0 * self.do.sqrt(6.0 * missing) * curved
-
-    def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
-        """Return the rotations that bend a chain to its side, away from it where the root has no room.
-
-        A root at its limit cannot turn outwards to make room for a bend on that side: beyond its limit the bend must
-        lie inwards. On the way from the one to the other a chain takes the shape of an S, so that nothing flips over.
-
-        Args:
-            normal: axis about which the chain bends.
-            line: from root to tip.
-            towards: from root to target.
-            turn: how much to bend.
-        """
-        do = self.do
-        rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
-        room = 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
-        side = cross(line, normal)
-        across = reject(towards, line)
-        off = do.each(np.arctan2, [self._norm(across)], [dot(towards, line)])[0]
-        pole = minus(times(side, _FLIP * room), times(self._unit(across), off))
-        share = self._either(room < _FENCED, times(pole, 1.0 / do.most(_WIDTH * room, 1e-3)), side)
-        share = times(share, 1.0 / do.most(self._norm(share), 1.0))
-        one = times(cross(share, line), turn)
-        two = times(normal, turn * _WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
-        places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
-        waves = do.each(np.cos, [_TURN * place for place in places])
-        return self._about(
-            [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)]
-        )
-
-    def _allowed(self, world: list[Quaternion]) -> list[Vector]:
-        """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
-        turns = [multiply(inverse(zero), frame) for zero, frame in zip(self._zeros(world), world, strict=True)]
-        found = []
-        for joint, angle, old in zip(self.joints, self._angles_of(turns), self.angles, strict=True):
-            x, z, twist = (b + (a - b) * ease for a, b, ease in zip(angle, old, joint.ease, strict=True))
-            found.append(inside(self.do, joint, x, z, twist))
-        return found
-
-    def _angles_of(self, turns: Sequence[Quaternion]) -> list[Vector]:
-        """Return the joint angles within the limits that are nearest to joints' rotations, see `cones.swing_twist`."""
-        do = self.do
-        swings, sines, cosines = [], [], []
-        for w, x, y, z in turns:
-            sign = do.where(w < 0.0, -1.0, 1.0)
-            size = do.sqrt(w * w + y * y)
-            safe = do.most(size, 1e-200)
-            c, s = do.where(size > 0.0, w * sign / safe, 1.0), y * sign / safe
-            swings.append(((x * c + z * s) * sign, (z * c - x * s) * sign))
-            sines.append(s)
-            cosines.append(c)
-        found = []
-        for joint, swing, twist in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
-            x, z = self._nearest_direction(*swing, joint)
-            found.append(inside(self.do, joint, x, z, self._nearest_twist(2.0 * twist, joint)))
-        return found
-
-    def _nearest_direction(self, x: Number, z: Number, joint: _Joint) -> tuple[Number, Number]:
-        """See `cones.nearest_direction`."""
-        near = self.do.nearest_swing(x, z, joint.low, joint.high)
-        outside = (near[0] != x) | (near[1] != z)
-        if not self.do.any(outside):
-            return near
-        behind = self.do.nearest_swing(-x, -z, joint.low, joint.high)
-        there, ahead, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
-        nearest: tuple[Number, Number] = self._either(outside & (dot(there, back) > dot(there, ahead)), behind, near)
-        return nearest
-
-    def _direction(self, x: Number, z: Number) -> Vector:
-        """Return where a swing takes the Y axis."""
-        square = x * x + z * z
-        double = 2.0 * self.do.sqrt(self.do.most(1.0 - square, 0.0))
-        return -double * z, 1.0 - 2.0 * square, double * x
-
-    def _nearest_twist(self, twist: Number, joint: _Joint) -> Number:
-        """See `cones.nearest_twist`."""
-        do, low, high = self.do, joint.twist_low, joint.twist_high
-        outside = (twist < low) | (twist > high)
-        if not do.any(outside):
-            return twist
-        # What has no limits is never outside; infinite ones would only give rise to warnings.
-        to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
-        return do.where(outside, do.where(to_low > to_high, low, high), twist)
-
-    # ---- vectors
-
-    def _norm(self, a: Sequence[Number]) -> Number:
-        return self.do.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-
-    def _unit(self, a: Sequence[Number]) -> Vector:
-        size = self.do.most(self._norm(a), 1e-200)
-        return a[0] / size, a[1] / size, a[2] / size
-
-    def _either(self, chosen: Number, one: Sequence[Number], other: Sequence[Number]) -> Any:
-        return tuple(self.do.where(chosen, a, b) for a, b in zip(one, other, strict=True))
-
-    def _about(self, vectors: list[Vector]) -> list[Quaternion]:
-        """Return the rotations about vectors, by as many radians as they are long."""
-        do = self.do
-        sizes = [self._norm(vector) for vector in vectors]
-        halves = [size / 2.0 for size in sizes]
-        turns = []
-        for vector, size, c, s in zip(vectors, sizes, do.each(np.cos, halves), do.each(np.sin, halves), strict=True):
-            turns.append((c, *times(vector, s / do.most(size, 1e-200))))
-        return turns
-
-    def _between(self, a: Vector, b: Vector, axis: Vector) -> Quaternion:
-        """See `rotations.between`."""
-        size = self._norm(plus(a, b))
-        turn = self._smallest(a, b)
-        nearly = size < NEARLY_OPPOSITE
-        if self.do.any(nearly):
-            axis = self._either(size < OPPOSITE, axis, self._unit(cross(a, b)))
-            half = (0.0, *self._unit(reject(axis, a)))
-            turn = self._either(nearly, multiply(self._smallest(times(a, -1.0), b), half), turn)
-        return turn
-
-    def _smallest(self, a: Vector, b: Vector) -> Quaternion:
-        middle = self._unit(plus(a, b))
-        return dot(a, middle), *cross(a, middle)
+def _primes(count: int) -> Floats:
+    """Return the first primes (count,)."""
+    primes: list[int] = []
+    number = 2
+    while len(primes) < count:
+        if all(number % prime for prime in primes):
+            primes.append(number)
+        number += 1
+    return np.array(primes, dtype=np.float64)

@@ -1,335 +1,170 @@
-"""Newton's method for what cannot be reached, where a pose is to come as near as it can, and stay the same next time.
+"""A step of Newton's method on joint angles, whatever body they belong to.
 
-Where something remains missing, Gauss-Newton steps crawl: what counts then is how the effectors curve, which is known
-exactly for joints, and how the limits curve along which they go. A joint turns what the joints after it do to the
-effectors. So the curvature between two joints is a product of a few numbers that belong to the one with as many that
-belong to the other, and the equations are solved by going once up and once down the bones (R. Vandebril, M. Van Barel,
-N. Mastronardi, "Matrix computations and semiseparable matrices", 2008). A direction in which the cost curves downwards
-is followed like one in which it curves upwards, away from the saddle (Y. Dauphin et al., "Identifying and attacking the
-saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+A joint turns what the joints after it do to the effectors. So the curvature of the cost between two joints is a product
+of a few numbers that belong to the one with as many that belong to the other. A matrix like that is factorized by going
+once through the joints (R. Vandebril, M. Van Barel, N. Mastronardi, "Matrix computations and semiseparable matrices",
+2008). Where the cost curves downwards the pivot's sign is turned, so that the step leads away from the saddle.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .body import STEEPEST, Joint, axes_of, inside
-from .calculus import Calculus, Path, Row
-from .choice import SAME
-from .crowd import Crowd
-from .descent import State
-from .goals import System
-from .problem import Floats, Ints
-from .tuples import Number, Vector, dot
+import numpy as np
+
+from .articulated import STEEPEST, swing_curvature
+from .cones import Cone
+from .problem import Bools, Floats
+from .products import sums_over_rows
+from .rotations import stacked
 
 ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
-STILL = 1e-6
-"""Radians: a step that brings something and is shorter shows that there is nothing left to bring."""
-ROUNDING = 1e-6
-"""Radians: so does a step that brings nothing and is shorter than this."""
-LONGEST = 0.5
-"""Radians that a joint may turn in one step."""
-DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
 
 
-_NOTHING = (0.0,) * 9
+class Model(NamedTuple):
+    """How a cost changes with the joint angles (3, n, B) of bodies, by m numbers for each."""
+
+    bends: Floats
+    """(m, 3, n, B) The product of these at one joint with the speeds at a later one is the curvature between them."""
+    speeds: Floats
+    """(m, 3, n, B)"""
+    slope: Floats
+    """(3, n, B)"""
+    hold: Floats | float = 0.0
+    """(B,) curvature that is added at all joint angles."""
 
 
-class Anchor(NamedTuple):
-    """A pose that is kept to where nothing else decides: of all that do best one is nearest to it."""
-
-    angles: Row
-    share: Number
-    """What the squared distance from it, in radians, counts beside what is missing."""
-
-
-def polish(
-    system: System, angles: Row, members: int, iterations: int, still: float = STILL, anchor: Anchor | None = None
-) -> tuple[Floats, Floats, Ints]:
-    """Return joint angles in whose neighbourhood none inside the limits are better.
+def newton_step(model: Model, cone: Cone, ease: Floats, angles: Floats, damping: Floats) -> Floats:
+    """Return Newton steps (3, n, B), a radian being the unit of all joint angles.
 
     Args:
-        system: B members, or one.
-        angles: to start from, inside the limits.
-        members: how many they are.
-        iterations: cap on the steps.
-        still: radians, how short a step shows that there is little left to bring, in members that are not nearly there.
-        anchor: where to stay where nothing else decides.
-
-    Returns:
+        model: of the cost.
+        cone: limits of the joints: swings (2, n, 1), twists (n, 1).
+        ease: (3, n, 1) 0: locked.
         angles: (3, n, B) inside the limits.
-        missing: (B,) the distance of the effectors from their targets: the root of the weighted sum of squares.
-        steps: (B,) how many were taken.
+        damping: (B,) added to the pivots.
     """
-    do = system.skeleton.do
-    now = State.of(system, angles)
-    cost = _cost(do, now, anchor)
-    # From where places are as they are to be, what else counts is little.
-    damping = 0.0 * cost + DAMPING * (1.0 if anchor is None else anchor.share)
-    ended = cost < 0.0
-    crowd = Crowd(do, len(system.skeleton.parents), members)
-    for done in range(iterations + 1):
-        ended = ended | (done == iterations)
-        if do.any(ended):
-            chosen = crowd.leave(ended, done, now.angles, system.distance(now.residual))
-            if not crowd.left:
-                break
-            if chosen is not None:
-                system = system.members(chosen)
-                now, damping, cost, anchor = do.members((now, damping, cost, anchor), chosen)
-        move = step(system, now, damping, anchor)
-        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
-        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
-        half = 0.5 * share
-        tried = [
-            inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
-            for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
-        ]
-        there = State.of(system, tried)
-        costs = _cost(do, there, anchor)
-        better = costs < cost
-        now, cost = do.choose(better, there, now), do.where(better, costs, cost)
-        # Scaled down, a step that is too long goes mostly where the cost hardly changes.
-        grown = do.where(better, do.where(size > LONGEST, 1.0, 0.1), 4.0)
-        damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
-        short = do.where(better, do.where(cost > SAME**2, still, STILL), ROUNDING)
-        ended = (size < short) | (damping >= HARDEST)
-    return crowd.found
+    along, across, rim, room = _room(cone, ease, angles, model.slope)
+    x, z, _ = angles
+    first, second, both = swing_curvature(x, z, np.maximum(1.0 - x * x - z * z, STEEPEST**2), model.slope)
+    rim_first, rim_second = along
+    # On a rim the first of the two coordinates of a swing is the one along it, and the second has none.
+    free = np.stack([room[0] | (rim & room[1]), room[1] & ~rim, room[2]])
+    bends, speeds = (_along(part, along, free) for part in (model.bends, model.speeds))
+    slope = _along(model.slope[None], along, free)[0]
+    diagonal = summed_products(bends, speeds) + model.hold
+    diagonal[0] += across + rim_first * rim_first * first + rim_second * rim_second * second
+    diagonal[0] += 2.0 * rim_first * rim_second * both
+    diagonal[1] += second
+    diagonal = np.where(free, diagonal, 1.0)
+    # Two coordinates of one swing do not come one after the other.
+    skew = 0.5 * (summed_products(bends[:, 1], speeds[:, 0]) - summed_products(bends[:, 0], speeds[:, 1])) + both
+    skew = np.where(free[0] & free[1], skew, 0.0)
+    found = _solved((bends, speeds, diagonal, skew), -slope, damping, free)
+    return stacked(found[0] * rim_first, found[0] * rim_second + found[1], found[2])
 
 
-def _cost(do: Calculus, state: State, anchor: Anchor | None) -> Number:
-    square = state.missing * state.missing
-    if anchor is None:
-        return square
-    away = [_away(*pair) for pair in zip(state.angles, anchor.angles, strict=True)]
-    (far,) = do.totals([[dot(way, way)] for way in away])
-    return square + anchor.share * far
+def summed_products(a: Floats, b: Floats) -> Floats:
+    """Return the sums (...) of the products of numbers (m, ...)."""
+    products = a * b
+    sums = products[0].copy()
+    for product in products[1:]:
+        sums += product
+    return np.asarray(sums)
 
 
-def _away(angle: Vector, kept: Vector) -> Vector:
-    """Return the way between two angles of a joint in radians."""
-    return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
+def _along(values: Floats, along: Floats, free: Bools) -> Floats:
+    """Return values (..., 3, n, B) in the coordinates that the limits leave."""
+    found = np.where(free, values, 0.0)
+    found[:, 0] = values[:, 0] * along[0] + values[:, 1] * along[1]
+    return found
 
 
-class _Equation(NamedTuple):
-    """What one joint has to do with the others, in the coordinates that the limits leave of it."""
-
-    free: Vector
-    """Which of them there are."""
-    diagonal: Vector
-    skew: Number
-    """What is added between the first two, which do not come one after the other."""
-    wanted: Vector
-
-
-def step(system: System, now: State, damping: Number, anchor: Anchor | None = None) -> Row:
-    """Return Newton steps, a radian being the unit of all joint angles."""
-    do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
-    count = len(system.skeleton.parents)
-    axes = axes_of(do, now.pose, now.angles)
-    speeds = [[_columns(lot) for lot in block] for block in system.exact_jacobian(now.pose, axes)]
-    bends = [[_columns(lot) for lot in block] for block in system.bends(now.pose, axes)]
-    parts = []
-    for block, (x, y, z) in zip(speeds, system.vectors(now.residual), strict=True):
-        parts.append(
-            [
-                (-(ax * x + ay * y + az * z), -(bx * x + by * y + bz * z), -(cx * x + cy * y + cz * z))
-                for (ax, ay, az), (bx, by, bz), (cx, cy, cz) in block
-            ]
-        )
-    slopes = do.added_on(count, paths, parts)
-    hold: Number = 0.0
-    if anchor is not None:
-        hold = anchor.share
-        away = [_away(*pair) for pair in zip(now.angles, anchor.angles, strict=True)]
-        slopes = [
-            (a + hold * x, b + hold * z, c + hold * twist)
-            for (a, b, c), (x, z, twist) in zip(slopes, away, strict=True)
-        ]
-    rooms = [_room(do, *each) for each in zip(joints, now.angles, slopes, strict=True)]
-    parts = []
-    for j, path in enumerate(paths):
-        there = do.on(rooms, path)
-        speeds[j] = [_along(lot, *room[0]) for lot, room in zip(speeds[j], there, strict=True)]
-        bends[j] = [_along(lot, *room[0]) for lot, room in zip(bends[j], there, strict=True)]
-        parts.append([_diagonal(*pair) for pair in zip(bends[j], speeds[j], strict=True)])
-    equations = []
-    for (x, z, _), slope, room, own in zip(now.angles, slopes, rooms, do.added_on(count, paths, parts), strict=True):
-        (first_x, first_z), across, free = room
-        one, two, both = swing_curvature(x, z, do.most(1.0 - x * x - z * z, STEEPEST**2), slope)
-        on_first = own[0] + across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both
-        equations.append(
-            _Equation(
-                free,
-                (on_first + hold, own[1] + two + hold, own[2] + hold),
-                do.where(free[0] & free[1], 0.5 * own[3] + both, 0.0),
-                (-(slope[0] * first_x + slope[1] * first_z), -slope[1], -slope[2]),
-            )
-        )
-    found = _solved(do, equations, paths, bends, speeds, damping)
-    return [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
-
-
-def _columns(lot: Any) -> tuple[Vector, Vector, Vector]:
-    """Return the columns of a block at a joint, as vectors of three even where it has a single row."""
-    if len(lot) == 1:
-        ((a, b, c),) = lot
-        none = 0.0 * a
-        return (a, none, none), (b, none, none), (c, none, none)
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
-    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
-
-
-def _along(columns: Any, first: Number, second: Number) -> Any:
-    """Return columns with that of a direction in the plane of the swing in place of the first."""
-    (a, b, c), (x, y, z), twist = columns
-    return (a * first + x * second, b * first + y * second, c * first + z * second), columns[1], twist
-
-
-def _diagonal(bends: Any, speeds: Any) -> tuple[Number, ...]:
-    """Return the products of the angles of a joint, and how much two of them differ by which one comes first."""
-    (a, b, c), (d, e, f), (g, h, i) = bends
-    (p, q, r), (s, t, u), (x, y, z) = speeds
-    return (
-        a * p + b * q + c * r,
-        d * s + e * t + f * u,
-        g * x + h * y + i * z,
-        d * p + e * q + f * r - (a * s + b * t + c * u),
-    )
-
-
-def _room(do: Calculus, joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[Number, Number], Number, Vector]:
-    """Return where a joint can go.
+def _room(cone: Cone, ease: Floats, angles: Floats, slope: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+    """Return where joints can go.
 
     Returns:
-        along: direction of the first coordinate of a swing: along the rim of its cone, if it is pushed there.
-        across: what the bend of the rim adds to the curvature of the cost along it.
-        free: which of the coordinates can change at all; on a rim the second has nowhere to go.
+        along: (2, n, B) direction of the first coordinate of a swing: along the rim of its cone, if it is pushed there.
+        across: (n, B) what the bend of the rim adds to the curvature of the cost along it.
+        rim: (n, B) whether the swing is held by the rim.
+        room: (3, n, B) whether a joint angle can change at all.
     """
-    (x, z, twist), (low_x, low_z), (high_x, high_z) = angle, joint.low, joint.high
-    moves_x, moves_z, moves_twist = (mobility > 0.0 for mobility in joint.mobility)
+    swing, twist = angles[:2], angles[2]
+    free = ease > 0.0
     # At zero the slope tells which quadrant a swing would go to.
-    half_x = do.where((x < 0.0) | ((x == 0.0) & (slope[0] > 0.0)), low_x, high_x)
-    half_z = do.where((z < 0.0) | ((z == 0.0) & (slope[1] > 0.0)), low_z, high_z)
-    safe_x, safe_z = do.most(half_x, 1e-9), do.most(half_z, 1e-9)
-    share_x, share_z = x / safe_x * moves_x, z / safe_z * moves_z
-    a, b = share_x / safe_x, share_z / safe_z
-    size = do.most(do.sqrt(a * a + b * b), 1e-200)
-    a, b = a / size, b / size
-    push = -(a * slope[0] + b * slope[1])
-    rim = (share_x * share_x + share_z * share_z > 1.0 - ON_RIM) & (push > 0.0)
-    over, under = b / safe_x, a / safe_z
-    bend = push * (over * over + under * under) / size / 2.0
+    low = (swing < 0.0) | ((swing == 0.0) & (slope[:2] > 0.0))
+    half = np.where(low, cone.low, cone.high)
+    safe = np.maximum(half, 1e-9)
+    share = swing / safe * free[:2]
+    normal = share / safe
+    size = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
+    normal /= np.maximum(size, 1e-200)
+    push = -(normal[0] * slope[0] + normal[1] * slope[1])
+    rim = (share[0] * share[0] + share[1] * share[1] > 1.0 - ON_RIM) & (push > 0.0)
+    turn = normal[::-1] / safe
+    bend = push * (turn[0] * turn[0] + turn[1] * turn[1]) / np.maximum(size, 1e-200) / 2.0
+    room = np.empty(angles.shape, dtype=bool)
     # An axis with no room to the side that the slope points to holds too.
-    room_x = moves_x & ((half_x > 0.0) | (x != 0.0))
-    room_z = moves_z & ((half_z > 0.0) | (z != 0.0))
-    at_end = ((twist <= joint.twist_low) & (slope[2] > 0.0)) | ((twist >= joint.twist_high) & (slope[2] < 0.0))
-    along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
-    # "Greater": the one and not the other.
-    return along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, moves_twist > at_end)
+    room[:2] = free[:2] & ~((half <= 0.0) & (swing == 0.0))
+    low_end, high_end = (twist <= cone.twist_low) & (slope[2] > 0.0), (twist >= cone.twist_high) & (slope[2] < 0.0)
+    room[2] = free[2] & ~(low_end | high_end)
+    along = stacked(np.where(rim, -normal[1], 1.0) * room[0], np.where(rim, normal[0], 0.0) * room[1])
+    return along, np.where(rim, bend, 0.0), rim, room
 
 
-def swing_curvature(x: Number, z: Number, rest: Number, slope: Vector) -> Vector:
-    """Return what the change of a swing's axes with it adds to the curvature of a cost, in the units of `axes_of`.
-
-    In its first coordinate, in its second, and between both.
+def _solved(matrix: tuple[Floats, Floats, Floats, Floats], wanted: Floats, damping: Floats, free: Bools) -> Floats:
+    """Return the solutions (3, n, B) of equations with symmetric matrices, damped and made positive.
 
     Args:
-        x: first coordinate of the swing.
-        z: the second.
-        rest: the square of the cosine of half its angle, at least `STEEPEST` squared.
-        slope: of the cost.
+        matrix: one factor (m, 3, n, B) of what is above the diagonal, that of its rows, the other factor, that of its
+            columns, the diagonal (3, n, B), and what is added between the first two coordinates of a joint (n, B).
+        wanted: (3, n, B) right-hand side.
+        damping: (B,) added to the pivots.
+        free: (3, n, B) which unknowns there are.
     """
-    share = 0.5 * (x * slope[0] + z * slope[1])
-    return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
+    bends, speeds, diagonal, skew = matrix
+    summed = _one_by_one if len(speeds) == 3 else sums_over_rows
+    # Below the rows of one factor stands the right-hand side, which is treated as they are.
+    rows = np.concatenate([bends, wanted[None]])
+    done = np.zeros((len(rows), len(speeds), len(damping)))
+    factors, pivots, values = np.empty_like(speeds), np.empty_like(diagonal), np.zeros_like(wanted)
+    sides = np.zeros_like(skew)
+    unknowns: list[tuple[int, int]] = [(i, k) for i, k in np.argwhere(free.any(axis=2).T).tolist()]
+    before = (-1, 0)
+    pivot, factor, value = damping, done[0], damping
+    for i, k in unknowns:
+        column = speeds[:, k, i]
+        row = summed(done, column)
+        taken = summed(row[None, :-1], column)[0]
+        if k == 1 and before == (i, 0):
+            # `factor` and `pivot` are still those of the first coordinate.
+            side = sides[i] = skew[i] / pivot
+            taken += skew[i] * (2.0 * summed_products(factor, column) + side)
+            row[:-1] += skew[i] * factor
+            row[-1] += side * value
+        np.subtract(rows[:, k, i], row, out=row)
+        pivot, factor, value = pivots[k, i], factors[:, k, i], row[-1]
+        np.subtract(diagonal[k, i], taken, out=pivot)
+        np.abs(pivot, out=pivot)
+        pivot += damping
+        np.divide(row[:-1], pivot, out=factor)
+        done += row[:, None] * factor
+        np.divide(value, pivot, out=values[k, i])
+        before = i, k
+    behind = np.zeros((len(speeds), len(damping)))
+    for i, k in reversed(unknowns):
+        value = values[k, i]
+        value -= summed(factors[None, :, k, i], behind)[0]
+        if k == 0:
+            value -= sides[i] * values[1, i]
+        behind += speeds[:, k, i] * value
+    return np.where(free, values, 0.0)
 
 
-def _solved(
-    do: Calculus, equations: Row, paths: list[Path], bends: list[Row], speeds: list[Row], damping: Number
-) -> Row:
-    """Return the solutions of the equations of all joints, damped and made positive.
-
-    From the tips to the root each unknown is taken out of the equations of those before it. What that leaves in them is
-    told by a small matrix and a vector alone, in blocks of three for each objective. Back from the root the unknowns
-    follow.
-
-    Args:
-        do: the kernel.
-        equations: a row of what is on the diagonals and right-hand sides.
-        paths: the joints that have a part in each objective.
-        bends: columns of the factors of joints in the products with joints after them.
-        speeds: columns of their factors in the products with joints before them.
-        damping: added to the pivots.
-    """
-    parts = do.each_joint(equations)
-    columns: list[list[Any]] = [[] for _ in parts]
-    for p, path in enumerate(paths):
-        there = zip(do.each_joint(bends[p]), do.each_joint(speeds[p]), strict=True)
-        for i, (bend, speed) in zip(range(len(parts)) if path is None else path, there, strict=True):
-            columns[i].append((p, bend, speed))
-    matrix: list[list[Any]] = [[_NOTHING] * len(paths) for _ in paths]
-    vector: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
-    taken: list[Any] = []
-    for (free, diagonal, skew, wanted), own in zip(reversed(parts), reversed(columns), strict=True):
-        kept: list[Any] = [None, None, None]
-        for k in (2, 1, 0):
-            if not own or not do.any(free[k]):
-                continue
-            rows = []
-            pivot, value = diagonal[k], wanted[k]
-            for p, bend, speed in own:
-                x = y = z = 0.0
-                for q, other, _ in own:
-                    a, b, c = other[k]
-                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
-                    x, y, z = (
-                        x + (xx * a + xy * b + xz * c),
-                        y + (yx * a + yy * b + yz * c),
-                        z + (zx * a + zy * b + zz * c),
-                    )
-                (a, b, c), (u, v, w), (left, up, back) = bend[k], speed[k], vector[p]
-                pivot = pivot - (a * x + b * y + c * z)
-                value = value - (a * left + b * up + c * back)
-                rows.append((u - x, v - y, w - z))
-            if k == 0 and kept[1] is not None:
-                others, share, there = kept[1]
-                side = skew * share
-                pivot, value = pivot - side * skew, value - skew * there
-                for j, ((_, bend, _), (u, v, w)) in enumerate(zip(own, others, strict=True)):
-                    (a, b, c), (x, y, z) = bend[0], rows[j]
-                    pivot = pivot - 2.0 * side * (a * u + b * v + c * w)
-                    rows[j] = x - side * u, y - side * v, z - side * w
-            share = do.where(free[k], 1.0 / (abs(pivot) + damping), 0.0)
-            value = value * share
-            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
-                a, b, c = vector[p]
-                vector[p] = a + x * value, b + y * value, c + z * value
-                a, b, c = x * share, y * share, z * share
-                for (q, _, _), (x, y, z) in zip(own, rows, strict=True):
-                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
-                    matrix[p][q] = (
-                        *(xx + a * x, xy + a * y, xz + a * z),
-                        *(yx + b * x, yy + b * y, yz + b * z),
-                        *(zx + c * x, zy + c * y, zz + c * z),
-                    )
-            kept[k] = rows, share, value
-        taken.append(kept)
-    above: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
-    found = []
-    for (_, _, skew, _), own, kept in zip(parts, columns, reversed(taken), strict=True):
-        values: list[Number] = [0.0 * damping] * 3
-        for k in range(3):
-            if kept[k] is None:
-                continue
-            rows, share, value = kept[k]
-            less = skew * values[0] if k == 1 else 0.0
-            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
-                a, b, c = above[p]
-                less = less + (a * x + b * y + c * z)
-            values[k] = value = value - less * share
-            for p, bend, _ in own:
-                (x, y, z), (a, b, c) = bend[k], above[p]
-                above[p] = a + x * value, b + y * value, c + z * value
-        found.append((values[0], values[1], values[2]))
-    return do.together(found)
+def _one_by_one(a: Floats, b: Floats) -> Floats:
+    """Return `sums_over_rows` as `line_newton_single` forms them in plain floats."""
+    sums = a[:, 0] * b[0]
+    for j in range(1, len(b)):
+        sums += a[:, j] * b[j]
+    return np.asarray(sums)

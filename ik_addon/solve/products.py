@@ -56,6 +56,14 @@ def combined(weights: Floating, v: Floating) -> Floating:
     return _summed("...k,...km->...m", weights, v)
 
 
+def sums_over_rows(a: Floats, b: Floats) -> Floats:
+    """Return the sums (i, B) of numbers (i, j, B) times others (j, B), for at least two members.
+
+    Of a single member the sums would be taken along its own numbers, in another order.
+    """
+    return _summed("ijb,jb->ib", a, b)
+
+
 def determinants(a: Floats) -> Floats:
     """Return the determinants (...) of matrices (..., 3, 3)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(a, (-2, -1), (0, 1))
@@ -66,6 +74,17 @@ def lengths_of(v: Floats) -> Floats:
     """Return the lengths (...) of vectors (..., 3)."""
     x, y, z = np.moveaxis(v, -1, 0)
     return np.asarray(np.sqrt(x * x + y * y + z * z))
+
+
+def solved(matrix: Floats, wanted: Floats) -> Floats:
+    """Return the solutions (B, m) of equations with positive definite matrices (B, m, m), right-hand sides (B, m)."""
+    # Beside the columns of the matrix, what is wanted is treated as they are.
+    rows = np.concatenate([matrix, wanted[..., None]], axis=2)
+    for k in range(wanted.shape[1]):
+        row = rows[:, k : k + 1] / rows[:, k : k + 1, k : k + 1]
+        rows -= rows[:, :, k : k + 1] * row
+        rows[:, k : k + 1] = row
+    return rows[:, :, -1]
 
 
 def _summed(subscripts: str, a: Floating, b: Floating) -> Floating:

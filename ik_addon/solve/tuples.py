@@ -15,8 +15,6 @@ Number = Any
 Vector = tuple[Number, Number, Number]
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
-Matrix = tuple[Vector, Vector, Vector]
-"""Its rows."""
 
 
 def plus(a: Vector, b: Vector) -> Vector:
@@ -106,21 +104,3 @@ def added(values: Sequence[Number]) -> Number:
     for value in values:
         total = total + value
     return total
-
-
-def product(one: Matrix, other: Matrix) -> Matrix:
-    """Return the product of two matrices."""
-    (a, b, c), (d, e, f), (g, h, i) = one
-    (j, k, m), (n, o, p), (q, r, s) = other
-    return (
-        (a * j + b * n + c * q, a * k + b * o + c * r, a * m + b * p + c * s),
-        (d * j + e * n + f * q, d * k + e * o + f * r, d * m + e * p + f * s),
-        (g * j + h * n + i * q, g * k + h * o + i * r, g * m + h * p + i * s),
-    )
-
-
-def turned(matrix: Matrix, v: Vector) -> Vector:
-    """Return a vector multiplied by a matrix."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix
-    x, y, z = v
-    return xx * x + xy * y + xz * z, yx * x + yy * y + yz * z, zx * x + zy * y + zz * z

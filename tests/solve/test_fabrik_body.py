@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_hand, tree_y
 from ik_addon.solve import Goal, Problem, Solver, Status, solve
-from ik_addon.solve.body import Body, allowed_angles, as_row, pose_of
+from ik_addon.solve.aims import Aims
+from ik_addon.solve.articulated import Body, allowed_angles, pose_of
 from ik_addon.solve.fabrik_body import led_by_tips
-from ik_addon.solve.goals import Goals
 from ik_addon.solve.problem import Floats
 from tests.solve.chains import make_chains, random_rotations, unit
 from tests.solve.test_limits import assert_consistent, violations
@@ -42,10 +42,10 @@ def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, F
     """How far effectors (B, E) are from their targets after the passes alone, and outside of limits (B, n)."""
     found: list[Floats] = []
 
-    def begin(body: Body, turns: Floats, goals: Goals, tolerance: Floats, most: int) -> tuple[Floats, object]:
-        angles, used = led_by_tips(body, turns, goals, tolerance, most)
-        ends = np.stack(pose_of(body.skeleton(), as_row(angles, None)).ends, axis=1)
-        found.append(np.linalg.norm(ends - goals.target, axis=0).T)
+    def begin(body: Body, fk: Floats, aims: Aims, tolerance: Floats, most: int) -> tuple[Floats, object]:
+        angles, used = led_by_tips(body, fk, aims, tolerance, most)
+        ends = pose_of(body, angles).points[len(body.parents) :].transpose(1, 0, 2)
+        found.append(np.linalg.norm(ends - aims.target, axis=-1))
         found.append(np.abs(allowed_angles(body, angles) - angles))
         return angles, used
 
