@@ -33,8 +33,6 @@ FRAMES = (BEGIN, TURN - 1, TURN, LAST)
 """The first and the last on which either value holds."""
 SAME = 1e-6
 """In lengths of the shorter chain."""
-STILL = 5e-6
-"""The same on a frame that stands: where a target went with a solved bone is read back in single precision."""
 CHAINS = ("upper", "lower", "tail1", "tail2", "tail3", "tail4")
 """The bones of chains, of all armatures."""
 STILL = 3e-6

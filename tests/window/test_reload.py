@@ -23,7 +23,7 @@ def test_reloading_scripts_leaves_one_of_each(arm: Window) -> None:
     before = held(arm)
     handlers, drawn, framed = before
     assert handlers["frame_change_post"] == handlers["depsgraph_update_post"] == 1
-    assert drawn["draw.py:_draw_guarded"] == 1
+    assert drawn["draw.py:draw_viewport"] == 1
     assert framed["handlers.py:_frame_change_post"] == 1
     for _ in range(2):
         arm.inside.start("script.reload")
