@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .maths.products import applied, lengths_of, times
+from .maths.rotations import between, matrices
 from .problem import Bools, Floats, Problem, Solution, Status
-from .products import applied, lengths_of, times
-from .rotations import between, matrices
 
 _FLAT = 1e-9
 """Of a bone that stands on the plane, to within this fraction of its length, no direction is left in it."""
@@ -25,7 +25,8 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
 
     Its joints and target are seen from the root, whose place would only take digits from them.
 
-    A pole decides to which side the chain bends; a chain that lies on the other side is mirrored within the plane.
+    A pole decides to which side the chain bends, else its bend side; a chain that lies on the other side is mirrored
+    within the plane. The joints of a leg do not fold to both sides then.
 
     Args:
         problem: chains with a `plane`; members with anything that is not finite, or no normal, get joints that are not.
@@ -41,9 +42,14 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
         line = (lengths * directions).sum(axis=1)
         target = _projected(np.asarray(problem.goal.target, dtype=np.float64) - root[:, 0], normal)
         hinge = normal
-        if problem.goal.pole is not None:
-            pole = _projected(np.asarray(problem.goal.pole, dtype=np.float64) - root[:, 0], normal)
-            side = np.sign(_sine(target, pole, normal))
+        if problem.goal.pole is not None or problem.bend_side is not None:
+            side = np.zeros(len(normal))
+            if problem.bend_side is not None:
+                side = np.sign(_sine(directions[:, 0], np.asarray(problem.bend_side, dtype=np.float64), normal))
+            if problem.goal.pole is not None:
+                pole = _projected(np.asarray(problem.goal.pole, dtype=np.float64) - root[:, 0], normal)
+                towards = np.sign(_sine(target, pole, normal))
+                side = np.where(towards == 0.0, side, towards)
             middle = (np.cumsum(lengths * directions, axis=1) * lengths).sum(axis=1)
             lean = _sine(line, middle, normal)
             straight = np.abs(lean) <= _STRAIGHT * lengths.sum(axis=1)[:, 0] ** 3
@@ -61,6 +67,7 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             frames=np.stack([across, directions, np.cross(across, directions)], axis=-1),
             goal=replace(problem.goal, target=target, pole=None, pole_angle=None),
             bend_side=None,
+            folds=None,
             plane=None,
             stiffness=_flat_stiffness(problem),
         )
@@ -107,7 +114,10 @@ def _is_finite(problem: Problem, normal: Floats) -> Bools:
         np.asarray(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle), len(normal)
     )
     finite = np.isfinite(problem.frames).all(axis=(1, 2, 3)) & np.isfinite(normal).all(axis=1) & np.isfinite(angle)
-    return np.asarray(finite if problem.goal.pole is None else finite & np.isfinite(problem.goal.pole).all(axis=1))
+    for vectors in (problem.goal.pole, problem.bend_side):
+        if vectors is not None:
+            finite = finite & np.isfinite(vectors).all(axis=1)
+    return np.asarray(finite)
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:

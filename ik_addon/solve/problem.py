@@ -85,12 +85,17 @@ class Limits:
     """(n, 3, 3), or (B, n, 3, 3) where members differ: rest orientation of each bone, seen from its parent's; in space
     for bones that do not inherit it."""
     root: Floats
-    """(B, 3, 3) orientation of what the root bones hang on, in the pose."""
+    """(B, 3, 3) orientation of the root bones' parents, in the pose."""
     cones: Floats
     """(n, 4) least and greatest rotation about X, then about Z, in radians: -pi to 0 and 0 to pi, both 0: locked, both
     infinite: not limited."""
     twist: Floats
     """(n, 2) least and greatest twist in the same way."""
+
+    def of(self, chosen: Bools) -> Limits:
+        """Return the limits of the chosen (B,) members alone."""
+        rest = self.rest[chosen] if np.ndim(self.rest) == 4 else self.rest
+        return Limits(rest, self.root[chosen], self.cones, self.twist)
 
 
 @dataclass(frozen=True)
@@ -129,13 +134,21 @@ class Problem:
     """Which joints of an even bend turn most: from -1, those next to the root, to 1, those next to the tip."""
     bend_side: Floats | None = None
     """(B, 3) direction, turned along with the root bone in the FK pose, to which a chain bends however FK does; zero
-    for members without one, None: none has one. Trees, and chains for which FABRIK is asked, have none."""
+    for members without one, None: none has one. Trees have none; with FABRIK it is that of straight chains. Where the
+    last of three bones takes an orientation it is the side of the other two, whose knee a pole then directs."""
+    folds: Floats | None = None
+    """(B, n, 3) how the joints of chains with a bend side fold that do not all fold to it: of each bone the axis,
+    turned along with the bone above in the FK pose, about which it turns when the chain becomes shorter, times its
+    share in that, see `folds`. A joint without one is rigid; zero for members that bend evenly, None: all do."""
     plane: Floats | None = None
     """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None
-    """(n,) for a tree: the bone that each bone hangs on, an earlier one, or -1; None: a chain."""
+    """(n,) for a tree: the parent of each bone, an earlier one, or -1; None: a chain."""
     others: tuple[Goal, ...] = ()
     """The goals of a tree after `goal`."""
+    is_first_attempt: bool = False
+    """The search within limits and of trees makes one attempt, for who cannot wait: limits hold, but a target may be
+    missed that can be reached, and one that cannot may be missed by more."""
 
     @property
     def goals(self) -> tuple[Goal, ...]:

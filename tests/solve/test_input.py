@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ik_addon.solve import Goal, OutOfReach, Problem, Solver, Status, solve
+from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solver, Status, check, solve
 from tests.solve.chains import aim, make_chains, unit
 
 
@@ -145,3 +145,25 @@ def test_a_body_that_is_stretched_a_million_times_is_solved() -> None:
         problem = replace(problem, goal=Goal(target), stiffness=np.full((bones, 3), 0.2))
         solution = solve(replace(problem, out_of_reach=OutOfReach.STRETCH))
         assert (solution.error < 1e3).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize(
+    ("what", "value"),
+    [(None, 0.0), ("target", np.nan), ("target", 1e300), ("pole", np.inf), ("pole_angle", np.nan), ("frames", np.nan)],
+)
+def test_what_was_checked_once_holds_for_other_goals(limited: bool, what: str | None, value: float) -> None:
+    rng = np.random.default_rng(11)
+    problem = aim(make_chains(rng, 5, 2), rng, 0.3, 0.9, pole=True)
+    limits = Limits(np.tile(np.eye(3), (2, 1, 1)), problem.frames[:, 0], np.tile([-1.0, 1.0], (2, 2)), np.zeros((2, 2)))
+    problem = replace(problem, limits=limits if limited else None)
+    moved = replace(problem, goal=aim(problem, rng, 0.3, 0.9, pole=True).goal)
+    if what == "frames":
+        problem, moved = (spoil(one, what, value) for one in (problem, moved))
+    elif what is not None:
+        moved = spoil(moved, what, value)
+    plain, known = solve(moved), solve(moved, check(problem))
+    for name, expected in vars(plain).items():
+        assert np.array_equal(getattr(known, name), expected, equal_nan=expected.dtype.kind == "f"), name
+    assert (plain.status == Status.INVALID).tolist() == [what is not None and i == 3 for i in range(5)]

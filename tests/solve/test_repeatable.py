@@ -17,9 +17,9 @@ import pytest
 
 import ik_addon.solve
 from benchmarks.cases import CHAINS, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import Goal, OutOfReach, Problem, Solution, solve
+from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Solver, solve
+from ik_addon.solve.lookup import Tabulated
 from ik_addon.solve.problem import Floats
-from ik_addon.solve.tabulated import Tabulated
 
 from .chains import aim, make_chains, random_rotations, shifted, unit
 
@@ -50,7 +50,11 @@ def free(bones: int, *, pole: bool = False, policy: OutOfReach = OutOfReach.EXTE
 
 def flat(bones: int, *, pole: bool) -> Problem:
     problem = free(bones, pole=pole)
-    return replace(problem, plane=unit(np.random.default_rng(1).normal(size=(COUNT, 3))))
+    return replace(problem, plane=directions())
+
+
+def directions() -> Floats:
+    return unit(np.random.default_rng(1).normal(size=(COUNT, 3)))
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
@@ -59,7 +63,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "free, stretched": lambda: free(5, pole=True, policy=OutOfReach.STRETCH),
     "flat": lambda: flat(5, pole=False),
     "flat, with a pole": lambda: flat(5, pole=True),
+    "FABRIK": lambda: replace(free(6, pole=True), solver=Solver.FABRIK),
+    "stiff": lambda: replace(free(6), stiffness=0.1 * (np.arange(18.0).reshape(6, 3) % 7.0)),
+    "on a side, led from the root": lambda: replace(free(6), bend_lead=-0.6, bend_side=directions()),
     "limited": lambda: near_and_far(chain(5, CHAINS["limits-30"])),
+    "limited, with FABRIK": lambda: replace(near_and_far(chain(5, CHAINS["limits-30"]), 4), solver=Solver.FABRIK),
     "limited, not straight": lambda: near_and_far(chain(9, CHAINS["limits-asym"])),
     "limited, with a pole": lambda: near_and_far(chain(5, CHAINS["limits-45"]), pole=True),
     "limited, with an orientation": lambda: near_and_far(chain(4, BALL), rotation=True),
@@ -89,6 +97,7 @@ def changed(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
         others=tuple(map(goal_of, problem.others)),
         limits=None if limits is None else replace(limits, root=change(limits.root)),
         plane=None if problem.plane is None else change(problem.plane),
+        bend_side=None if problem.bend_side is None else change(problem.bend_side),
     )
 
 
@@ -157,7 +166,7 @@ def test_no_kind_of_processor_changes_a_bit(tmp_path: Path) -> None:
             assert_same(other, first)
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_nothing_is_left_to_a_blas(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         place = f"{path.name}:{getattr(node, 'lineno', 0)}"

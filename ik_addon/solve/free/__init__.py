@@ -1,0 +1,1 @@
+"""Chains whose joints turn freely."""

@@ -1,0 +1,111 @@
+"""Chains that change their shape by one number: bent about as an arc is, then pulled along their line to the point.
+
+That keeps the character of a pose and moves smoothly with the distance from root to tip, which is all that has to come
+right. The bend is a formula; the pull is found to rounding by Newton's method in a few steps.
+
+Bones are unit directions in the axes of their chain, see `axes.Axes`: `x` (n, B) along its line, `y` (n, B) towards
+its bend and `z` (n, B) along its normal. Lengths and distances are fractions of the chain's length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..maths.calculus import Calculus
+from ..maths.kernels import MANY
+from ..maths.sums import total
+from ..maths.vectors import Number
+from ..problem import Floats
+
+STEPS = 12
+"""Most steps; mostly three or four do. A shape that is not found in these cannot be had by the one number alone."""
+PRECISE = 1e-13
+"""The difference in distance that is not worth a step."""
+LEAST = -0.5
+"""The strongest push: bones that stand across the line turn by half a right angle, those along it stay."""
+FARTHER = -0.9
+"""The strongest push where there is no bow: it bends a chain ten times as much as it is bent."""
+STIFF = 1e-9
+"""Where the bones of a chain leave its line by less than this (squared sine), no pull changes it."""
+FOLDED = 0.999
+"""A chain without a bend that is shorter than this is folded, otherwise it is straight and bends as an arc."""
+KICK = 0.2
+"""Radians that such a chain is bent by to begin with."""
+SLACK = 1e-12
+"""The least that a chain with a bend lacks to its full length: nearer to it, rounding would show as its square root."""
+
+
+def arc_of(do: Calculus, chord: Number) -> Number:
+    """Return the angle that an arc of length 1 turns through, from its chord; to a percent."""
+    lack = do.least(do.most(1.0 - SLACK - chord, 0.0), 1.0)
+    return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))
+
+
+def bow_of(x: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
+    """Return the radians (B,), from end to end, by which chains are bent to begin with: none to become longer.
+
+    Args:
+        x: (n, B) directions along the chains' lines.
+        parts: (n, B) lengths.
+        chord: (B,) distance from root to tip.
+        wanted: (B,) what it is to be.
+    """
+    return np.asarray(np.maximum(arc_of(MANY, wanted) - arc_of(MANY, chord), kick_of(x, parts, chord)))
+
+
+def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
+    """Return the least bow (B,) of chains: more than none where they are folded flat, so that no pull moves them."""
+    stiff = total(parts * (1.0 - x * x)) < STIFF
+    return np.where(stiff & (chord < FOLDED), KICK, 0.0)
+
+
+def pull_of(
+    x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats, least: float = LEAST
+) -> Floats:
+    """Return what (B,) is added to the unit directions of all bones, along their chain's line, for the distance.
+
+    Args:
+        x: (n, B) directions along the chains' lines, after they were bent, as the next two.
+        y: (n, B) directions towards their bends.
+        z: (n, B) directions along their normals.
+        parts: (n, B) lengths.
+        chord: (B,) distance from root to tip before they were bent.
+        wanted: (B,) what it is to be.
+        least: the strongest push.
+    """
+    # A long pull leaves 1 / (1 + pull)^2 of the slack: counted in 1 / sqrt(slack), Newton's method goes straight there.
+    slack = np.maximum(1.0 - wanted, SLACK)
+    goal = 1.0 / np.sqrt(slack)
+    pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0
+    low, high = np.full_like(pull, least), np.full_like(pull, np.inf)
+    flat = not z.any()
+    across = y * y + z * z
+    for _ in range(STEPS):
+        along = x + pull
+        length = np.maximum(np.sqrt(along * along + across), 1e-12)
+        share = parts / length
+        right, up = share * along, share * y
+        tip_x, tip_y = total(right), total(up)
+        square = tip_x * tip_x + tip_y * tip_y
+        if not flat:
+            out = share * z
+            tip_z = total(out)
+            square = square + tip_z * tip_z
+        size = np.sqrt(square)
+        shortfall = size - wanted
+        left = np.abs(shortfall) > PRECISE
+        if not left.any():
+            break
+        low, high = np.where(shortfall < 0.0, pull, low), np.where(shortfall < 0.0, high, pull)
+        drift = along / (length * length)
+        slope = tip_x * total(share - drift * right) - tip_y * total(drift * up)
+        if not flat:
+            slope = slope - tip_z * total(drift * out)
+        slope = slope / np.maximum(size, 1e-200)
+        now = np.maximum(1.0 - size, 1e-16)
+        guessed = pull + (goal - 1.0 / np.sqrt(now)) * (2.0 * now * np.sqrt(now)) / np.maximum(slope, 1e-30)
+        half = np.minimum((low + high) / 2.0, 4.0 * low + 3.0)
+        pull = np.where(
+            left, np.where((guessed > low) & (guessed < high) & (guessed < 4.0 * pull + 3.0), guessed, half), pull
+        )
+    return pull

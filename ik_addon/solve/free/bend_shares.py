@@ -1,0 +1,154 @@
+"""An even bend that is shared out unevenly: by the bones' stiffness, and led from the root or from the tip.
+
+An even bend turns each joint by some angle. Here each takes a share of that: its turn about each of its bone's axes is
+multiplied by how readily the joint turns about it, and all turns by what makes their sum what it was. The distance for
+which the even bend is asked is then the one number that is left to find. Equal shares give the even bend itself, and
+shares that are nearly equal nearly that.
+
+Towards the ends of the reach the shares become equal: no chain is straight as long as its stiff joints are bent, and
+none comes to its root by its loose joints alone.
+
+Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..maths.rotations import cross, dot, norm
+from ..maths.sums import total
+from ..problem import Bools, Floats
+from .axes import Axes, chain_axes, tip_of
+from .even_bend import first_guess
+from .reach import inner_radius
+
+STEPS = 12
+"""Most steps of the search for the distance."""
+PRECISE = 1e-13
+"""The difference in distance that is not worth a step."""
+LATE = 8
+"""The power with which shares become equal on the way to the root: at half of the way hardly."""
+FARTHEST = 0.9
+"""How much of the way to an end of the reach a step goes at most."""
+FLATTEST = 1e-3
+"""The least by which the tip counts as coming along."""
+MISSED = 1e-9
+"""The difference from which on the shares alone do not do."""
+
+
+def mobility_of(lengths: Floats, real: Bools, stiffness: Floats | None, lead: float) -> Floats | None:
+    """Return how readily joints turn about their bones' axes, (3, n, B); None where all do alike.
+
+    Args:
+        lengths: (n, B) of the bones.
+        real: (n, B) whether they count as bones that have one.
+        stiffness: (n, 3) from 0 to less than 1 about X, Y and Z; None: 0.
+        lead: from -1, the joints next to the root turn most, to 1, those next to the tip.
+    """
+    if lead == 0.0 and (stiffness is None or not np.any(stiffness)):
+        return None
+    eager = np.ones((*lengths.shape, 3)) if stiffness is None else 1.0 - np.asarray(stiffness)[:, None]
+    heads = np.cumsum(lengths, axis=0) - lengths
+    members = np.arange(lengths.shape[1])
+    first, last = np.argmax(real, axis=0), len(real) - 1 - np.argmax(real[::-1], axis=0)
+    begin, end = heads[first, members] + lengths[first, members], heads[last, members]
+    # From 0 at the first joint that bends to 1 at the last; a single one has nobody to share with.
+    way = end - begin
+    place = np.where(way > 0.0, np.clip((heads - begin) / np.where(way > 0.0, way, 1.0), 0.0, 1.0), 0.5)
+    share = 1.0 + lead * (2.0 * place - 1.0)
+    return np.asarray(np.moveaxis(np.broadcast_to(eager, (*lengths.shape, 3)), -1, 0) * share)
+
+
+def shared_guess(
+    directions: Floats,
+    lengths: Floats,
+    real: Bools,
+    own: Axes,
+    distance: Floats,
+    frames: Floats,
+    mobility: Floats,
+) -> Floats:
+    """Return directions (3, n, B) that have the tip at a distance from the root, the turns shared out by mobility.
+
+    Args:
+        directions: (3, n, B) unit directions of the bones in the FK pose.
+        lengths: (n, B) their lengths.
+        real: (n, B) whether they count as bones that have one; others follow the bone before them.
+        own: the chains' axes.
+        distance: (B,) wanted distance from root to tip.
+        frames: (3, 3, n, B) FK orientation of the bones.
+        mobility: (3, n, B) see `mobility_of`.
+    """
+    whole = total(lengths)
+    parts, wanted = lengths / whole, distance / whole
+    # Where no even bend is at the distance its passes go on from the shares of what comes near it.
+    bendable = np.abs(norm(tip_of(first_guess(directions, parts, own, own, wanted), parts)) - wanted) <= MISSED
+
+    chord, inner = norm(tip_of(directions, parts)), inner_radius(parts)
+    leads = None
+    if not real.all():
+        index = np.maximum.accumulate(np.where(real, np.arange(len(real))[:, None], 0), axis=0)
+        leads = np.maximum(index, np.argmax(real, axis=0))
+
+    def posed(asked: Floats) -> tuple[Floats, Floats]:
+        """Return the directions for what the even bend is asked for, and by how much their tip is too far away."""
+        even = first_guess(directions, parts, own, own, asked)
+        turns = _turns(directions, even, own.normal)
+        turns = turns if leads is None else np.take_along_axis(turns, leads[None], axis=1)
+        longer = np.clip((asked - chord) / np.maximum(1.0 - chord, 1e-12), 0.0, 1.0)
+        nearer = np.clip((chord - asked) / np.maximum(chord - inner, 1e-12), 0.0, 1.0)
+        equal = longer * longer + nearer**LATE
+        shared = _shared(directions, turns, frames, mobility + (1.0 - mobility) * equal)
+        return shared, norm(tip_of(shared, parts)) - wanted
+
+    low, high = inner, np.ones_like(wanted)
+    asked = np.clip(wanted, low, high)
+    found, off = posed(asked)
+    slope = np.ones_like(off)
+    for _ in range(STEPS):
+        left = bendable & (np.abs(off) > PRECISE)
+        if not left.any():
+            break
+        low, high = np.where(off < 0.0, asked, low), np.where(off < 0.0, high, asked)
+        # The secant, but no farther than most of the way to where the solution is not any more.
+        guessed = asked - off / slope
+        end = np.where(off < 0.0, high, low)
+        guessed = np.where((guessed > low) & (guessed < high), guessed, asked + FARTHEST * (end - asked))
+        pose, gap = posed(guessed)
+        step = guessed - asked
+        rise = np.where(step == 0.0, slope, (gap - off) / np.where(step == 0.0, 1.0, step))
+        slope = np.where(left, np.maximum(rise, FLATTEST), slope)
+        asked, off = np.where(left, guessed, asked), np.where(left, gap, off)
+        found = np.where(left, pose, found)
+    missed = bendable & (np.abs(off) > MISSED)
+    if missed.any():
+        now = chain_axes(found, parts, frames[:, :, 0])
+        found = np.where(missed, first_guess(found, parts, now, now, wanted), found)
+    return found
+
+
+def _shared(rest: Floats, turns: Floats, frames: Floats, mobility: Floats) -> Floats:
+    """Return directions (3, n, B) for which joints take their shares of what turns (3, n, B) the rest."""
+    steps = turns[:, 1:] - turns[:, :-1]
+    local = np.stack([dot(frames[:, k, 1:], steps) * mobility[k, 1:] for k in range(3)])
+    shares = local[0] * frames[:, 0, 1:] + local[1] * frames[:, 1, 1:] + local[2] * frames[:, 2, 1:]
+    if shares.shape[1]:
+        before, after = total(norm(steps)), total(norm(shares))
+        shares = shares * np.where(after > 0.0, before / np.where(after > 0.0, after, 1.0), 1.0)
+    vector = np.cumsum(np.concatenate([turns[:, :1], shares], axis=1), axis=1)
+    angle = norm(vector)
+    safe = np.where(angle > 0.0, angle, 1.0)
+    axis = vector / safe
+    cosine, sine = np.cos(angle), np.sin(angle)
+    return np.asarray(rest * cosine + cross(axis, rest) * sine + axis * (dot(axis, rest) * (1.0 - cosine)))
+
+
+def _turns(one: Floats, other: Floats, normal: Floats) -> Floats:
+    """Return the rotation vectors (3, n, B) of the smallest rotations from unit directions to others."""
+    axis = cross(one, other)
+    sine, cosine = norm(axis), dot(one, other)
+    angle = np.arctan2(sine, cosine)
+    # Of opposite directions any axis will do that does not change with rounding.
+    factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), np.where(cosine < 0.0, 0.0, 1.0))
+    turned = axis * factor
+    return np.where((sine <= 1e-12) & (cosine < 0.0), np.pi * normal[:, None], turned)

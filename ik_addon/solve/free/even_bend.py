@@ -1,0 +1,231 @@
+"""Chains of any number of bones that bend as a bow: turned to the target as a whole, then bent by one number.
+
+A chain whose tip is at the right distance from its root needs no more than to be turned to the target. An arc that is
+pulled along its line is the first guess, and the end of it for most chains; Newton's method on the distance finishes.
+Where it does not stand at once one pass of FABRIK loosens the shape, see `fabrik`.
+
+Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..maths.kernels import MANY
+from ..maths.rotations import between, cross, dot, norm, reject, rotate, stacked, unit
+from ..maths.vectors import Vector
+from ..problem import Bools, Floats, Ints
+from .arc import FARTHER, LEAST, SLACK, bow_of, pull_of
+from .axes import Axes, tip_of
+from .fabrik import pass_once
+from .two_bone import triangle
+
+REACHING = 1
+"""The pass that reaches backward and forward; the one before it and those after it are Newton's."""
+PATIENCE = 24
+"""Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
+
+
+def first_guess(
+    directions: Floats, lengths: Floats, own: Axes, axes: Axes, distance: Floats, *, bow: bool = True
+) -> Floats:
+    """Return directions (3, n, B) that bring the tip to about the wanted distance and keep the character of the pose.
+
+    A chain that is to become shorter is bent about its normal as an arc is, one that is to become longer is pulled
+    straight. At the present distance nothing changes.
+
+    Args:
+        directions: (3, n, B) unit directions of the bones.
+        lengths: (n, B) their lengths.
+        own: the chains' axes.
+        axes: the axes that they are to have.
+        distance: (B,) wanted distance from root to tip.
+        bow: False: chains that are to become shorter are pushed along their line, which bends more where they are bent.
+    """
+    ends = np.cumsum(lengths, axis=0)
+    whole = ends[-1]
+    chord = norm(tip_of(directions, lengths)) / whole
+    wanted = distance / whole
+    x, y, z = (dot(directions, axis[:, None]) for axis in own)
+    along = x
+    changed = np.flatnonzero(np.abs(chord - wanted) > SLACK)
+    if len(changed):
+        some = changed if len(changed) < len(wanted) else np.s_[:]
+        places = (ends[:, some] - lengths[:, some] / 2.0) / whole[some] - 0.5
+        parts = lengths[:, some] / whole[some]
+        right, up, out, before, after = x[:, some], y[:, some], z[:, some], chord[some], wanted[some]
+        if bow:
+            turn = bow_of(right, parts, before, after) * places
+            cosine, sine = np.cos(turn), np.sin(turn)
+            right, up = right * cosine + up * sine, up * cosine - right * sine
+            x[:, some], y[:, some] = right, up
+        along = x.copy()
+        along[:, some] += pull_of(right, up, out, parts, before, after, LEAST if bow else FARTHER)
+    size = np.sqrt(along * along + y * y + z * z)
+    if size.min() <= 1e-12:  # pulled back as far as the bone points ahead
+        along, size = np.where(size > 1e-12, along, x), np.where(size > 1e-12, size, 1.0)
+    along, y, z = along / size, y / size, z / size
+    guess = along * axes.line[:, None]
+    guess += y * axes.bend[:, None]
+    guess += z * axes.normal[:, None]
+    return flattened(guess, lengths, axes.line, distance)
+
+
+def flattened(directions: Floats, lengths: Floats, line: Floats, distance: Floats) -> Floats:
+    """Return the directions (3, n, B), those of chains at the ends of their reach along the line (3, B).
+
+    There is nothing to search for. Folded flat, the longest bone goes towards the target and all others come back.
+
+    Args:
+        directions: (3, n, B) unit directions of the bones.
+        lengths: (n, B) their lengths.
+        line: (3, B) from root to target.
+        distance: (B,) between them.
+    """
+    whole, longest = np.cumsum(lengths, axis=0)[-1], lengths.max(axis=0)
+    straight = distance / whole >= 1.0 - SLACK
+    folded = (2.0 * longest > whole) & (2.0 * longest - whole >= distance - SLACK)
+    if straight.any() or folded.any():
+        flat = np.where(straight | (lengths == longest), 1.0, -1.0) * line[:, None]
+        directions = np.where(straight | folded, flat, directions)
+    return directions
+
+
+def apart(directions: Floats) -> list[Vector]:
+    """Return directions (3, n, B) bone by bone."""
+    return [(x, y, z) for x, y, z in directions.transpose(1, 0, 2)]
+
+
+def together(directions: list[Vector]) -> Floats:
+    """Return directions of bones (3, n, B): the inverse of `apart`."""
+    return stacked(*(stacked(*direction) for direction in directions)).swapaxes(0, 1)
+
+
+def solve_directions(
+    start: Floats,
+    lengths: Floats,
+    axes: Axes,
+    distance: Floats,
+    tolerance: Floats,
+    iterations: int,
+    begun: int = 0,
+) -> tuple[Floats, Ints]:
+    """Return bone directions (3, n, B) whose chains end at `distance` along their line, and the passes (B,) it took.
+
+    The reaching pass starts from chains that were turned to the target, so that having it or ending before it makes no
+    more difference than the tolerance: the result moves smoothly with the target.
+
+    Args:
+        start: (3, n, B) unit directions to start from.
+        lengths: (n, B) bone lengths.
+        axes: where the chains are to lie; `line` points at the target.
+        distance: (B,) from root to target, within reach.
+        tolerance: (B,) distance from tip to target that is near enough.
+        iterations: cap on the passes.
+        begun: passes that were spent before.
+    """
+    solved = start.copy()
+    used = np.zeros(start.shape[2], dtype=np.int64)
+    running = _Running(start, lengths, axes, distance, tolerance)
+    for done in range(begun, iterations + 1):
+        ended = running.gap() <= running.tolerance
+        if done == iterations:
+            ended[:] = True
+        if ended.any():
+            solved[:, :, running.members[ended]] = running.directions[:, :, ended]
+            used[running.members[ended]] = done
+            running.keep(~ended)
+        if not len(running.members):
+            break
+        if done == REACHING:
+            running.fabrik_pass()
+        elif done < PATIENCE:
+            running.newton_pass()
+        else:
+            running.construct()
+    return _turned_to_line(solved, lengths, axes.line, axes.normal), used
+
+
+def _turned_to_line(directions: Floats, lengths: Floats, line: Floats, normal: Floats) -> Floats:
+    """Return the directions (3, n, B) after each chain as a whole was turned to have its tip on the line (3, B)."""
+    tip = unit(tip_of(directions, lengths))
+    turn = between(tip, line, unit(reject(normal, tip)))
+    return rotate(turn[:, None], directions)
+
+
+class _Running:
+    """The members of a batch that are not there yet, with the passes that bring them nearer."""
+
+    def __init__(self, start: Floats, lengths: Floats, axes: Axes, distance: Floats, tolerance: Floats) -> None:
+        """Begin with all members."""
+        self.members = np.arange(len(distance))
+        self.directions = start
+        self.lengths = lengths
+        self.line, self.bend, self.normal = axes
+        self.distance = distance
+        self.tolerance = tolerance
+        self.tip = tip_of(start, lengths)
+        self.step = np.ones_like(distance)
+
+    def gap(self) -> Floats:
+        """Return how far the tips (B,) are from the sphere around the root on which the target lies."""
+        return np.asarray(np.abs(self.distance - norm(self.tip)))
+
+    def keep(self, chosen: Bools) -> None:
+        """Let the members go that are not chosen (B,)."""
+        for name, value in vars(self).items():
+            setattr(self, name, value[..., chosen])
+
+    def fabrik_pass(self) -> None:
+        """Do one FABRIK pass: backward from the target, then forward from the root."""
+        directions = _turned_to_line(self.directions, self.lengths, self.line, self.normal)
+        x, y, z = self.line * self.distance
+        turned, tip = pass_once(MANY, apart(directions), list(self.lengths), (x, y, z))
+        self.directions, self.tip = together(turned), stacked(*tip)
+
+    def newton_pass(self) -> None:
+        """Pull all bones alike along the line from root to tip: Newton's method on the distance between them.
+
+        A bone counts by its length, so that it moves as two halves of it would, and this is the least turning that
+        changes the distance. The tip also goes sideways, which matters near the root: the pull is the one that has the
+        straight motion of the tip meet the sphere of the target.
+        """
+        line = unit(self.tip)
+        give = reject(line[:, None], self.directions)
+        speed = tip_of(give, self.lengths)
+        along, square = dot(self.tip, speed), dot(speed, speed)
+        shortfall = self.distance**2 - dot(self.tip, self.tip)
+        pull = shortfall / np.maximum(along + np.sqrt(np.maximum(along**2 + square * shortfall, 0.0)), 1e-30)
+        tried = unit(self.directions + self.step * np.clip(pull, -1.0, 1.0) * give)
+        tip = tip_of(tried, self.lengths)
+        better = np.abs(self.distance - norm(tip)) < self.gap()
+        self.step = np.where(better, np.minimum(2.0 * self.step, 1.0), self.step / 2.0)
+        self.directions = np.where(better, tried, self.directions)
+        self.tip = np.where(better, tip, self.tip)
+
+    def construct(self) -> None:
+        """Lay the chain out in its plane as at most three straight pieces, exactly.
+
+        The middle piece is the bone across the middle of the chain. With the line to the target they make a
+        quadrilateral; of all its diagonals the middle one is taken.
+        """
+        ends = np.cumsum(self.lengths, axis=0)
+        middle = np.argmax(2.0 * ends >= ends[-1], axis=0)
+        members = np.arange(len(middle))
+        own = self.lengths[middle, members]
+        before, after = ends[middle, members] - own, ends[-1] - ends[middle, members]
+        shortest = np.maximum(np.abs(own - after), np.abs(before - self.distance))
+        longest = np.minimum(own + after, before + self.distance)
+        diagonal = (shortest + longest) / 2.0
+        first, rest = _triangles(before, diagonal, self.distance, self.line, self.bend)
+        second, third = _triangles(own, after, diagonal, rest, cross(rest, cross(self.line, self.bend)))
+        bone = np.arange(len(self.lengths))[:, None]
+        pieces = np.where(bone < middle, first[:, None], np.where(bone == middle, second[:, None], third[:, None]))
+        self.directions = pieces
+        self.tip = tip_of(pieces, self.lengths)
+
+
+def _triangles(first: Floats, second: Floats, distance: Floats, line: Floats, bend: Floats) -> tuple[Floats, Floats]:
+    """See `two_bone.triangle`, vectors being arrays (3, B)."""
+    one, other = triangle(MANY, first, second, distance, tuple(line), tuple(bend))
+    return stacked(*one), stacked(*other)

@@ -1,0 +1,119 @@
+"""FABRIK: a chain that its tip leads, reaching backward from the target and forward from the root.
+
+After A. Aristidou and J. Lasenby, "FABRIK: A fast, iterative solver for the Inverse Kinematics problem", Graphical
+Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. The passes start from the FK pose, so a small move of the target
+turns the joints next to the tip and lets the root rest. Near full extension and near the root they crawl: what they
+leave open after `PASSES` is a little of the distance from root to tip, and `even_bend` takes it from the shape they
+found.
+
+Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones
+are unit directions, one vector for each, and lengths, in chain lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..maths.calculus import Calculus
+from ..maths.kernel_rotations import either, size_of
+from ..maths.vectors import Number, Vector, minus, plus, times
+
+PASSES = 12
+"""Passes after which what is left is taken at once."""
+FINEST = 1e-14
+"""A tolerance below this would ask for more than the passes round to."""
+MEET = 1e-12
+"""Joints that come nearer to each other than this show no direction."""
+LIMP = 1e-3
+"""Bones that leave their chain's line by more than this, as the mean square of a sine, fold by themselves."""
+SIDEWAYS = 10.0
+"""How many times more a target's way to the side counts than its way back along a straight chain."""
+
+
+def pass_once(
+    calculus: Calculus, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector
+) -> tuple[list[Vector], Vector]:
+    """Return the directions after one pass, backward from the target and forward from the root, and the tip."""
+    joints = _joints(directions, lengths)
+    joint = target
+    for i in range(len(lengths) - 1, -1, -1):
+        x, y, z = directions[i]
+        joint = plus(joint, times(_towards(calculus, minus(joints[i], joint), (-x, -y, -z)), lengths[i]))
+        joints[i] = joint
+    joints[-1] = target
+    turned: list[Vector] = []
+    joint = (0.0, 0.0, 0.0)
+    for i, length in enumerate(lengths):
+        turned.append(_towards(calculus, minus(joints[i + 1], joint), directions[i]))
+        joint = plus(joint, times(turned[i], length))
+    return turned, joint
+
+
+def reach(
+    calculus: Calculus,
+    directions: Sequence[Vector],
+    lengths: Sequence[Number],
+    target: Vector,
+    tolerance: Number,
+    passes: int,
+) -> tuple[list[Vector], Number, Number]:
+    """Return directions whose chains end at their targets as far as passes bring them, and how many it took.
+
+    Args:
+        calculus: of one chain or of many.
+        directions: to start from.
+        lengths: of the bones.
+        target: within reach.
+        tolerance: distance from tip to target that is near enough.
+        passes: most of them.
+
+    Returns:
+        Directions, passes, and whether the tip is near enough.
+    """
+    found = list(directions)
+    tip, used = _joints(found, lengths)[-1], 0 * tolerance
+    for done in range(passes + 1):
+        left = size_of(calculus, minus(target, tip)) > tolerance
+        if done == passes or not calculus.any(left):
+            break
+        turned, end = pass_once(calculus, found, lengths, target)
+        found = [either(calculus, left, one, other) for one, other in zip(turned, found, strict=True)]
+        tip, used = either(calculus, left, end, tip), used + left
+    return found, used, left
+
+
+def folding(calculus: Calculus, lean: Number, back: Number, aside: Number) -> Number:
+    """Return the share, from 0 to 1, of its shortening by which a chain is bent as a bow before the first pass.
+
+    Passes leave a straight chain straight whose target lies on its line, and crumple it where the target is beside it
+    by little: such a chain is bent to its side first. One whose target goes to the side is led by its tip.
+
+    Args:
+        calculus: of one chain or of many.
+        lean: mean square of the sines of the bones to the chain's line.
+        back: how far the target lies behind the tip, along that line.
+        aside: how far beside the line.
+    """
+    behind = calculus.most(back, 0.0)
+    square = behind * behind
+    beside = SIDEWAYS * aside
+    share = square / calculus.most(square + beside * beside, 1e-200)
+    return share * share * calculus.most(1.0 - lean / LIMP, 0.0)
+
+
+def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vector]:
+    joint: Vector = (0.0, 0.0, 0.0)
+    joints = [joint]
+    for direction, length in zip(directions, lengths, strict=True):
+        joint = plus(joint, times(direction, length))
+        joints.append(joint)
+    return joints
+
+
+def _towards(calculus: Calculus, offset: Vector, otherwise: Vector) -> Vector:
+    """Return the unit vector along an offset; joints that meet show no direction, there the other one."""
+    x, y, z = offset
+    size = calculus.sqrt(x * x + y * y + z * z)
+    there = calculus.most(size, MEET)
+    x, y, z = either(calculus, size > MEET, (x / there, y / there, z / there), otherwise)
+    return x, y, z

@@ -1,0 +1,221 @@
+"""Legs whose joints fold to alternate sides, as stifle and hock do: each to its own side, by one number for all.
+
+At 0 a leg is straight, at 1 it is the FK pose, and beyond each joint folds on by its own share. On the way to straight
+all bends shrink alike. A bend counts as the tangent of half its angle, so that no joint folds past itself. A joint that
+FK bends to the wrong side counts as straight; what it bends aside of its hinge stays while it folds. A joint without a
+share is rigid: it keeps the bend of its FK pose.
+
+How far root and tip are apart then is a function of that number. It is solved where it is first right on the way from
+the FK pose: by a scan, then by secants between two places of which the one is too far and the other too near.
+
+Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones are
+unit directions and lengths, in chain lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from ..maths.calculus import Calculus
+from ..maths.kernel_rotations import either, size_of
+from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, rotate, times
+
+TIGHTEST = 20.0
+"""The tangent of half the angle to which a joint folds at most: 174 degrees."""
+FARTHEST = 1.999
+"""Where the scan ends: every joint with a share is folded as far as it goes."""
+PLACES = 4
+"""Steps of the scan, to either side."""
+STEPS = 60
+"""Most secants; mostly six to ten do."""
+PRECISE = 1e-13
+"""The difference in distance that is not worth a step."""
+STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
+ALONG = 1e-3
+"""A hinge of which less than this is across its bone, or across the line of the chain, is none."""
+
+
+def side_axes(
+    calculus: Calculus, line: Vector, normal: Vector, side: Vector, first: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """Return line, bend and normal of chains with their bend on their side, however their joints are bent.
+
+    A leg that folds to alternate sides lies on both sides of its line, so its own bend says nothing.
+
+    Args:
+        calculus: of one chain or of many.
+        line: unit, from root to tip in the pose.
+        normal: unit, of the chain by its own bend, for chains whose side stands on their hinge.
+        side: bend side in that pose.
+        first: unit, of the first segment.
+    """
+    hinge = reject(cross(side, first), line)
+    size = size_of(calculus, hinge)
+    known = size > ALONG
+    found = either(calculus, known, over(hinge, calculus.most(size, ALONG)), normal)
+    return line, cross(line, found), found
+
+
+def folded(
+    calculus: Calculus,
+    directions: Sequence[Vector],
+    lengths: Sequence[Number],
+    carried: Sequence[Number],
+    folds: Sequence[Vector],
+    distance: Number,
+) -> tuple[list[Vector], Number]:
+    """Return directions with which the tip is at a distance from the root, the first of them as in the FK pose.
+
+    Args:
+        calculus: of one chain or of many.
+        directions: unit directions of the bones in the FK pose.
+        lengths: their lengths.
+        carried: whether bones have no length and follow the bone before them.
+        folds: of the bones, see `Problem.folds`.
+        distance: wanted distance from root to tip; where it can't be had, as near to it as the scan comes.
+
+    Returns:
+        The directions, and whether FK bends all joints to their sides: such a chain keeps an FK pose that reaches.
+    """
+    legs = Legs.of(calculus, directions, lengths, carried, folds)
+
+    def gap_at(place: Number) -> Number:
+        return size_of(calculus, legs.posed(place)[1]) - distance
+
+    place = place_of(calculus, gap_at)
+    return legs.posed(place)[0], reduce(and_, (joint.is_right for joint in legs.joints))
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The joint of a bone: how FK bends it, and how it folds."""
+
+    direction: Vector
+    """Of the bone in the FK pose."""
+    length: Number
+    bend: Vector
+    """Rotation in the FK pose: the axis times the tangent of half the angle."""
+    hinge: Vector
+    """Unit axis of the fold, across the bone above."""
+    share: Number
+    """0 where a joint is rigid."""
+    along: Number
+    """How far FK bends it about its hinge, not less than not at all."""
+    aside: Vector
+    """What else it bends."""
+    is_right: Number
+    """Whether FK bends it to its side."""
+
+    def turn(self, calculus: Calculus, place: Number) -> Quaternion:
+        """Return the rotation from the FK pose at a place, as seen from the bone above: 0 straight, 1 FK."""
+        shrunk = calculus.least(place, 1.0)
+        more = calculus.most(place - 1.0, 0.0) / (2.0 - calculus.most(place, 1.0))
+        folds = self.share > 0.0
+        angle = calculus.least(shrunk * self.along + more * self.share, TIGHTEST)
+        bend = plus(times(self.hinge, angle), times(self.aside, shrunk))
+        before = self.bend
+        w, x, y, z = multiply((1.0, *bend), (1.0, -before[0], -before[1], -before[2]))
+        size = calculus.sqrt(w * w + (x * x + y * y + z * z))
+        w, x, y, z = (
+            calculus.where(folds, a, b) for a, b in zip((w / size, x / size, y / size, z / size), STILL, strict=True)
+        )
+        return w, x, y, z
+
+
+@dataclass(frozen=True)
+class Legs:
+    """One leg or many, joint by joint."""
+
+    calculus: Calculus
+    joints: list[Joint]
+
+    @classmethod
+    def of(
+        cls,
+        calculus: Calculus,
+        directions: Sequence[Vector],
+        lengths: Sequence[Number],
+        carried: Sequence[Number],
+        folds: Sequence[Vector],
+    ) -> Legs:
+        """Take the FK pose apart."""
+        joints = []
+        before, begun = directions[0], carried[0] != carried[0]
+        for direction, length, skipped, fold in zip(directions, lengths, carried, folds, strict=True):
+            is_joint = begun & (skipped == False)  # noqa: E712 - of an array as of a single one
+            bend = over(cross(before, direction), calculus.most(1.0 + dot(before, direction), 1e-12))
+            size = size_of(calculus, bend)
+            bend = times(bend, calculus.where(is_joint, TIGHTEST / calculus.most(size, TIGHTEST), 0.0))
+            share = size_of(calculus, fold)
+            hinge = reject(fold, before)
+            across = size_of(calculus, hinge)
+            usable = is_joint & (across > ALONG * share)
+            hinge = times(hinge, calculus.where(usable, 1.0, 0.0) / calculus.most(across, 1e-200))
+            along = dot(bend, hinge)
+            aside = plus(bend, times(hinge, -along))
+            joints.append(
+                Joint(
+                    direction,
+                    length,
+                    bend,
+                    hinge,
+                    calculus.where(usable, share, 0.0),
+                    calculus.most(along, 0.0),
+                    aside,
+                    along >= 0.0,
+                )
+            )
+            before, begun = either(calculus, skipped, before, direction), begun | (skipped == False)  # noqa: E712
+        return cls(calculus, joints)
+
+    def posed(self, place: Number) -> tuple[list[Vector], Vector]:
+        """Return the directions and the tip at a place."""
+        turn = STILL
+        found: list[Vector] = []
+        tip: Vector = (0.0, 0.0, 0.0)
+        for joint in self.joints:
+            if self.calculus.any(joint.share > 0.0):
+                turn = multiply(turn, joint.turn(self.calculus, place))
+            found.append(rotate(turn, joint.direction))
+            tip = plus(tip, times(found[-1], joint.length))
+        return found, tip
+
+
+def place_of(calculus: Calculus, gap_at: Callable[[Number], Number]) -> Number:
+    """Return the place at which the tip is at its distance, the first on the way from the FK pose.
+
+    Args:
+        calculus: of one leg or of many.
+        gap_at: by how much the tip is too far away at a place.
+    """
+    first = gap_at(1.0)
+    # Seen on the way there: positive before it, negative past it.
+    sign = calculus.where(first > 0.0, 1.0, -1.0)
+    way = calculus.where(first > 0.0, FARTHEST - 1.0, -1.0)
+    high, above = 1.0 + 0.0 * way, sign * first
+    low, below = high, above
+    for step in range(1, PLACES + 1):
+        left = above > 0.0
+        if not calculus.any(left):
+            break
+        place = 1.0 + step / PLACES * way
+        gap = sign * gap_at(place)
+        low, below = calculus.where(left, high, low), calculus.where(left, above, below)
+        high, above = calculus.where(left, place, high), calculus.where(left, gap, above)
+    # Where the scan did not find it, its end is the answer.
+    found, left = high, (above < -PRECISE) & (below > 0.0)
+    for _ in range(STEPS):
+        if not calculus.any(left):
+            break
+        # Illinois: the secant, with the end that stays counted by half.
+        span = calculus.where(left, above - below, 1.0)
+        found = calculus.where(left, high - above * (high - low) / span, found)
+        gap = sign * gap_at(found)
+        crosses = gap * above < 0.0
+        low, below = calculus.where(crosses, high, low), calculus.where(crosses, above, below / 2.0)
+        high, above = calculus.where(left, found, high), calculus.where(left, gap, above)
+        left = left & (abs(gap) > PRECISE) & (abs(high - low) > 1e-16)
+    return found

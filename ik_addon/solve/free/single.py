@@ -1,0 +1,330 @@
+"""A free chain alone, in plain floats: for a few chains numpy's calls would cost more than what they compute.
+
+Every step does the arithmetic of its counterpart in `chains`, `axes` and `even_bend` in the same order, so that a chain
+comes out exactly the same, alone or in a batch. What is rare is left to the arrays there: members that are not
+valid, chains whose tip stands on their root or that share their bend out unevenly, and those that have to be laid out
+by construction.
+
+Vectors and quaternions are those of `vectors`; everything is seen from the root, in chain lengths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..maths.kernel_rotations import between
+from ..maths.kernels import ONE
+from ..maths.vectors import (
+    Quaternion,
+    Vector,
+    added,
+    cross,
+    dot,
+    minus,
+    multiply,
+    norm,
+    over,
+    plus,
+    reject,
+    rotate,
+    times,
+    unit,
+)
+from ..problem import Problem, Solution, Solver, Status
+from . import fabrik
+from .axes import STRAIGHT
+from .bend_side import side_bend
+from .folds import folded, side_axes
+from .reach import goal_of
+from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hinge, joints_of, solve_directions, tip_of
+from .two_bone import triangle
+
+NO_LENGTH = 1e-6
+"""Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+NO_DISTANCE = 1e-12
+"""What is nearer to the root than this fraction of the chain shows no direction."""
+SAME = 1e-12
+"""A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
+
+_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+_ORIGIN: Vector = (0.0, 0.0, 0.0)
+
+
+def solve_single(problem: Problem, solution: Solution, index: int) -> bool:
+    """Solve one member of a problem and write the result into the solution; False: left to the arrays, untouched."""
+    chain = _Chain.of(problem, index)
+    return chain is not None and chain.solve(problem, solution, index)
+
+
+@dataclass
+class _Chain:
+    """One member; see `chains.Chains`."""
+
+    scale: float
+    directions: list[Vector]
+    lengths: list[float]
+    frames: list[list[list[float]]]
+    target: Vector
+    pole: Vector | None
+    side: Vector | None
+    folds: list[Vector] | None
+    """None where none of them is one."""
+    pole_angle: float
+    softness: float
+    push_limit: float
+    tolerance: float
+
+    @classmethod
+    def of(cls, problem: Problem, index: int) -> _Chain | None:
+        """Read a member whose shapes are right; None where it is not valid."""
+        joints = _member(problem.joints, index)
+        frames = _member(problem.frames, index)
+        root = joints[0]
+        segments = [minus(b, a) for a, b in pairwise(joints)]
+        sizes = [norm(segment) for segment in segments]
+        scale = added(sizes)
+        if not (isfinite(scale) and scale > 1e-100):
+            return None
+        goal = problem.goal
+        target = over(minus(_member(goal.target, index), root), scale)
+        pole = None if goal.pole is None else over(minus(_member(goal.pole, index), root), scale)
+        by_tip = problem.solver is Solver.FABRIK
+        side = None if problem.bend_side is None else tuple(_member(problem.bend_side, index))
+        folds = None if by_tip or problem.folds is None else list(map(tuple, _member(problem.folds, index)))
+        chain = cls(
+            scale=scale,
+            directions=[over(segment, max(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)],
+            lengths=[size / scale for size in sizes],
+            frames=frames,
+            target=target,
+            pole=pole,
+            side=side,
+            folds=folds if folds is not None and any(map(any, folds)) else None,
+            pole_angle=0.0 if goal.pole_angle is None else _number(goal.pole_angle, index),
+            softness=_number(problem.softness, index),
+            push_limit=_number(problem.push_limit, index),
+            tolerance=_number(problem.tolerance, index),
+        )
+        finite = all(vector is None or isfinite(norm(vector)) for vector in (target, pole, side, *(folds or ())))
+        settings = isfinite(chain.pole_angle + chain.softness) and chain.push_limit + chain.tolerance >= 0.0
+        return chain if finite and settings and all(map(_is_frame, frames)) else None
+
+    def solve(self, problem: Problem, solution: Solution, index: int) -> bool:
+        """Solve the chain as `chains.solve_chains` does."""
+        carried = [length <= NO_LENGTH for length in self.lengths]
+        two_bone = problem.solver not in {Solver.FABRIK, Solver.EVEN_BEND} and carried.count(False) == 2
+        by_tip = problem.solver is Solver.FABRIK
+        if problem.solver is Solver.TWO_BONE and not two_bone:
+            return False
+        is_shared = problem.bend_lead != 0.0 or problem.stiffness is not None
+        if is_shared and not (two_bone or by_tip):
+            return False
+        folds = None if two_bone else self.folds
+        axes = chain_axes(self.directions, self.lengths, self.frames[0], self.side if by_tip else None)
+        if axes is None:
+            return False
+        if folds is not None and self.side is not None:
+            axes = side_axes(ONE, axes[0], axes[2], self.side, self.directions[carried.index(False)])
+        distance, push, stretch, shortfall = self._reachable(problem)
+        lengths = [length * factor for length, factor in zip(self.lengths, stretch, strict=True)]
+        line, bend, normal, chain_turn, bends_as_fk = self._aimed(
+            axes, carried, distance, None if by_tip or folds is not None else self.side
+        )
+        if self.pole is not None:
+            half = np.float64(self.pole_angle) / 2
+            turn = _about(line, float(np.cos(half)), float(np.sin(half)))
+            wanted = rotate(turn, self._pole_bend(line, bend))
+            wanted = unit(reject(wanted, line))
+            chain_turn = multiply(between(ONE, bend, wanted, line), chain_turn)
+            bend, normal = wanted, cross(wanted, line)
+        passes = 0
+        if two_bone:
+            directions = _two_bone(lengths, carried, distance, line, bend)
+        else:
+            if by_tip:
+                chain_turn = _IDENTITY
+                found = self._led_by_tip(lengths, axes, line, normal, distance, problem.iterations)
+            else:
+                if folds is None:
+                    start = first_guess(self.directions, lengths, axes, (line, bend, normal), distance)
+                else:
+                    start, bends_as_fk = folded(ONE, self.directions, lengths, carried, folds, distance)
+                    turn = multiply(chain_turn, between(ONE, unit(tip_of(start, lengths)), axes[0], axes[2]))
+                    start = flattened(lengths, line, distance) or [rotate(turn, direction) for direction in start]
+                found = solve_directions(start, lengths, line, normal, distance, self.tolerance, problem.iterations)
+            if found is None:
+                return False
+            directions, passes = found
+            if self.pole is not None and folds is None:
+                tip = tip_of(directions, lengths)
+                straight = unit(tip) if norm(tip) > NO_DISTANCE else line
+                side = reject(centroid(joints_of(directions, lengths), lengths), straight)
+                if norm(side) > STRAIGHT:
+                    roll = between(ONE, unit(side), unit(reject(bend, straight)), straight)
+                    directions = [rotate(roll, direction) for direction in directions]
+                    chain_turn = multiply(roll, chain_turn)
+        chord = norm(tip_of(self.directions, self.lengths))
+        if bends_as_fk and not by_tip and abs(distance - chord) <= SAME and all(factor == 1.0 for factor in stretch):
+            directions = [rotate(chain_turn, direction) for direction in self.directions]
+        inherits = None if problem.inherits is None else np.asarray(problem.inherits).tolist()
+        turns = self._bone_rotations(chain_turn, directions, carried, inherits)
+        root = times(line, push)
+        segments = [
+            times(rotate(turn, rest), length)
+            for turn, rest, length in zip(turns, self.directions, lengths, strict=True)
+        ]
+        joints = [plus(times(root, self.scale), tuple(solution.joints[index, 0].tolist()))]
+        end = None
+        for segment in segments:
+            end = segment if end is None else plus(end, segment)
+            joints.append(plus(joints[-1], times(segment, self.scale)))
+        assert end is not None
+        error = norm(minus(minus(self.target, root), end))
+        solution.joints[index] = joints
+        solution.rotations[index] = [_matrix(turn) for turn in turns]
+        solution.stretch[index] = stretch
+        solution.error[index] = error * self.scale
+        solution.iterations[index] = passes
+        if error <= self.tolerance:
+            solution.status[index] = Status.REACHED
+        elif shortfall > self.tolerance:
+            solution.status[index] = Status.TOO_FAR
+        else:
+            solution.status[index] = Status.TOO_NEAR if shortfall < -self.tolerance else Status.NOT_CONVERGED
+        return True
+
+    def _reachable(self, problem: Problem) -> tuple[float, float, list[float], float]:
+        """See `reach.reachable`: distance, push, stretch of each bone and what is missing."""
+        lengths, longest = self.lengths, max(self.lengths)
+        goal, push, longer, lack = goal_of(
+            ONE, norm(self.target), longest, self.softness, self.push_limit, problem.out_of_reach
+        )
+        stretch = [1.0] * len(lengths)
+        if longer > 0.0:
+            weights = problem.stretch_weights
+            shares = stretch if weights is None else np.asarray(weights, dtype=np.float64).tolist()
+            total = added([share * length for share, length in zip(shares, lengths, strict=True)])
+            if not total > 0:
+                shares, total = stretch, 1.0
+            stretch = [1.0 + share * (longer / total) for share in shares]
+        return goal, push, stretch, lack
+
+    def _led_by_tip(
+        self, lengths: list[float], own: Axes, line: Vector, normal: Vector, distance: float, iterations: int
+    ) -> tuple[list[Vector], int] | None:
+        """See `chains._led_by_tip`."""
+        start, target = self.directions, times(line, distance)
+        along = [dot(direction, own[0]) for direction in start]
+        lean = added([length * (1.0 - x * x) for length, x in zip(self.lengths, along, strict=True)])
+        tip = tip_of(start, lengths)
+        way = minus(tip, target)
+        share = fabrik.folding(ONE, lean, dot(way, own[0]), norm(reject(way, own[0])))
+        if share > 0.0:
+            chord = norm(tip)
+            start = first_guess(start, lengths, own, own, chord - share * max(chord - distance, 0.0))
+        start = flattened(lengths, line, distance) or start
+        tolerance, passes = max(self.tolerance, fabrik.FINEST), min(fabrik.PASSES, iterations)
+        found, used, left = fabrik.reach(ONE, start, lengths, target, tolerance, passes)
+        if passes == iterations or not left:
+            return found, int(used)
+        whole = added(lengths)
+        now = chain_axes(found, [length / whole for length in lengths], self.frames[0])
+        if now is None:
+            return None
+        start = first_guess(found, lengths, now, now, distance, bow=False)
+        if abs(norm(tip_of(start, lengths)) - distance) > tolerance:
+            start = first_guess(found, lengths, now, now, distance)
+        return solve_directions(start, lengths, line, normal, distance, tolerance, iterations, passes + 1)
+
+    def _aimed(
+        self, axes: Axes, carried: list[bool], reached: float, side: Vector | None
+    ) -> tuple[Vector, Vector, Vector, Quaternion, bool]:
+        """See `chains.aimed`: axes towards the target, the smallest rotation to there, whether it bends as FK."""
+        distance = norm(self.target)
+        line = over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
+        aim = between(ONE, axes[0], line, axes[2])
+        natural, kept = axes[1], True
+        if side is not None:
+            first = self.directions[carried.index(False)]
+            chord = norm(tip_of(self.directions, self.lengths))
+            natural, kept, _ = side_bend(ONE, axes[0], axes[1], side, first, chord, reached)
+        bend = unit(reject(rotate(aim, natural), line))
+        return line, bend, cross(bend, line), aim, kept
+
+    def _pole_bend(self, line: Vector, natural: Vector) -> Vector:
+        """See `axes.pole_bend`."""
+        assert self.pole is not None
+        across = reject(self.pole, line)
+        return unit(across) if norm(across) > 1e-6 * norm(self.pole) + 1e-9 else natural
+
+    def _bone_rotations(
+        self, chain_turn: Quaternion, solved: list[Vector], carried: list[bool], inherits: list[bool] | None
+    ) -> list[Quaternion]:
+        """See `axes.bone_rotations`."""
+        found = []
+        parent, begun = _IDENTITY, False
+        for i, rest in enumerate(self.directions):
+            if i > 0 and inherits is not None and not inherits[i]:
+                parent = start = _IDENTITY
+            else:
+                start = parent if begun else chain_turn
+            if not carried[i]:
+                now = unit(rotate(start, rest))
+                turn = between(ONE, now, solved[i], partial(_turned_hinge, start, self.frames[i], rest))
+                parent = multiply(turn, start)
+                begun = True
+            found.append(parent)
+        sizes = [sqrt(w * w + (x * x + y * y + z * z)) for w, x, y, z in found]
+        return [(w / size, x / size, y / size, z / size) for (w, x, y, z), size in zip(found, sizes, strict=True)]
+
+
+# ---- rotations, as in `rotations`
+
+
+def _about(axis: Vector, cosine: float, sine: float) -> Quaternion:
+    return cosine, sine * axis[0], sine * axis[1], sine * axis[2]
+
+
+def _turned_hinge(turn: Quaternion, frame: list[list[float]], direction: Vector) -> Vector:
+    return rotate(turn, hinge(frame, direction))
+
+
+def _is_frame(frame: list[list[float]]) -> bool:
+    (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) = frame
+    sizes = norm((xx, xy, xz)), norm((zx, zy, zz))
+    return isfinite(yx + yy + yz) and min(sizes) > 0.5 and isfinite(sizes[0] + sizes[1])
+
+
+def _matrix(q: Quaternion) -> tuple[Vector, Vector, Vector]:
+    w, x, y, z = q
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def _member(array: Any, index: int) -> Any:
+    """One member of an array as nested lists of floats."""
+    return np.asarray(array[index], dtype=np.float64).tolist()
+
+
+def _number(value: Any, index: int) -> float:
+    """A setting of one member, which may be the same for all."""
+    return float(value[index] if np.ndim(value) else value)
+
+
+# ---- two bones
+
+
+def _two_bone(lengths: list[float], carried: list[bool], distance: float, line: Vector, bend: Vector) -> list[Vector]:
+    upper, lower = (i for i, is_carried in enumerate(carried) if not is_carried)
+    directions = [_ORIGIN] * len(lengths)
+    directions[upper], directions[lower] = triangle(ONE, lengths[upper], lengths[lower], distance, line, bend)
+    return directions

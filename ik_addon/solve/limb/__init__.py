@@ -1,0 +1,1 @@
+"""Two bones within limits, and a foot or hand, in closed form."""

@@ -1,0 +1,261 @@
+"""Where a circle of directions runs inside a joint's cone, and which direction of a cone is nearest to another.
+
+A bone that turns about a line takes its Y axis along a circle on the unit sphere, y(a) = centre + cosine * cos(a) +
+sine * sin(a), with three vectors in the axes of the joint at rest. The edge of a cone is where
+(x / half-axis)^2 + (z / half-axis)^2 = 1 in swing coordinates (see `cones`), which for a unit vector y reads
+y_z^2 / half_x^2 + y_x^2 / half_z^2 = 2 (1 + y_y): on the circle a trigonometric polynomial of degree two with at most
+four roots.
+
+Everything is in plain floats, in radians.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import acos, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sqrt
+from typing import NamedTuple
+
+from ..maths.vectors import Vector
+
+Arc = tuple[float, float]
+"""From one angle on to another, which is not less; as long as a whole turn: everything."""
+TURN = 2.0 * pi
+WHOLE: list[Arc] = [(-pi, pi)]
+AT = 1e-6
+"""A joint stands at a limit when it is within about this fraction of it."""
+EDGE = 1e-9
+"""A direction no farther than about this outside of a cone is on its edge."""
+SLACK = 1e-9
+"""Radians by which an angle may be beside an arc and lie in it."""
+_WIDE = 1e7
+"""A half-axis from here on belongs to an axis without limit."""
+_ROUND = 1e-9
+"""A second harmonic smaller than this part of the first is none."""
+
+
+class Range(NamedTuple):
+    """What a joint is allowed, in plain floats; see `cones.Cone`."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    twist_low: float
+    twist_high: float
+
+
+class Circle(NamedTuple):
+    """The way of a direction that turns about a line."""
+
+    centre: Vector
+    cosine: Vector
+    sine: Vector
+
+    def at(self, angle: float) -> Vector:
+        """Return the direction at an angle."""
+        c, s = cos(angle), sin(angle)
+        (ax, ay, az), (bx, by, bz), (cx, cy, cz) = self
+        return ax + c * bx + s * cx, ay + c * by + s * cy, az + c * bz + s * cz
+
+
+def outside(y: Vector, cone: Range) -> float:
+    """Return by how much a direction is outside of a cone: 0 on the edge, less inside, in about radians."""
+    x, z = y[2], -y[0]
+    low, high = cone.low, cone.high
+    a = low[0] if x < 0.0 else high[0]
+    b = low[1] if z < 0.0 else high[1]
+    if a > _WIDE and b > _WIDE:
+        return -1.0
+    if y[1] < 0.0 and x * x + z * z < 1e-24:
+        # Half a turn, about an axis that does not show.
+        return 1.0 - max(*low, *high)
+    # Of an axis that is locked the coordinate itself is what is too much.
+    locked = max(0.0 if a else abs(x), 0.0 if b else abs(z))
+    p, q = x / a if a else 0.0, z / b if b else 0.0
+    size, edge = sqrt(p * p + q * q), sqrt(2.0 * max(1.0 + y[1], 0.0))
+    if size > edge:
+        return max((1.0 - edge / size) * sqrt(2.0 * max(1.0 - y[1], 0.0)), locked)
+    return locked or (size - edge) * min(a or b, b or a, 1.0)
+
+
+def arcs_inside(circle: Circle, cone: Range) -> list[Arc]:
+    """Return the arcs of a circle that lie inside a cone, beginning between -pi and pi.
+
+    The circle of a joint that is locked about an axis crosses its plane in single points, arcs of no length.
+    """
+    low, high = cone.low, cone.high
+    if min(*low, *high) > _WIDE:
+        return WHOLE
+    for axis, component in ((0, 2), (1, 0)):
+        if low[axis] == 0.0 == high[axis]:
+            return [(a, a) for a in _crossings(circle, component) if outside(circle.at(a), cone) <= EDGE]
+    inside = []
+    for axis, component in ((0, 2), (1, 0)):
+        if low[axis] == 0.0 or high[axis] == 0.0:
+            inside += [a for a in _crossings(circle, component) if outside(circle.at(a), cone) <= EDGE]
+    roots = []
+    seen: set[tuple[float, float]] = set()
+    for a in (low[0], high[0]):
+        for b in (low[1], high[1]):
+            if a and b and (a, b) not in seen:
+                seen.add((a, b))
+                roots += _edge_crossings(circle, a, b)
+    inside += [a for a in roots if abs(outside(circle.at(a), cone)) <= EDGE]
+    if not inside:
+        return WHOLE if outside(circle.at(0.0), cone) <= EDGE else []
+    inside.sort()
+    inside.append(inside[0] + TURN)
+    arcs: list[Arc] = []
+    for a, b in pairwise(inside):
+        if outside(circle.at((a + b) / 2.0), cone) <= EDGE:
+            if arcs and arcs[-1][1] == a:
+                arcs[-1] = (arcs[-1][0], b)
+            else:
+                arcs.append((a, b))
+        elif not arcs or arcs[-1][1] != a:
+            arcs.append((a, a))
+    return arcs
+
+
+def linear_roots(constant: float, cosine: float, sine: float) -> list[float]:
+    """Return the angles, from -pi to pi, at which constant + cosine cos(a) + sine sin(a) = 0."""
+    size = hypot(cosine, sine)
+    if abs(constant) > size * (1.0 + EDGE) or size == 0.0:
+        return []
+    middle, half = atan2(sine, cosine), acos(min(max(-constant / size, -1.0), 1.0))
+    return [wrapped(middle - half), wrapped(middle + half)]
+
+
+def wrapped(angle: float) -> float:
+    """Return an angle between -pi and pi."""
+    return angle - TURN * round(angle / TURN)
+
+
+def contains(arcs: list[Arc], angle: float, slack: float = SLACK) -> bool:
+    """Return whether an angle lies in one of several arcs, or beside it by some slack."""
+    for a, b in arcs:
+        past = (angle - a + slack) % TURN
+        if past <= b - a + 2.0 * slack or b - a >= TURN:
+            return True
+    return False
+
+
+def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: float = inf) -> float | None:
+    """Return the angle nearest to 0 that lies in one of several arcs and leaves a rest between two limits.
+
+    Args:
+        arcs: where it may lie.
+        whole: what the angle is taken from.
+        low: least rest, -inf: any.
+        high: greatest rest.
+    """
+    tried = [0.0, *(wrapped(end) for arc in arcs if arc[1] - arc[0] < TURN for end in arc)]
+    if low != -inf:
+        tried += [wrapped(whole - low), wrapped(whole - high)]
+        tried = [angle for angle in tried if contains([(low, high)], whole - angle)]
+    return min((angle for angle in tried if contains(arcs, angle)), key=abs, default=None)
+
+
+def _crossings(circle: Circle, component: int) -> list[float]:
+    return linear_roots(circle.centre[component], circle.cosine[component], circle.sine[component])
+
+
+def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]:
+    """Return where a circle crosses the whole ellipse that has these half-axes."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = circle
+    p, q = 1.0 / (half_x * half_x), 1.0 / (half_z * half_z)
+    return _roots(
+        p * (az * az + (bz * bz + cz * cz) / 2.0) + q * (ax * ax + (bx * bx + cx * cx) / 2.0) - 2.0 * (1.0 + ay),
+        2.0 * (p * az * bz + q * ax * bx - by),
+        2.0 * (p * az * cz + q * ax * cx - cy),
+        (p * (bz * bz - cz * cz) + q * (bx * bx - cx * cx)) / 2.0,
+        p * bz * cz + q * bx * cx,
+    )
+
+
+def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]:
+    """Return the angles at which c0 + c1 cos(a) + s1 sin(a) + c2 cos(2a) + s2 sin(2a) = 0.
+
+    With x = cos(a) and y = sin(a) this is a conic. Some sum of it and the unit circle is a pair of lines, which meet
+    the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies between
+    what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
+    """
+    second = hypot(c2, s2)
+    if second <= _ROUND * (abs(c1) + abs(s1)):
+        found = linear_roots(c0, c1, s1)
+    else:
+        origin = 0.5 * atan2(s2, c2)
+        c, s = cos(origin), sin(origin)
+        # In units of twice the second harmonic: (1 - w) x^2 - w y^2 + e x + f y + g = 0.
+        e, f, g = (c1 * c + s1 * s) / (2.0 * second), (s1 * c - c1 * s) / (2.0 * second), c0 / (2.0 * second) - 0.5
+        w = _weight(e, f, g)
+        a, b = sqrt(1.0 - w), sqrt(w)
+        # Of what is 0 / 0 at one end the square follows from the other.
+        if w < 0.5:
+            k = e / (2.0 * a)
+            m = sqrt(max(k * k - g - w, 0.0))
+            m = -m if f < 0.0 else m
+        else:
+            m = f / (2.0 * b)
+            k = sqrt(max(m * m + g + w, 0.0))
+            k = -k if e < 0.0 else k
+        tilt = atan2(b, a)
+        found = []
+        for middle, cosine in ((-tilt, -k - m), (tilt, m - k)):
+            if abs(cosine) <= 1.0 + 1e-9:
+                half = acos(min(max(cosine, -1.0), 1.0))
+                found += [origin + middle - half, origin + middle + half]
+    roots = []
+    for angle in found:
+        for _ in range(3):
+            c, s = cos(angle), sin(angle)
+            cc, ss = c * c - s * s, 2.0 * c * s
+            slope = s1 * c - c1 * s + 2.0 * (s2 * cc - c2 * ss)
+            value = c0 + c1 * c + s1 * s + c2 * cc + s2 * ss
+            if abs(value) >= 0.1 * abs(slope):
+                break
+            angle -= value / slope
+        roots.append(wrapped(angle))
+    return roots
+
+
+def _weight(e: float, f: float, g: float) -> float:
+    """Return a w from 0 to 1 at which (1 - w) x^2 - w y^2 + e x + f y + g + w = 0 is a pair of lines.
+
+    It is a root of w^3 + (g - 1) w^2 + (e^2 / 4 + f^2 / 4 - g) w - f^2 / 4; of several the one farthest from both ends.
+    """
+    ff = f * f / 4.0
+    middle = (1.0 - g) / 3.0
+    square = e * e / 4.0 + ff - g
+    p, q = middle * middle - square / 3.0, middle * (middle * middle - square / 2.0) + ff / 2.0
+    # With v = w - middle that is v^3 - 3 p v - 2 q.
+    over = q * q - p * p * p
+    if over > 0.0:
+        size = cbrt(abs(q) + sqrt(over))
+        roots = [copysign(size + p / size, q)] if size else [0.0]
+    else:
+        angle, size = atan2(sqrt(-over), q) / 3.0, 2.0 * sqrt(p)
+        roots = [size * cos(angle + turn) for turn in (0.0, TURN / 3.0, -TURN / 3.0)]
+    w = min((middle + v for v in roots), key=lambda w: abs(w - 0.5))
+    return min(max(w, 0.0), 1.0)
+
+
+def twist_of(turn: tuple[Vector, Vector, Vector]) -> float:
+    """Return the twist of a joint's rotation, which is given by its columns."""
+    (xx, _, xz), _, (zx, _, zz) = turn
+    return atan2(zx - xz, xx + zz)
+
+
+def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
+    """Return whether a joint with this rotation, given by its columns, stands at a limit; see `cones.at_limit`."""
+    y, twist = turn[1], twist_of(turn)
+    if cone.twist_high > cone.twist_low and not cone.twist_low + AT < twist < cone.twist_high - AT:
+        return True
+    double = 2.0 * sqrt(max((1.0 + y[1]) / 2.0, 1e-30))
+    level = 0.0
+    for swing, low, high in zip((y[2] / double, -y[0] / double), cone.low, cone.high, strict=True):
+        if low + high > 0.0:
+            # Where a limit is rest itself, as of a knee that does not bend back, no ellipse shows it.
+            if (low == 0.0 and swing <= AT) or (high == 0.0 and swing >= -AT):
+                return True
+            share = swing / max(low if swing < 0.0 else high, 1e-12)
+            level += share * share
+    return level > 1.0 - AT

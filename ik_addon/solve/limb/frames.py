@@ -1,0 +1,49 @@
+"""Frames of bones as tuples of three vectors, their X, Y and Z axes, in plain floats; see `vectors`."""
+
+from __future__ import annotations
+
+from ..maths.vectors import Vector, dot, minus, plus, times
+
+Frame = tuple[Vector, Vector, Vector]
+OPPOSITE = 5e-13
+"""One plus the cosine of directions between which rounding would choose the way."""
+
+
+def applied(frame: Frame, v: Vector) -> Vector:
+    """Return a vector given in the axes of a frame."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
+    x, y, z = v
+    return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
+
+
+def seen(frame: Frame, v: Vector) -> Vector:
+    """Return a vector in the axes of a frame."""
+    x, y, z = v
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
+    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
+
+
+def product(a: Frame, b: Frame) -> Frame:
+    """Return the frame b, given in the axes of a."""
+    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
+
+
+def back_product(a: Frame, b: Frame) -> Frame:
+    """Return the frame b in the axes of a."""
+    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
+
+
+def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
+    """Return a vector turned by the smallest rotation of a to b, both unit; about an axis where they are opposite."""
+    x, y, z = plus(a, b)
+    room = 1.0 + dot(a, b)
+    if room < OPPOSITE:
+        return minus(times(axis, 2.0 * dot(axis, v)), v)
+    share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
+    return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
+
+
+def frame_of(space: Frame, bone: Frame) -> Frame:
+    """Return the frame of a bone of which three axes, given in its own, are so many in space."""
+    x, y, z = (applied(space, (bone[0][axis], bone[1][axis], bone[2][axis])) for axis in range(3))
+    return x, y, z

@@ -1,0 +1,210 @@
+"""Limbs, chains of two bones whose joints have limits, with or without a foot: which they are, what comes of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..free.reach import reachable
+from ..maths.cones import cone_of
+from ..maths.vectors import Vector, minus, norm, over, plus, times
+from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
+from .cone_arcs import EDGE, Range, outside, stands_at_limit, twist_of
+from .frames import Frame, applied, back_product, product, seen
+from .nearest import best_pose
+from .pose import Foot, Limb, Side, is_straightforward
+from .side import towards, towards_with_foot
+
+_NO_LENGTH = 1e-6
+"""A segment shorter than this fraction of its chain has no length of its own."""
+_ARRIVED = 1e-9
+"""What the ankle may miss, in lengths of the limb, for the foot to have place and orientation both."""
+
+
+def solve_limbs(problem: Problem, solution: Solution, index: Ints) -> Ints:
+    """Solve those of the members `index` (k,) that are limbs, write them into the solution and return the others.
+
+    Their frames are right-handed and all they have is finite. A limb may have a foot, a third bone that takes an
+    orientation: the limb brings the foot's head to where that puts it. Left to the search are stiff joints, bones that
+    do not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
+    """
+    joints = _Joints.of(problem)
+    if joints is None:
+        return index
+    return np.array([i for i in index.tolist() if not _solved(problem, joints, solution, i)], dtype=np.int64)
+
+
+class _Joints(NamedTuple):
+    """What the joints of all members have in common."""
+
+    ranges: list[Range]
+    limited: list[bool]
+    """Which have a limit, but are not locked altogether."""
+    hangs: bool
+    """Whether the root bone inherits the rotation of its parent."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Joints | None:
+        """Return None for what is not a limb."""
+        bones, goal = np.shape(problem.frames)[1], problem.goal
+        if bones != (2 if goal.rotation is None else 3) or goal.segment not in (None, bones - 1) or problem.others:
+            return None
+        if problem.solver is Solver.FABRIK or problem.plane is not None:
+            return None
+        if problem.parents is not None and list(problem.parents) != list(range(-1, bones - 1)):
+            return None
+        inherits = [True] * bones if problem.inherits is None else [bool(value) for value in problem.inherits]
+        if not all(inherits[1:]) or (problem.stiffness is not None and np.any(problem.stiffness)):
+            return None
+        every = np.tile([-np.inf, np.inf], (bones, 3))
+        if problem.limits is not None:
+            every = np.concatenate([problem.limits.cones, problem.limits.twist], axis=1).astype(np.float64)
+        cone = cone_of(every[:, :4], every[:, 4:])
+        parts = (cone.low.T.tolist(), cone.high.T.tolist(), cone.twist_low.tolist(), cone.twist_high.tolist())
+        ranges = [Range(tuple(low), tuple(high), least, most) for low, high, least, most in zip(*parts, strict=True)]
+        locked = (every == 0.0).all(axis=1)
+        if ranges[0].low == ranges[0].high == (0.0, 0.0) or locked[2:].any():
+            # A root that turns about itself alone has no roll to choose, and a fixed foot no orientation.
+            return None
+        return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
+
+
+def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bool:
+    """Solve member i and write it into the solution; False: left to the search, untouched."""
+    points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
+    fk = [_frame(rows) for rows in _member(problem.frames, i)]
+    root, goal = points[0], problem.goal
+    segments = [minus(b, a) for a, b in pairwise(points)]
+    lengths = [norm(segment) for segment in segments]
+    length = sum(lengths)
+    if min(lengths[:2]) <= _NO_LENGTH * length:
+        return False
+    offset = minus(_member(goal.target, i), root)
+    distance, stretch, beyond = _reach(problem, i, [part / length for part in lengths], norm(offset) / length)
+    # In lengths of the two bones that are to be solved.
+    scale = lengths[0] * stretch[0] + lengths[1] * stretch[1]
+    lever_arms = [
+        times(seen(frame, part), factor / scale) for frame, part, factor in zip(fk, segments, stretch, strict=True)
+    ]
+    target = wanted = over(offset, scale)
+    if distance is not None:
+        wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
+    zero, *rests = _rest_frames(problem, joints, fk, i)
+    bend_side = None if problem.bend_side is None else tuple(_member(problem.bend_side, i))
+    limb = Limb(
+        zero, rests[0], lever_arms[0], lever_arms[1], joints.ranges[0], joints.ranges[1], fk[0], fk[1], bend_side
+    )
+    if not is_straightforward(limb):
+        return False
+    pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), scale)
+    angle = 0.0 if goal.pole_angle is None else _number(goal.pole_angle, i)
+    side: Side | None = None if pole is None else towards(pole, angle)
+    ankle, foot = wanted, None
+    if goal.rotation is not None:
+        foot = Foot(rests[1], joints.ranges[2], _frame(_member(goal.rotation, i)))
+        ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
+        if pole is not None and (bend_side is None or not any(bend_side)):
+            masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
+            side = towards_with_foot(pole, angle, wanted, ankle, masses)
+    pose = best_pose(limb, ankle, side, foot)
+    if pose is None:
+        return False
+    frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
+    if foot is not None:
+        turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
+        frames.append(foot.frame)
+    ends = [(0.0, 0.0, 0.0)]
+    for frame, lever_arm in zip(frames, lever_arms, strict=True):
+        ends.append(plus(ends[-1], applied(frame, lever_arm)))
+    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(joints.ranges[2], turns[2])):
+        return False
+    missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
+    if problem.out_of_reach is OutOfReach.PUSH_ROOT:
+        allowed = _number(problem.push_limit, i) * length / scale
+        push = times(missed, min(1.0, allowed / max(norm(missed), 1e-200)))
+        missed = minus(missed, push)
+    error, tolerance = norm(missed) * scale, _number(problem.tolerance, i)
+    solution.joints[i] = [plus(times(plus(end, push), scale), root) for end in ends]
+    solution.rotations[i] = [_turned(frame, was) for frame, was in zip(frames, fk, strict=True)]
+    solution.stretch[i] = stretch
+    solution.error[i] = error
+    solution.iterations[i] = 0
+    solution.at_limit[i] = [
+        limited and stands_at_limit(turn, range_)
+        for turn, range_, limited in zip(turns, joints.ranges, joints.limited, strict=True)
+    ]
+    if error <= tolerance * length:
+        solution.status[i] = Status.REACHED
+    elif beyond > tolerance:
+        solution.status[i] = Status.TOO_FAR
+    else:
+        solution.status[i] = Status.TOO_NEAR if beyond < -tolerance else Status.LIMITED
+    return True
+
+
+def _allows(limits: Range, turn: Frame) -> bool:
+    """Return whether a joint may have a rotation, but for rounding."""
+    slack = 10.0 * EDGE
+    return outside(turn[1], limits) <= slack and limits.twist_low - slack <= twist_of(turn) <= limits.twist_high + slack
+
+
+def _rest_frames(problem: Problem, joints: _Joints, fk: list[Frame], i: int) -> list[Frame]:
+    """Return the frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
+
+    A joint without any limit, or locked altogether, is at rest in the FK pose.
+    """
+    found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
+    if problem.limits is None:
+        return found
+    rests = problem.limits.rest
+    at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
+    for bone, limited in enumerate(joints.limited):
+        if limited:
+            found[bone] = _frame(at_rest[bone])
+            if bone == 0 and joints.hangs:
+                found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
+    return found
+
+
+def _reach(problem: Problem, i: int, lengths: list[float], distance: float) -> tuple[float | None, list[float], float]:
+    """Return what becomes of a chain whose target may be out of reach, see `reach.reachable`.
+
+    That is the distance at which to bring the end, None: that of the target; the stretch of the bones; and by how much
+    the target is out of reach.
+    """
+    softness = _number(problem.softness, i)
+    if problem.out_of_reach is OutOfReach.EXTEND and softness == 0.0:
+        inner = max(2.0 * max(lengths) - 1.0, 0.0)
+        return None, [1.0] * len(lengths), max(distance - 1.0, 0.0) + min(distance - inner, 0.0)
+    weights = np.ones(len(lengths))
+    if problem.stretch_weights is not None:
+        weights = np.asarray(problem.stretch_weights, dtype=np.float64)
+    away, soft, push = (np.array([value]) for value in (distance, softness, _number(problem.push_limit, i)))
+    reach = reachable(np.array(lengths)[:, None], away, soft, push, weights, problem.out_of_reach)
+    eased = float(reach.distance[0]) if softness > 0.0 else None
+    return eased, reach.stretch[:, 0].tolist(), float(reach.shortfall[0])
+
+
+def _member(array: Any, i: int) -> Any:
+    return np.asarray(array[i], dtype=np.float64).tolist()
+
+
+def _number(value: Any, i: int) -> float:
+    return float(value) if np.ndim(value) == 0 else float(value[i])
+
+
+def _frame(rows: list[list[float]]) -> Frame:
+    x, y, z = zip(*rows, strict=True)
+    return x, y, z
+
+
+def _turned(frame: Frame, fk: Frame) -> list[list[float]]:
+    """Return the rotation that takes the one frame to the other, as rows."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
+    return [
+        [a * u + b * v + c * w for u, v, w in ((ux, vx, wx), (uy, vy, wy), (uz, vz, wz))]
+        for a, b, c in ((ax, bx, cx), (ay, by, cy), (az, bz, cz))
+    ]

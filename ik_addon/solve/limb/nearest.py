@@ -1,0 +1,152 @@
+"""The pose of a limb that comes nearest to a target at which its hip cannot point.
+
+The upper bone then stands on the edge of the hip's cone. Where it stands is one number, along the edge; with it the
+lower bone is brought as near to the target as the hip's twist and the knee allow, in closed form up to the nearest
+point of the knee's own edge. How that changes along the edge is known too, so that only its zeros are left to find.
+"""
+
+from __future__ import annotations
+
+from math import atan2, cos, inf, sin, sqrt
+from operator import itemgetter
+
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, times, unit
+from .cone_arcs import SLACK, Circle, arcs_inside, nearest_of, wrapped
+from .cone_edge import EdgePoint, best_on_edge, nearest_direction, peaks_towards
+from .frames import Frame, applied, product, seen
+from .pose import Foot, Limb, Pose, Side, Work, pose_of, turning_points
+
+_UP: Vector = (0.0, 1.0, 0.0)
+
+
+def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None = None) -> Pose | None:
+    """Return the pose whose end stands on its target, or comes as near to it as the limits let it.
+
+    Args:
+        limb: its bones and limits; one that `is_straightforward`.
+        target: seen from the root.
+        side: where the knee is to point; None: the limb keeps the roll of its FK pose.
+        foot: the child of the lower bone. With one there is a pose on the target, or None.
+    """
+    work = Work.of(limb, target, foot)
+    pose = work.solved(side)
+    if pose is not None or foot is not None:
+        return pose
+    # Where the hip can point at the target the end misses it by what the knee lacks, on the line to there.
+    along, first, second = seen(limb.rest, unit(limb.upper)), norm(limb.upper), norm(limb.lower)
+
+    def lack(way: Vector) -> float:
+        return abs(norm(plus(times(along, first), times(way, second))) - norm(target))
+
+    ways = sorted(turning_points(limb), key=lack)
+    for way in ways:
+        pose = Work.of(limb, target).solved_at(way, side)
+        if pose is not None:
+            break
+    if pose is not None and way == ways[0] and not work.knee_allows:
+        return pose
+    on_edge = _pose_on_edge(limb, target)
+    if pose is None or _missed(limb, on_edge, target) < _missed(limb, pose, target) - SLACK:
+        return on_edge
+    return pose
+
+
+def _missed(limb: Limb, pose: Pose, target: Vector) -> float:
+    return norm(minus(target, plus(applied(pose.upper, limb.upper), applied(pose.lower, limb.lower))))
+
+
+def _pose_on_edge(limb: Limb, target: Vector) -> Pose:
+    """Return the pose nearest to a target of those in which the hip stands on the edge of its cone."""
+    search = _Search(limb, target)
+    merit, point = best_on_edge(limb.hip, search.merit)[0]
+    swing, twist, way = search.lower_bone(point)
+    # Where the lower bone can point straight at its target, the distance from the knee is all that counts.
+    size = norm(search.target)
+    for sign in (1.0, -1.0) if size > 0.0 else ():
+        for _, other in peaks_towards(times(search.target, sign / size), limb.hip, every=True):
+            pointed = search.straight(other)
+            if pointed is not None and pointed[0] > merit:
+                merit, swing, twist, way = pointed
+    upper = product(limb.zero, product(swing, _twisted(twist)))
+    return pose_of(limb, upper, way, cross(way, (way[1], way[2], way[0])))
+
+
+class _Search:
+    """A limb whose hip is to stand on its edge."""
+
+    def __init__(self, limb: Limb, target: Vector) -> None:
+        self.limb, self.target = limb, seen(limb.zero, target)
+        self.first, self.second = norm(limb.upper), norm(limb.lower)
+        self.ends = turning_points(limb)
+        self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
+        fk = seen(limb.upper_fk, applied(limb.lower_fk, limb.lower))
+        self.side = atan2(fk[0], fk[2])
+
+    def merit(self, point: EdgePoint) -> tuple[float, float]:
+        """Return how near the end comes, half of the negative squared distance, and how that grows along the edge."""
+        swing, twist, way = self.lower_bone(point)
+        lower = times(applied(_twisted(twist), applied(self.limb.rest, way)), self.second)
+        end = applied(swing, plus((0.0, self.first, 0.0), lower))
+        missed = minus(self.target, end)
+        return -0.5 * dot(missed, missed), dot(missed, cross(point.speed, end))
+
+    def lower_bone(self, point: EdgePoint) -> tuple[Frame, float, Vector]:
+        """Return the hip's swing, its twist, and the way of the lower bone, in the axes of the knee at rest."""
+        swing, wanted, _ = self._wanted(point)
+        return swing, *self._pointed(wanted)
+
+    def straight(self, point: EdgePoint) -> tuple[float, Frame, float, Vector] | None:
+        """Return the merit and the same with a lower bone that points straight at the target; None where it cannot."""
+        swing, wanted, distance = self._wanted(point)
+        hip = self.limb.hip
+        across, azimuth = sqrt(wanted[0] * wanted[0] + wanted[2] * wanted[2]), atan2(wanted[0], wanted[2])
+        x, y, z = self.rest
+        circle = Circle(times(y, wanted[1]), times(z, across), times(x, across))
+        arcs = [(a - self.side, b - self.side) for a, b in arcs_inside(circle, self.limb.knee)]
+        turn = nearest_of(arcs, azimuth - self.side, hip.twist_low, hip.twist_high)
+        if turn is None:
+            return None
+        twist = min(max(wrapped(azimuth - turn - self.side), hip.twist_low), hip.twist_high)
+        return -0.5 * (distance - self.second) ** 2, swing, twist, circle.at(turn + self.side)
+
+    def _wanted(self, point: EdgePoint) -> tuple[Frame, Vector, float]:
+        """Return the hip's swing, and the direction and distance from the knee to the target in the axes of that."""
+        swing = _swung(point)
+        offset = minus(seen(swing, self.target), (0.0, self.first, 0.0))
+        size = norm(offset)
+        return swing, over(offset, size) if size > 1e-12 else _UP, size
+
+    def _pointed(self, wanted: Vector) -> tuple[float, Vector]:
+        """Return the twist of the hip and the way of the lower bone that bring it nearest to a direction."""
+        limb = self.limb
+        low, high = limb.hip.twist_low, limb.hip.twist_high
+        if low == high:
+            return low, self._nearest_way(low, wanted)
+        found: list[tuple[float, float, Vector]] = []
+        azimuth = atan2(wanted[0], wanted[2])
+        for way in self.ends:
+            lower = applied(limb.rest, way)
+            twist = wrapped(azimuth - atan2(lower[0], lower[2]))
+            if low <= twist <= high:
+                found.append((dot(applied(_twisted(twist), lower), wanted), twist, way))
+        # A hip that turns freely points the lower bone anywhere between its ends.
+        for twist in (low, high) if low != -inf else ():
+            way = self._nearest_way(twist, wanted)
+            found.append((dot(applied(_twisted(twist), applied(limb.rest, way)), wanted), twist, way))
+        return max(found, key=itemgetter(0))[1:]
+
+    def _nearest_way(self, twist: float, wanted: Vector) -> Vector:
+        """Return the way of the lower bone that is nearest to a direction while the hip has a twist."""
+        return nearest_direction(seen(self.limb.rest, seen(_twisted(twist), wanted)), self.limb.knee)
+
+
+def _twisted(twist: float) -> Frame:
+    c, s = cos(twist), sin(twist)
+    return (c, 0.0, -s), _UP, (s, 0.0, c)
+
+
+def _swung(point: EdgePoint) -> Frame:
+    x, z = point.x, point.z
+    w = sqrt(max(1.0 - x * x - z * z, 0.0))
+    xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z
+    return (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)

@@ -1,0 +1,337 @@
+"""The pose of a limb, two bones whose joints have limits, in closed form.
+
+How far the knee (or elbow) bends follows from the distance of the target, by the law of cosines. What is left are two
+turns that keep the end where it is: the *roll* of the whole limb about the line from root to target, and the *turn* of
+the upper bone about itself, with which the lower one leaves it to another side. Each joint allows arcs of them:
+
+- Turning the upper bone, the lower one draws a circle in the axes of the knee: the arcs inside the knee's cone.
+- Rolling the limb, the upper bone draws a circle in the axes of the hip: the arcs inside the hip's cone.
+- The hip's twist has as its tangent the quotient of two numbers that go round in circles as well, so that it
+  reaches a limit at the roots of constant + cosine + sine, and turning the upper bone by an angle takes that from it.
+
+The roll nearest to the one that is wanted is taken, and of the turns that go with it the one nearest to FK's.
+
+Vectors and frames are tuples of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import atan2, copysign, cos, inf, pi, sin, sqrt
+from typing import NamedTuple
+
+from ..free.bend_side import side_bend
+from ..maths.kernels import ONE
+from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
+from .cone_arcs import EDGE, TURN, WHOLE, Arc, Circle, Range, arcs_inside, nearest_of, outside, twist_of, wrapped
+from .cone_edge import peaks_towards
+from .frames import Frame, applied, back_product, carried, frame_of, product, seen
+from .roll import RolledJoint, nearest_roll
+from .triangle import Triangle, of_corner, of_knee, triangle_of
+
+STRAIGHT = 1e-5
+"""A limb that leaves its line by less than this fraction of its length counts as straight."""
+SAME = 1e-12
+"""A limb that is to be as long as it is, to within this fraction of its length, bends as it does."""
+_DIRECTION = 1e-12
+"""What is nearer to the root than this shows no direction."""
+_STRAIGHTEST = 1e-7
+"""A lower bone on the line of the upper one draws no circle; its side is that of one bent by so many radians."""
+_SINGLE = 1e-6
+"""Radians outside of its limits at which a joint stays where it is: single precision puts it there from its edge."""
+_SKEW = 1e-5
+"""Radians by which a bone may point past its own Y axis: more than single precision makes of one that does not."""
+
+
+Side = Callable[["Work", Vector], Vector]
+"""Returns where the knee of a limb is to point, across the line to its target, from where it would point by itself."""
+
+
+class Limb(NamedTuple):
+    """Two bones, seen from the root."""
+
+    zero: Frame
+    """Frame of the upper bone when its joint is at rest."""
+    rest: Frame
+    """The same of the lower bone, seen from the upper one."""
+    upper: Vector
+    """From head to head, in the upper bone's own axes."""
+    lower: Vector
+    hip: Range
+    knee: Range
+    upper_fk: Frame
+    lower_fk: Frame
+    bend_side: Vector | None = None
+    """See `Problem.bend_side`."""
+
+
+class Foot(NamedTuple):
+    """A child of the lower bone that keeps its orientation."""
+
+    rest: Frame
+    """Its frame when its joint is at rest, seen from the lower bone."""
+    limits: Range
+    frame: Frame
+
+
+class Pose(NamedTuple):
+    """A solved limb."""
+
+    upper: Frame
+    lower: Frame
+    hip: Frame
+    """Rotation of the joint, from rest."""
+    knee: Frame
+
+
+def is_straightforward(limb: Limb) -> bool:
+    """Return whether bones point along their Y axes, and the FK pose leads somewhere."""
+    if max(map(_skew, (limb.upper, limb.lower))) > _SKEW:
+        return False
+    return norm(plus(applied(limb.upper_fk, limb.upper), applied(limb.lower_fk, limb.lower))) >= STRAIGHT
+
+
+def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
+    """Return the pose in which the lower bone points a way, with the twist that it has in FK where that is allowed.
+
+    Args:
+        limb: its bones and limits.
+        upper: frame of the upper bone.
+        way: unit vector in the axes of the knee at rest, inside its cone.
+        normal: an axis across it.
+    """
+    fk = back_product(product(limb.upper_fk, limb.rest), limb.lower_fk)
+    own = unit(limb.lower)
+    was = unit(applied(fk, own))
+    x, y, z = (carried(axis, was, way, normal) for axis in fk)
+    twist = twist_of((x, y, z))
+    low, high = limb.knee.twist_low, limb.knee.twist_high
+    if not low <= twist <= high:
+        twist = low if abs(wrapped(twist - low)) < abs(wrapped(twist - high)) else high
+        c, s = cos(twist), sin(twist)
+        x, z = (carried(axis, (0.0, 1.0, 0.0), way, normal) for axis in ((c, 0.0, -s), (s, 0.0, c)))
+        # A bone that points past its Y axis is turned on to its way once more.
+        points = unit(applied((x, way, z), own))
+        x, y, z = (carried(axis, points, way, normal) for axis in (x, way, z))
+    knee = x, y, z
+    return Pose(upper, product(product(upper, limb.rest), knee), back_product(limb.zero, upper), knee)
+
+
+def turning_points(limb: Limb) -> list[Vector]:
+    """Return where the lower bone points, in the knee's axes, with a bend that no neighbour of it exceeds."""
+    along = seen(limb.rest, unit(limb.upper))
+    found = []
+    for sign in (1.0, -1.0):
+        direction = times(along, sign)
+        if outside(direction, limb.knee) <= EDGE:
+            found.append(direction)
+        else:
+            found += [point.direction for _, point in peaks_towards(direction, limb.knee, every=True)]
+    return list(dict.fromkeys(found))
+
+
+class Work:
+    """A limb on its way to a target, or as near to it as the knee brings the end on the line to there."""
+
+    def __init__(self, limb: Limb, line: Vector, triangle: Triangle, axes: Frame, foot: Foot | None) -> None:
+        """Begin with the turn that the upper bone has in FK, whose line, bend and normal are the axes."""
+        self.limb, self.line, self.triangle = limb, line, triangle
+        self.fk_line, self.fk_bend, self.fk_normal = axes
+        self.foot = foot
+        self.along = unit(limb.upper)
+        self.normal = unit(reject(seen(limb.upper_fk, self.fk_normal), self.along))
+        self.side = cross(self.normal, self.along)
+        """To where the lower bone leaves the upper one, in its axes; with FK's turn until another one is chosen."""
+        self.turns: list[Arc] | None = None
+        self.knee_allows = False
+        """Whether the knee can be bent as the target asks for."""
+
+    @classmethod
+    def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
+        """Lay out a limb that `is_straightforward`, for a target seen from its root."""
+        first, second = norm(limb.upper), norm(limb.lower)
+        axes = _fk_axes(limb, first, second)
+        distance = norm(target)
+        line = over(target, distance) if distance > _DIRECTION else axes[0]
+        upper = applied(limb.upper_fk, limb.upper)
+        chord = plus(upper, applied(limb.lower_fk, limb.lower))
+        if limb.bend_side is not None:
+            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), norm(chord), distance)
+            axes = axes[0], bend, cross(bend, axes[0])
+        if abs(distance - norm(chord)) <= SAME:
+            # Nearly straight, rounding of the distance would show as its square root.
+            along = dot(upper, axes[0])
+            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), norm(chord)), axes, foot)
+        return cls(limb, line, triangle_of(first, second, distance), axes, foot)
+
+    def solved(self, side: Side | None) -> Pose | None:
+        """Return the pose in which the limb stands on its target; None where the limits of knee or hip allow none.
+
+        Args:
+            side: where the knee is to point; None: the limb keeps the roll of its FK pose.
+        """
+        self.knee_allows = self._is_bent_to_allowed_side()
+        if not self.knee_allows:
+            return None
+        bend = self._wanted(side)
+        joints = [self._rolled_hip(bend)]
+        if self.foot is not None:
+            joints.append(self._rolled_foot(self.foot, self._pose(bend).lower))
+        if all(joint.allows(0.0, _SINGLE) for joint in joints):
+            return self._pose(bend)
+        hip = self.limb.hip
+        if hip.twist_low != -inf:
+            # With another turn of the upper bone its twist is less by that.
+            twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
+            free = any(b - a >= TURN for a, b in twists)
+            joints[0] = joints[0]._replace(twists=WHOLE if free else twists)
+        roll = nearest_roll(joints)
+        if roll is None:
+            return None
+        if hip.twist_low != -inf:
+            turn = nearest_of(self._allowed_turns(), joints[0].twist(roll), hip.twist_low, hip.twist_high)
+            if turn is None:
+                return None
+            self._turn_by(turn)
+        return self._pose(plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll))))
+
+    def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
+        """Return the same with the lower bone on a way that is given in the knee's axes, wherever the end comes to."""
+        along = seen(self.limb.rest, self.along)
+        self.triangle = of_knee(norm(self.limb.upper), norm(self.limb.lower), along, way)
+        if not self._is_bent_to_allowed_side():
+            angle = atan2(dot(way, seen(self.limb.rest, self.normal)), dot(way, seen(self.limb.rest, self.side)))
+            self.turns = [(angle, angle)]
+            self._turn_by(angle)
+        return self.solved(side)
+
+    def _is_bent_to_allowed_side(self) -> bool:
+        """Turn the upper bone by as little as the knee asks for; return False where no turn suits it."""
+        circle = self._lower_circle()
+        if self.turns is None and outside(circle.at(0.0), self.limb.knee) > EDGE:
+            self.turns = arcs_inside(circle, self.limb.knee)
+            if not self.turns:
+                return False
+            turn = nearest_of(self.turns)
+            assert turn is not None
+            self._turn_by(turn)
+        return True
+
+    def _rolled_hip(self, bend: Vector) -> RolledJoint:
+        """Return what the hip does while the limb rolls, from where the knee is on a side of the line."""
+        line, one = seen(self.limb.zero, self.line), seen(self.limb.zero, bend)
+        two = cross(line, one)
+        cosine, sine = self.triangle.cosine, self.triangle.sine
+
+        def way(axis: int) -> Circle:
+            a, h, n = self.along[axis], self.side[axis], self.normal[axis]
+            across = sine * a - cosine * h
+            return Circle(
+                times(line, cosine * a + sine * h),
+                minus(times(one, across), times(two, n)),
+                plus(times(two, across), times(one, n)),
+            )
+
+        return RolledJoint.of(self.limb.hip, way(0), way(1), way(2))
+
+    def _rolled_foot(self, foot: Foot, lower: Frame) -> RolledJoint:
+        """Return the same of the foot, which keeps its orientation, from a frame of the lower bone."""
+        zero = product(lower, foot.rest)
+
+        def way(axis: int) -> Circle:
+            y = foot.frame[axis]
+            centre = times(self.line, dot(self.line, y))
+            parts = (centre, minus(y, centre), cross(y, self.line))
+            return Circle(*(seen(zero, part) for part in parts))
+
+        return RolledJoint.of(foot.limits, way(0), way(1), way(2))
+
+    def _allowed_turns(self) -> list[Arc]:
+        """Return the turns of the upper bone that the knee allows."""
+        if self.turns is None:
+            self.turns = arcs_inside(self._lower_circle(), self.limb.knee)
+        return self.turns
+
+    def _lower_circle(self) -> Circle:
+        """Return the way of the lower bone in the knee's axes while the upper one turns about itself."""
+        cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
+        if sine < _STRAIGHTEST:
+            cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
+        centre, side, normal = (seen(self.limb.rest, axis) for axis in (self.along, self.side, self.normal))
+        return Circle(times(centre, cosine), times(side, sine), times(normal, sine))
+
+    def _turn_by(self, angle: float) -> None:
+        """Let the lower bone leave the upper one on a side turned by an angle."""
+        if angle == 0.0:
+            return
+        c, s = cos(angle), sin(angle)
+        self.side, self.normal = (
+            plus(times(self.side, c), times(self.normal, s)),
+            minus(times(self.normal, c), times(self.side, s)),
+        )
+        if self.turns is not None and self.turns is not WHOLE:
+            self.turns = [(a - angle, b - angle) for a, b in self.turns]
+
+    def _wanted(self, side: Side | None) -> Vector:
+        """Return where, across the line to the target, the knee is to point."""
+        # Turned on to a side that the knee allows, the upper bone itself keeps its FK roll.
+        normal = applied(self.limb.upper_fk, self.normal)
+        natural = cross(self.line, reject(carried(normal, self.fk_line, self.line, self.fk_normal), self.line))
+        if norm(natural) < STRAIGHT:
+            natural = carried(self.fk_bend, self.fk_line, self.line, self.fk_normal)
+        bend = unit(reject(natural, self.line))
+        return bend if side is None else side(self, bend)
+
+    def _pose(self, bend: Vector) -> Pose:
+        """Return the pose with the knee on a side of the line to the target."""
+        limb, line = self.limb, self.line
+        cosine, sine, bend_cosine, bend_sine = self.triangle
+        upper = frame_of(
+            (
+                plus(times(line, cosine), times(bend, sine)),
+                minus(times(line, sine), times(bend, cosine)),
+                cross(bend, line),
+            ),
+            (self.along, self.side, self.normal),
+        )
+        way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
+        return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
+
+
+def _skew(arm: Vector) -> float:
+    """Return by how much a bone points past its Y axis."""
+    return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
+
+
+def _fk_axes(limb: Limb, first: float, second: float) -> Frame:
+    """Return line, bend and normal of the FK pose, whose end is off its root; see `axes.chain_axes`."""
+    middle = applied(limb.upper_fk, limb.upper)
+    tip = plus(middle, applied(limb.lower_fk, limb.lower))
+    line = unit(tip)
+    # The centroid of both bones, as a curve: the part across the line is half of the knee's.
+    bend = times(reject(middle, line), (first + second) / 2.0)
+    if norm(bend) < STRAIGHT:
+        bend = cross(line, _roomiest(limb, _hinge(limb.upper_fk, line), line))
+    bend = unit(bend)
+    return line, bend, cross(bend, line)
+
+
+def _hinge(frame: Frame, direction: Vector) -> Vector:
+    """See `rotations.hinge`."""
+    across = reject(frame[0], direction)
+    return unit(across if norm(across) > 1e-4 else cross(direction, frame[2]))
+
+
+def _roomiest(limb: Limb, axis: Vector, line: Vector) -> Vector:
+    """Return the axis about which the knee of a straight limb has the most room, see `guess._roomiest`."""
+    other = cross(line, axis)
+    zero = product(limb.upper_fk, limb.rest)
+    best, room = axis, -1.0
+    for one in (axis, times(axis, -1.0), other, times(other, -1.0)):
+        x, _, z = seen(zero, one)
+        low, high = limb.knee.low, limb.knee.high
+        sides = min(low[0] if x < 0.0 else high[0], 1.0), min(low[1] if z < 0.0 else high[1], 1.0)
+        found = abs(x) * sides[0] + abs(z) * sides[1]
+        if found > room + 1e-6:
+            best, room = one, found
+    return best

@@ -1,0 +1,63 @@
+"""How a limb may roll about the line from its root to its target: what that does to a joint at one of its ends."""
+
+from __future__ import annotations
+
+from math import atan2, cos, inf, sin
+from typing import NamedTuple
+
+from .cone_arcs import EDGE, WHOLE, Arc, Circle, Range, arcs_inside, contains, linear_roots, outside, wrapped
+
+_Harmonic = tuple[float, float, float]
+"""Constant, cosine and sine."""
+
+
+class RolledJoint(NamedTuple):
+    """A joint whose bone, or its parent, turns about a line, as seen from where it is at rest."""
+
+    limits: Range
+    along: Circle
+    """The bone's Y axis."""
+    twist_sine: _Harmonic
+    """Of the twist, times the same number as its cosine."""
+    twist_cosine: _Harmonic
+    twists: list[Arc]
+    """What the twist may be."""
+
+    @classmethod
+    def of(cls, limits: Range, x: Circle, y: Circle, z: Circle) -> RolledJoint:
+        """Return a joint whose bone's axes go along circles."""
+        twists = WHOLE if limits.twist_low == -inf else [(limits.twist_low, limits.twist_high)]
+        (xa, xb, xc), (za, zb, zc) = x, z
+        sine, cosine = (za[0] - xa[2], zb[0] - xb[2], zc[0] - xc[2]), (xa[0] + za[2], xb[0] + zb[2], xc[0] + zc[2])
+        return cls(limits, y, sine, cosine, twists)
+
+    def twist(self, roll: float) -> float:
+        """Return the joint's twist."""
+        c, s = cos(roll), sin(roll)
+        p, q = self.twist_sine, self.twist_cosine
+        return atan2(p[0] + p[1] * c + p[2] * s, q[0] + q[1] * c + q[2] * s)
+
+    def allows(self, roll: float, slack: float = 2.0 * EDGE) -> bool:
+        """Return whether the joint is within its limits, but for some slack."""
+        if outside(self.along.at(roll), self.limits) > slack:
+            return False
+        return self.twists is WHOLE or contains(self.twists, self.twist(roll), slack)
+
+    def bounds(self) -> list[float]:
+        """Return the rolls at which the joint may reach a limit."""
+        arcs = arcs_inside(self.along, self.limits)
+        found = [] if arcs is WHOLE else [wrapped(end) for arc in arcs for end in arc]
+        if self.twists is not WHOLE:
+            for limit in {end for arc in self.twists for end in arc}:
+                c, s = cos(limit), sin(limit)
+                both = zip(self.twist_sine, self.twist_cosine, strict=True)
+                found += linear_roots(*(p * c - q * s for p, q in both))
+        return found
+
+
+def nearest_roll(joints: list[RolledJoint]) -> float | None:
+    """Return the roll nearest to 0 that all joints allow; None where they allow none in common."""
+    if all(joint.allows(0.0) for joint in joints):
+        return 0.0
+    tried = [roll for joint in joints for roll in joint.bounds()]
+    return min((roll for roll in tried if all(joint.allows(roll) for joint in joints)), key=abs, default=None)

@@ -1,0 +1,1 @@
+"""Chains and trees whose joints have limits, or several goals."""

@@ -1,0 +1,301 @@
+"""Bodies of joints with limits: where their bones are for given joint angles, and how they move with them.
+
+A chain is a body without branches. Angles of a joint are the two coordinates of its swing and its twist, see `cones`.
+Components come first and members last: each operation runs over contiguous memory. Everything but the way down the
+bones is written once for one body in plain floats and for many in arrays, see `calculus`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..maths.calculus import Calculus, Path, Row
+from ..maths.cones import RIM, Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
+from ..maths.kernels import MANY, ONE
+from ..maths.rotations import stacked
+from ..maths.vectors import Matrix, Number, Vector, plus, product, turned
+from ..problem import Bools, Floats, Ints
+
+STEEPEST = 1e-3
+"""Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
+
+
+HAIR = 3e-6
+"""Farther off the axis of a bone than this part of its length is more than what single precision leaves."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """B bodies of n bones and E effectors: what of them stays the same whatever the joints do."""
+
+    parents: tuple[int, ...]
+    """The parent of a bone, before it in order; -1: none."""
+    free: tuple[bool, ...]
+    """Bones whose orientation no other bone has a part in: roots, and those that do not inherit rotation."""
+    segments: tuple[int, ...]
+    """The bone that each effector belongs to."""
+    rest: Floats
+    """(3, 3, n, B) orientation at rest seen from the parent bone, or in space for free bones."""
+    heads: Floats
+    """(3, n, B) head seen from the parent bone, or in space for roots."""
+    ends: Floats
+    """(3, E, B) effector seen from its bone."""
+    cone: Cone
+    """Limits of the joints: swings (2, n, 1), twists (n, 1)."""
+    mobility: Floats
+    """(3, n, 1) how readily a joint turns, from 0 to 1: swing about X and Z, twist; 0: locked."""
+
+    def members(self, chosen: Bools | Ints) -> Body:
+        """Return the chosen members alone, or each as often as it is named."""
+        rest, heads, ends = (part[..., chosen] for part in (self.rest, self.heads, self.ends))
+        return replace(self, rest=rest, heads=heads, ends=ends)
+
+    def straightened(self) -> Body:
+        """Return the bodies with what is attached on the axis of a bone, but for rounding, exactly on it.
+
+        Then it does not matter at all how such a bone is twisted, where it would matter by a hair.
+        """
+
+        def on_axis(seen: Floats) -> Floats:
+            near = np.maximum(np.abs(seen[0]), np.abs(seen[2])) < HAIR * np.abs(seen[1])
+            return np.where(near & np.array([[[True]], [[False]], [[True]]]), 0.0, seen)
+
+        return replace(self, heads=on_axis(self.heads), ends=on_axis(self.ends))
+
+    def path(self, effector: int) -> tuple[int, ...]:
+        """Return the bones from the root to the bone of an effector."""
+        bones, bone = [], self.segments[effector]
+        while bone >= 0:
+            bones.append(bone)
+            bone = self.parents[bone]
+        return tuple(bones[::-1])
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether the body is a chain whose joints all turn its one effector."""
+        bones = len(self.parents)
+        return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
+
+    def skeleton(self, member: int | None = None) -> Skeleton:
+        """Return the bodies as the kernels want them: all of them, or one."""
+        cone, mobility = self.cone, np.sqrt(self.mobility)
+        units = mobility * np.array([0.5, 0.5, 1.0])[:, None, None]
+        topology = self.parents, self.free, self.segments
+        if member is None:
+            bones = [Bone(self.rest, self.heads)]
+            ends = [self.ends[:, e] for e in range(len(self.segments))]
+            return Skeleton(MANY, *topology, [Joint(*cone, self.mobility, mobility, units)], bones, ends)
+        parts = [part[..., 0].T.tolist() for part in (*cone, self.mobility, mobility, units)]
+        joints = [Joint(*map(tupled, each)) for each in zip(*parts, strict=True)]
+        rest, heads = self.rest[..., member].transpose(2, 0, 1).tolist(), self.heads[..., member].T.tolist()
+        bones = [Bone(*map(tupled, each)) for each in zip(rest, heads, strict=True)]
+        return Skeleton(ONE, *topology, joints, bones, tupled(self.ends[..., member].T.tolist()))
+
+
+def tupled(value: Any) -> Any:
+    """Return lists, of any depth, as tuples."""
+    return tuple(map(tupled, value)) if isinstance(value, list) else value
+
+
+class Joint(NamedTuple):
+    """The limits of a joint and how it turns."""
+
+    low: Any
+    high: Any
+    twist_low: Number
+    twist_high: Number
+    mobility: Any
+    scale: Any
+    """The root of the mobility, by which the coordinates of a step are scaled."""
+    units: Any
+    """A radian in the coordinates of a step, in those of the joint."""
+
+
+class Bone(NamedTuple):
+    """See `Body.rest` and `Body.heads`."""
+
+    rest: Any
+    head: Any
+
+
+class Skeleton(NamedTuple):
+    """Bodies laid out for a kernel."""
+
+    do: Calculus
+    parents: tuple[int, ...]
+    free: tuple[bool, ...]
+    segments: tuple[int, ...]
+    joints: Row
+    """Of `Joint`; the same for all members."""
+    bones: Row
+    """Of `Bone`."""
+    ends: Any
+    """Vectors: the effectors seen from their bones."""
+
+    def members(self, chosen: Any) -> Skeleton:
+        """Return the chosen members alone."""
+        return self._replace(bones=self.do.members(self.bones, chosen), ends=self.do.members(self.ends, chosen))
+
+
+class Pose(NamedTuple):
+    """Bodies with their joints at certain angles."""
+
+    rest_frames: Row
+    """Matrices: the orientation that each bone has when its joint is at rest."""
+    frames: Row
+    """Matrices: the orientation of each bone."""
+    points: Row
+    """Vectors: the heads of the bones."""
+    ends: list[Vector]
+    """The effectors."""
+
+
+def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
+    """Return where joint angles put the bones."""
+    do = skeleton.do
+    # By half the angle: numpy's tangent is ten times as fast as its sine.
+    halves = do.each(np.tan, [0.5 * twist for _, _, twist in angles])
+    turns = [_turn(do, x, z, half) for (x, z, _), half in zip(angles, halves, strict=True)]
+    down = _down_one if do is ONE else _down_many
+    rest_frames, frames, points = down(skeleton, turns)
+    ends = [
+        plus(do.of(points, bone), turned(do.of(frames, bone), end))
+        for bone, end in zip(skeleton.segments, skeleton.ends, strict=True)
+    ]
+    return Pose(rest_frames, frames, points, ends)
+
+
+def _turn(do: Calculus, x: Number, z: Number, half: Number) -> Matrix:
+    """Return the matrix of joint angles, the twist by the tangent of half of it: the swing's, times the twist's."""
+    square = half * half
+    share = 1.0 / (1.0 + square)
+    c, s = (1.0 - square) * share, 2.0 * half * share
+    xx, zz = x * x, z * z
+    w = 2.0 * do.sqrt(do.most(1.0 - xx - zz, 0.0))
+    xx, zz, xz = 2.0 * xx, 2.0 * zz, 2.0 * x * z
+    wx, wz, left, right = w * x, w * z, 1.0 - zz, 1.0 - xx
+    return (
+        (left * c - xz * s, -wz, left * s + xz * c),
+        (wz * c + wx * s, right - zz, wz * s - wx * c),
+        (xz * c - right * s, wx, xz * s + right * c),
+    )
+
+
+def _down_one(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
+    """Return orientations at rest, orientations and heads of the bones of one body."""
+    rest_frames: Row = []
+    frames: Row = []
+    points: Row = []
+    for (rest, head), turn, parent, free in zip(skeleton.bones, turns, skeleton.parents, skeleton.free, strict=True):
+        rest_frame, point = rest, head
+        if parent >= 0:
+            point = plus(points[parent], turned(frames[parent], head))
+            if not free:
+                rest_frame = product(frames[parent], rest)
+        rest_frames.append(rest_frame)
+        frames.append(product(rest_frame, turn))
+        points.append(point)
+    return rest_frames, frames, points
+
+
+def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
+    """Return the same of many bodies: whole matrices at once, because calls count more than numbers."""
+    ((rest, heads),) = skeleton.bones
+    local, rest_frames, frames = (np.empty_like(rest) for _ in range(3))
+    for row, parts in zip(local, turns[0], strict=True):
+        for out, part in zip(row, parts, strict=True):
+            out[:] = part
+    one = np.empty_like(rest[:, :, 0])
+    for i, (parent, free) in enumerate(zip(skeleton.parents, skeleton.free, strict=True)):
+        if free:
+            rest_frames[:, :, i] = rest[:, :, i]
+        else:
+            _multiply(frames[:, :, parent], rest[:, :, i], rest_frames[:, :, i], one)
+        _multiply(rest_frames[:, :, i], local[:, :, i], frames[:, :, i], one)
+    serial = skeleton.parents == tuple(range(-1, len(skeleton.parents) - 1))
+    above = frames[:, :, :-1] if serial else frames[:, :, list(skeleton.parents)]
+    # The entries of roots, which have no parent, are not used.
+    steps = stacked(*turned(above, heads[:, 1:] if serial else heads))
+    points = np.empty_like(heads)
+    for i, parent in enumerate(skeleton.parents):
+        if parent < 0:
+            points[:, i] = heads[:, i]
+        else:
+            np.add(points[:, parent], steps[:, i - serial], out=points[:, i])
+    return [rest_frames], [frames], [points]
+
+
+def _multiply(a: Floats, b: Floats, out: Floats, part: Floats) -> None:
+    """Put the products of matrices (3, 3, B) into `out`, see `vectors.product`; `part` is overwritten."""
+    np.multiply(a[:, 0, None], b[0], out=out)
+    np.multiply(a[:, 1, None], b[1], out=part)
+    out += part
+    np.multiply(a[:, 2, None], b[2], out=part)
+    out += part
+
+
+def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:
+    """Return the axes about which bones turn with their joint angles, matrices whose columns they are.
+
+    The unit of a swing's coordinate is taken as half a radian: then a small change turns a bone by as many radians.
+    """
+    found = []
+    for (x, z, _), rest_frame, frame in zip(angles, pose.rest_frames, pose.frames, strict=True):
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rest_frame
+        p, q = x * x, z * z
+        rest = do.sqrt(do.most(1.0 - p - q, STEEPEST**2))
+        both = x * z / rest
+        p, q = p / rest + rest, q / rest + rest
+        found.append(
+            (
+                (xx * p + xy * z + xz * both, xx * both - xy * x + xz * q, frame[0][1]),
+                (yx * p + yy * z + yz * both, yx * both - yy * x + yz * q, frame[1][1]),
+                (zx * p + zy * z + zz * both, zx * both - zy * x + zz * q, frame[2][1]),
+            )
+        )
+    return found
+
+
+def jacobian_of(axes: Matrix, lever_arm: Vector) -> Matrix:
+    """Return how a point moves, a row a component, while its arm turns about the columns of `axes`."""
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = axes
+    x, y, z = lever_arm
+    return (
+        (ay * z - az * y, by * z - bz * y, cy * z - cz * y),
+        (az * x - ax * z, bz * x - bx * z, cz * x - cx * z),
+        (ax * y - ay * x, bx * y - by * x, cx * y - cy * x),
+    )
+
+
+def inside(do: Calculus, joint: Any, x: Number, z: Number, twist: Number) -> Vector:
+    """Return the joint angles within the limits that are nearest to the given ones, angle by angle."""
+    x, z = do.nearest_swing(x, z, joint.low, joint.high)
+    room = do.least(1.0, RIM / do.most(do.sqrt(x * x + z * z), 1e-30))
+    return x * room, z * room, do.least(do.most(twist, joint.twist_low), joint.twist_high)
+
+
+def as_row(angles: Floats, member: int | None) -> Row:
+    """Return joint angles (3, n, B) as a row of vectors, of all members or of one."""
+    return [tuple(angles)] if member is None else list(map(tuple, angles[..., member].T.tolist()))
+
+
+def whole_path(path: tuple[int, ...], joints: int) -> Path:
+    """Return a path as kernels want it: None where it is all joints."""
+    return None if len(path) == joints else path
+
+
+def allowed_angles(body: Body, angles: Floats) -> Floats:
+    """Return the joint angles (3, n, B) within the limits that are nearest to the given ones, angle by angle."""
+    swing = nearest_swing(angles[:2], body.cone)
+    size = np.sqrt(swing[0] * swing[0] + swing[1] * swing[1])
+    swing = swing * np.minimum(1.0, RIM / np.maximum(size, 1e-30))
+    return stacked(*swing, np.minimum(np.maximum(angles[2], body.cone.twist_low), body.cone.twist_high))
+
+
+def angles_of(body: Body, turns: Floats) -> Floats:
+    """Return the joint angles (3, n, B) within the limits that are nearest to joint rotations (4, n, B)."""
+    swing, twist = swing_twist(turns)
+    return allowed_angles(body, stacked(*nearest_direction(swing, body.cone), nearest_twist(twist, body.cone)))

@@ -1,0 +1,325 @@
+"""Damped Gauss-Newton steps on joint angles that stay inside the limits.
+
+Levenberg-Marquardt in its dual form: few objectives, many joints, and of all steps that do the same the shortest. A
+joint that a step would take out of its limits goes to their boundary and keeps only what it can do along it; the step
+is then found again for the others, so that they take over what it leaves. P. Baerlocher and R. Boulic, "An inverse
+kinematics architecture enforcing an arbitrary number of strict priority levels", The Visual Computer 20, 2004, doi
+10.1007/s00371-004-0244-4, do so with limits that are intervals.
+
+The pull of a distant target is cut short. So the effector goes to it on a nearly straight way, by which neighbouring
+targets lead to neighbouring poses.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..maths.calculus import Calculus, Path, Row
+from ..maths.kernels import ONE
+from ..maths.rotations import stacked
+from ..maths.vectors import Number, Vector, added, times
+from ..problem import Floats, Ints
+from .body import Joint, Pose, axes_of, inside, pose_of
+from .goals import System
+
+EXACT = 1e-8
+"""Distance in chain lengths at which an effector stands on its target."""
+PULL = 0.1
+"""How much of what is missing, in chain lengths, a step goes after."""
+LONGEST = 0.7
+"""Radians that a joint may turn in one step."""
+DAMPING, SOFTEST, HARDEST = 1e-3, 1e-9, 1e4
+ROUNDS = 3
+"""How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
+PATIENCE, GAIN = 3, 0.1
+"""Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
+THOROUGH = 6, 0.005
+"""The same where more than places counts: on the way to these, poles and orientations come last."""
+OUTSIDE = 1e-13
+"""A swing this far off the allowed ones has left them; less is rounding."""
+CROWD = 0.75
+"""Members that have ended are carried along until no more than this share of them is left: to pick the others out takes
+as long as a step."""
+
+
+class State(NamedTuple):
+    """Members at joint angles."""
+
+    angles: Row
+    pose: Pose
+    residual: list[Number]
+    error: Number
+    """The root of the sum of the squares of the residual."""
+
+    @classmethod
+    def of(cls, system: System, angles: Row) -> State:
+        """Pose the members."""
+        pose = pose_of(system.skeleton, angles)
+        residual = system.residual(pose)
+        return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
+
+
+def descend(system: System, angles: Row, members: int, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
+    """Return joint angles from which steps of this kind bring the members no nearer to their objectives.
+
+    Args:
+        system: B members, or one.
+        angles: to start from, inside the limits.
+        members: how many they are.
+        iterations: cap on the steps.
+        pull: how much of what is missing a step goes after.
+
+    Returns:
+        angles: (3, n, B) inside the limits.
+        error: (B,) the root of the sum of the squares of what is missing.
+        steps: (B,) how many were taken.
+    """
+    do = system.skeleton.do
+    common = shared_paths(system.paths())
+    patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
+    now = State.of(system, angles)
+    damping, idle = 0.0 * now.error + DAMPING, 0.0 * now.error
+    crowd = Crowd(do, len(system.skeleton.parents), members)
+    for done in range(iterations + 1):
+        ended = (now.error <= EXACT) | (idle >= patience) | (done == iterations)
+        if do.any(ended):
+            chosen = crowd.leave(ended, done, now.angles, now.error)
+            if not crowd.left:
+                break
+            if chosen is not None:
+                system = system.members(chosen)
+                now, damping, idle = do.members((now, damping, idle), chosen)
+        move = _direction(system, common, now, damping, pull)
+        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
+        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
+        tried = [
+            inside(do, joint, x * share + old_x, z * share + old_z, twist * share + old)
+            for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
+        ]
+        there, before = State.of(system, tried), now.error
+        better = there.error < before
+        now = do.choose(better, there, now)
+        damping = do.least(do.most(damping * do.where(better, 0.2, 6.0), SOFTEST), HARDEST)
+        idle = do.where(before - now.error > gain * do.least(before, pull), 0.0, idle + 1.0)
+    return crowd.found
+
+
+Shared = tuple[Path, Path]
+"""Where two paths have the same joints: the places of these in the one and in the other; none: ()."""
+
+
+def shared_paths(paths: list[Path]) -> list[list[Shared]]:
+    """Return for each of several paths what it shares with each one before it."""
+
+    def both(one: Path, other: Path) -> Shared:
+        if one == other:
+            return None, None
+        if one is None or other is None:
+            return (other, None) if one is None else (None, one)
+        same = sorted(set(one) & set(other))
+        return tuple(map(one.index, same)), tuple(map(other.index, same))
+
+    return [[both(one, other) for other in paths[:i]] for i, one in enumerate(paths)]
+
+
+def _direction(system: System, common: list[list[Shared]], now: State, damping: Number, pull: float) -> Row:
+    """Return the step in joint angles."""
+    do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
+    count = len(system.skeleton.parents)
+    axes = [
+        ((ax * u, bx * v, cx * w), (ay * u, by * v, cy * w), (az * u, bz * v, cz * w))
+        for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (_, _, _, _, _, (u, v, w), _) in zip(
+            axes_of(do, now.pose, now.angles), joints, strict=True
+        )
+    ]
+    blocks = system.jacobian(now.pose, axes)
+    share = do.least(1.0, pull / do.most(now.error, 1e-30))
+    wanted = [part * share for part in now.residual]
+    found = _damped(do, blocks, paths, common, count, wanted, damping)
+    found = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
+    # What leaves its limits is put to their boundary, and the step found again for the others.
+    move, some, angles, left = found, None, now.angles, blocks
+    fixed: Row = [None] * len(joints)
+    held: Row = [(1.0, False)] * len(joints)
+    for _ in range(ROUNDS):
+        prepared = [_prepared(do, *each) for each in zip(joints, angles, found, held, strict=True)]
+        again = do.marked([leaving | over for leaving, over, *_ in prepared])
+        if again is None:
+            break
+        some = again if some is None else do.members(some, again)
+        parts = angles, damping, wanted, blocks, left, fixed, held, prepared
+        angles, damping, wanted, blocks, left, fixed, held, prepared = do.members(parts, again)
+        gone: Row = [None] * len(joints)
+        for i, (joint, (leaving, over, off_x, off_z, way_x, way_z, way)) in enumerate(
+            zip(joints, prepared, strict=True)
+        ):
+            if not do.any(leaving | over):
+                continue
+            u, v, w = joint.units
+            # Out of the cone is the way back into it, seen in the units of the step.
+            a, b = do.where(leaving, off_x * u, 0.0), do.where(leaving, off_z * v, 0.0)
+            size = do.most(do.sqrt(a * a + b * b), 1e-200)
+            a, b = a / size, b / size
+            depth = a * (way_x / do.most(u, 1e-12)) + b * (way_z / do.most(v, 1e-12))
+            x, z, twist = fixed[i] or (0.0, 0.0, 0.0)
+            fixed[i] = x + depth * a, z + depth * b, do.where(over, way / do.most(w, 1e-12), twist)
+            goes, stopped = held[i]
+            held[i] = do.where(leaving, 0.0, goes), stopped | over
+            gone[i] = a, b, over
+        left = [
+            [lot if lock is None else _kept(do, lot, *lock) for lot, lock in zip(block, do.on(gone, path), strict=True)]
+            for block, path in zip(left, paths, strict=True)
+        ]
+        rest = [number - part for number, part in zip(wanted, _brought(do, blocks, paths, fixed), strict=True)]
+        found = [
+            (a * u, b * v, c * w) if fix is None else ((a + fix[0]) * u, (b + fix[1]) * v, (c + fix[2]) * w)
+            for (a, b, c), fix, (_, _, _, _, _, _, (u, v, w)) in zip(
+                _damped(do, left, paths, common, count, rest, damping), fixed, joints, strict=True
+            )
+        ]
+        move = do.put(move, some, found)
+    return move
+
+
+def _prepared(do: Calculus, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
+    """Return where a step leads a joint.
+
+    Returns:
+        leaving: whether its swing leaves the cone.
+        over: whether its twist leaves the interval.
+        off: how far the swing is off the cone, about X and Z.
+        way: from the angles as they are to the nearest ones within the limits: about X, about Z, the twist.
+    """
+    (goes, stopped), (low, high, least, most, _, _, _), (old_x, old_z, old) = held, joint, angle
+    # Those that are held stay where they were put.
+    x, z, twist = (old_x + step[0]) * goes, (old_z + step[1]) * goes, old + step[2]
+    end = do.least(do.most(twist, least), most)
+    near_x, near_z = do.nearest_swing(x, z, low, high)
+    off_x, off_z = x - near_x, z - near_z
+    leaving = do.most(abs(off_x), abs(off_z)) > OUTSIDE
+    # "Greater": the one and not the other.
+    return leaving, (twist != end) > stopped, off_x, off_z, near_x - old_x, near_z - old_z, end - old
+
+
+def _kept(do: Calculus, lot: Any, a: Number, b: Number, over: Any) -> Any:
+    """Return rows of a Jacobian without what a joint does along a direction of its swing, and its twist where over."""
+    found = []
+    for x, z, twist in lot:
+        across = x * a + z * b
+        found.append((x - across * a, z - across * b, do.where(over, 0.0, twist)))
+    return tuple(found)
+
+
+def _brought(do: Calculus, blocks: list[Row], paths: list[Path], fixed: Row) -> list[Number]:
+    """Return what the rows of a Jacobian make of steps of the joints; None: a joint makes none."""
+    found: list[Number] = []
+    for block, path in zip(blocks, paths, strict=True):
+        parts = [
+            [a * fix[0] + b * fix[1] + c * fix[2] for a, b, c in lot]
+            for lot, fix in zip(block, do.on(fixed, path), strict=True)
+            if fix is not None
+        ]
+        found += do.totals(parts) if parts else [0.0] * len(block[0])
+    return found
+
+
+def _damped(
+    do: Calculus,
+    blocks: list[Row],
+    paths: list[Path],
+    common: list[list[Shared]],
+    joints: int,
+    wanted: Row,
+    damping: Number,
+) -> Row:
+    """Return the shortest steps that nearly bring what is wanted, for the blocks of a Jacobian."""
+    matrix: list[list[Number]] = []
+    for block, shared in zip(blocks, common, strict=True):
+        size = len(block[0])
+        rows: list[list[Number]] = [[] for _ in range(size)]
+        for other, (places, others) in zip(blocks, shared, strict=False):
+            width = len(other[0])
+            sums = [0.0] * (size * width)
+            if places != ():
+                pairs = zip(do.on(block, places), do.on(other, others), strict=True)
+                sums = do.totals([[a * x + b * y + c * z for a, b, c in one for x, y, z in two] for one, two in pairs])
+            for i, row in enumerate(rows):
+                row += sums[i * width : (i + 1) * width]
+        sums = do.totals([_square(lot) for lot in block])
+        for i, row in enumerate(rows):
+            row += sums[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
+            row[-1] = row[-1] + damping
+        matrix += rows
+    factors = do.solved(matrix, wanted)
+    parts, r = [], 0
+    for block in blocks:
+        size = len(block[0])
+        parts.append([_combined(lot, factors[r : r + size]) for lot in block])
+        r += size
+    return do.added_on(joints, paths, parts)
+
+
+def _square(lot: Any) -> list[Number]:
+    """Return the products of the rows of a Jacobian at a joint, one with another: the lower half."""
+    if len(lot) == 1:
+        ((a, b, c),) = lot
+        return [a * a + b * b + c * c]
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
+    return [
+        ax * ax + bx * bx + cx * cx,
+        ay * ax + by * bx + cy * cx,
+        ay * ay + by * by + cy * cy,
+        az * ax + bz * bx + cz * cx,
+        az * ay + bz * by + cz * cy,
+        az * az + bz * bz + cz * cz,
+    ]
+
+
+def _combined(lot: Any, factors: list[Number]) -> Vector:
+    """Return the sum of the rows of a Jacobian at a joint, each times a factor."""
+    if len(lot) == 1:
+        return times(lot[0], factors[0])
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
+    x, y, z = factors
+    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
+
+
+class Crowd:
+    """Of B members, or of one."""
+
+    def __init__(self, do: Calculus, bones: int, members: int) -> None:
+        """Begin with all of them."""
+        self.one = do is ONE
+        self.angles = np.empty((3, bones, members))
+        self.error, self.steps = np.empty(members), np.zeros(members, dtype=np.int64)
+        self._index, self._running = np.arange(members), np.ones(members, dtype=bool)
+        self.left = members
+
+    def leave(self, ended: Any, done: int, angles: Row, error: Number) -> Any:
+        """Let members go with their angles, what is missing and the steps taken.
+
+        Returns:
+            Those of the members that are worth going on with alone; None: all of them.
+        """
+        if self.one:
+            self.angles[..., 0] = np.array(angles).T
+            self.error[0], self.steps[0], self.left = error, done, 0
+            return None
+        ended = ended & self._running
+        where = self._index[ended]
+        self.angles[..., where] = stacked(*(part[..., ended] for part in angles[0]))
+        self.error[where], self.steps[where] = error[ended], done
+        self._running &= ~ended
+        self.left = int(np.count_nonzero(self._running))
+        if not self.left or self.left >= CROWD * len(self._running):
+            return None
+        chosen, self._index = self._running, self._index[self._running]
+        self._running = np.ones(self.left, dtype=bool)
+        return chosen
+
+    @property
+    def found(self) -> tuple[Floats, Floats, Ints]:
+        """The angles (3, n, B), what is missing (B,) and the steps (B,)."""
+        return self.angles, self.error, self.steps

@@ -1,0 +1,181 @@
+"""What the effectors of bodies are to do, and the bodies and their objectives laid out for a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..maths.calculus import Path, Row
+from ..maths.vectors import Number, Vector, added
+from ..problem import Bools, Floats, Ints
+from .body import Body, Pose, Skeleton, tupled, whole_path
+from .objectives import SIDE, TURN, Branch, Carried, Ends, Orientation, Place, Pole
+
+
+@dataclass(frozen=True)
+class OrientationGoal:
+    """An effector's bone is to have an orientation."""
+
+    effector: int
+    rotation: Floats
+    """(3, 3, B)"""
+
+
+@dataclass(frozen=True)
+class PoleGoal:
+    """A branch is to lie on the side of a pole, seen from the line between its base and its target."""
+
+    effector: int
+    bones: tuple[int, ...]
+    """The branch from its base to the effector's bone."""
+    pole: Floats
+    """(3, B)"""
+    angle: Floats
+    """(B,) radians about the line, added to the side of the pole."""
+    masses: Floats
+    """(k + 1, B) share of each joint of the branch in its centroid as a curve, the effector's last."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What E effectors of B bodies are to do."""
+
+    target: Floats
+    """(3, E, B) where they are to be."""
+    weight: Floats
+    """(E,) what the squares of their distances count."""
+    orientations: tuple[OrientationGoal, ...] = ()
+    poles: tuple[PoleGoal, ...] = ()
+    share: Floats | None = None
+    """(B,) what squares of orientations and poles count beside places; None: as much as they do."""
+
+    def members(self, chosen: Bools | Ints) -> Goals:
+        """Return the goals of the chosen members alone, or each as often as it is named."""
+        return replace(
+            self,
+            target=self.target[..., chosen],
+            orientations=tuple(replace(goal, rotation=goal.rotation[..., chosen]) for goal in self.orientations),
+            poles=tuple(
+                replace(pole, pole=pole.pole[:, chosen], angle=pole.angle[chosen], masses=pole.masses[:, chosen])
+                for pole in self.poles
+            ),
+            share=None if self.share is None else self.share[chosen],
+        )
+
+    def places(self) -> Goals:
+        """Return the goals without orientations and poles."""
+        return replace(self, orientations=(), poles=())
+
+    @property
+    def only_places(self) -> bool:
+        """Whether there are no orientations and no poles."""
+        return not (self.orientations or self.poles)
+
+    def objectives(self, body: Body, member: int | None) -> list[Any]:
+        """Return the objectives of all members, or of one."""
+
+        def of(values: Floats) -> Any:
+            return values if member is None else tupled(values[..., member].tolist())
+
+        share = 1.0 if self.share is None else of(np.sqrt(self.share))
+        found: list[Any] = []
+        for e, weight in enumerate(np.sqrt(self.weight).tolist()):
+            found.append(Place(Carried.of(body, e), of(self.target[:, e]), weight))
+        for turn in self.orientations:
+            bones = body.path(turn.effector)
+            first = max((i for i, bone in enumerate(bones) if body.free[bone]), default=0)
+            path = whole_path(bones[first:], len(body.parents))
+            found.append(Orientation(Ends(turn.effector, bones[-1], path), of(turn.rotation), TURN * share))
+        for pole in self.poles:
+            branch = Branch.of(body, pole.effector, pole.bones)
+            half = of(np.stack([np.cos(pole.angle / 2.0), np.sin(pole.angle / 2.0)]))
+            masses = of(pole.masses)
+            target = of(self.target[:, pole.effector])
+            found.append(Pole(branch, target, of(pole.pole), tuple(half), tuple(masses), SIDE * share))
+        return found
+
+
+def masses_of(joints: Floats) -> Floats:
+    """Return the share (k, B) of each joint (3, k, B) of a branch in its centroid as a curve."""
+    steps = joints[:, 1:] - joints[:, :-1]
+    lengths = np.sqrt(steps[0] * steps[0] + steps[1] * steps[1] + steps[2] * steps[2])
+    masses = np.zeros(joints.shape[1:])
+    masses[:-1] += lengths / 2.0
+    masses[1:] += lengths / 2.0
+    return np.asarray(masses / np.maximum(np.cumsum(masses, axis=0)[-1:], 1e-200))
+
+
+class System(NamedTuple):
+    """Bodies and their objectives, laid out for a kernel."""
+
+    skeleton: Skeleton
+    objectives: list[Any]
+
+    @classmethod
+    def of(cls, body: Body, goals: Goals, member: int | None = None) -> System:
+        """Lay out all members, or one."""
+        return cls(body.skeleton(member), goals.objectives(body, member))
+
+    def members(self, chosen: Any) -> System:
+        """Return the chosen members alone."""
+        return System(self.skeleton.members(chosen), self.skeleton.do.members(self.objectives, chosen))
+
+    def residual(self, pose: Pose) -> list[Number]:
+        """Return the residuals of all objectives, one number after the other."""
+        do = self.skeleton.do
+        return [number for objective in self.objectives for number in objective.residual(do, pose)]
+
+    def jacobian(self, pose: Pose, axes: Row) -> list[Row]:
+        """Return the blocks of the Jacobian: for each objective the rows of its numbers, at the joints of its path."""
+        return [objective.rows(self.skeleton.do, pose, axes) for objective in self.objectives]
+
+    def split(self, residual: list[Number]) -> list[list[Number]]:
+        """Return the residual of each objective."""
+        found, first = [], 0
+        for objective in self.objectives:
+            last = first + (1 if isinstance(objective, Pole) else 3)
+            found.append(residual[first:last])
+            first = last
+        return found
+
+    def pulls(self, pose: Pose, residual: list[Number]) -> list[Vector]:
+        """Return for each objective the vector by whose product with its exact rows the cost falls."""
+        pairs = zip(self.objectives, self.split(residual), strict=True)
+        return [objective.pull(self.skeleton.do, pose, own) for objective, own in pairs]
+
+    def after(self, pose: Pose, residual: list[Number], blocks: list[Row], move: Row) -> list[Number]:
+        """Return the residuals after a step, if the exact Jacobian's blocks did not change on the way."""
+        do, found = self.skeleton.do, []
+        for objective, own, block in zip(self.objectives, self.split(residual), blocks, strict=True):
+            parts = [
+                [row[0] * x + row[1] * z + row[2] * twist for row in lot]
+                for lot, (x, z, twist) in zip(block, do.on(move, objective.path), strict=True)
+            ]
+            x, y, z = do.totals(parts)
+            found += objective.after(do, pose, own, (x, y, z))
+        return found
+
+    def exact_jacobian(self, pose: Pose, axes: Row) -> list[Row]:
+        """Return the blocks of the Jacobian without what makes a descent choose another way."""
+        return [objective.exact(self.skeleton.do, pose, axes) for objective in self.objectives]
+
+    def bends(self, pose: Pose, axes: Row, residual: list[Number]) -> list[Row]:
+        """Return the blocks whose products with the Jacobian's at a later joint are the curvature of the cost."""
+        pairs = zip(self.objectives, self.split(residual), strict=True)
+        return [objective.bends(self.skeleton.do, pose, axes, own) for objective, own in pairs]
+
+    def distance(self, residual: list[Number]) -> Number:
+        """Return the root of the sum of the squares of what is missing to places."""
+        places = sum(isinstance(objective, Place) for objective in self.objectives)
+        return self.skeleton.do.sqrt(added([part * part for part in residual[: 3 * places]]))
+
+    @property
+    def only_places(self) -> bool:
+        """Whether there are no orientations and no poles."""
+        return all(isinstance(objective, Place) for objective in self.objectives)
+
+    def paths(self) -> list[Path]:
+        """Return the joints that have a part in each objective."""
+        return [objective.path for objective in self.objectives]

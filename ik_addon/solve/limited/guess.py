@@ -1,0 +1,339 @@
+"""The pose from which a first descent starts: near the FK pose, it changes smoothly with the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..free.arc import arc_of
+from ..free.axes import STRAIGHT
+from ..maths.calculus import Calculus, Pair, Path
+from ..maths.kernel_rotations import about, between, either, size_of, unit_of
+from ..maths.kernels import MANY, ONE
+from ..maths.rotations import quaternions
+from ..maths.vectors import (
+    Number,
+    Quaternion,
+    Vector,
+    cross,
+    dot,
+    inverse,
+    minus,
+    multiply,
+    plus,
+    reject,
+    rotate,
+    times,
+)
+from ..problem import Floats
+from .body import Body, inside
+from .goals import Goals
+
+_BEND = 0.5
+"""How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
+_AIM = 0.6
+"""How much of its turn towards the target a chain begins with."""
+_NEAR = 0.5
+"""Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
+_FLIP = 1.3
+"""Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
+_WIDTH = 1.8
+"""Over how many times the root's limit a chain changes from the one bend to the other."""
+_FENCED = 1.2
+"""Radians; a root that can turn farther does not force the bend to the other side."""
+_WAVE = 0.41
+"""How far an S swings, for it to shorten a chain as much as a bend does."""
+_IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+_ORIGIN: Vector = (0.0, 0.0, 0.0)
+_TURN = 2.0 * np.pi
+
+
+class _Joint(NamedTuple):
+    """What of a joint and its bone stays the same."""
+
+    rest: Quaternion
+    segment: Vector
+    low: Pair
+    high: Pair
+    twist_low: Number
+    twist_high: Number
+    mobility: Vector
+
+
+def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floats, Floats]:
+    """Return the FK pose within the limits, and one that is bent and turned a part of the way to the target.
+
+    At the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of the target: a descent
+    from the FK pose itself would bend a straight chain away from the target, this way or that way about its line. A
+    straight chain bends towards its pole, or else to where it has most room. A body with several effectors stays as it
+    is in FK.
+
+    Args:
+        body: B bodies, the longest chain of each as long as 1.
+        turns: (4, n, B) rotations of the joints in the FK pose.
+        goals: what they are to do.
+        few: up to so many bodies are done one by one.
+
+    Returns:
+        fk: (3, n, B) joint angles.
+        start: (3, n, B) joint angles.
+    """
+    rest, segments = quaternions(body.rest), np.zeros_like(body.heads)
+    path = body.path(0) if len(body.segments) == 1 else ()
+    if path:
+        segments[:, path] = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
+    pole = goals.poles[0].pole if goals.poles else None
+    free = tuple(i for i, bone in enumerate(path) if body.free[bone])
+    whole = path if len(path) < len(body.parents) else None
+    limits = *body.cone, body.mobility
+    members = turns.shape[2]
+    if members > few:
+        joints = [_Joint(tuple(rest), tuple(segments), *map(_split, limits))]
+        guess = _Guess(MANY, joints, [tuple(turns)])
+        if path:
+            target = goals.target[:, 0] - body.heads[:, path[0]]
+            start = guess.bent(whole, free, target, None if pole is None else pole - body.heads[:, path[0]])
+            return np.stack(guess.fk[0]), np.stack(start[0])
+        return np.stack(guess.fk[0]), np.stack(guess.fk[0])
+    of_all = [part[..., 0].T.tolist() for part in limits]
+    both = np.empty((2, *body.heads.shape))
+    for i in range(members):
+        parts = zip(rest[..., i].T.tolist(), segments[..., i].T.tolist(), *of_all, strict=True)
+        guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., i].T.tolist())
+        start = guess.fk
+        if path:
+            root = body.heads[:, path[0], i]
+            target = (goals.target[:, 0, i] - root).tolist()
+            start = guess.bent(whole, free, target, None if pole is None else (pole[:, i] - root).tolist())
+        both[..., i] = np.array([guess.fk, start]).transpose(0, 2, 1)
+    return both[0], both[1]
+
+
+def _split(limits: Floats) -> Any:
+    """Return limits of swings (2, n, 1) or more as a tuple, those of twists (n, 1) as they are."""
+    return tuple(limits) if limits.ndim == 3 else limits
+
+
+class _Guess:
+    """Of one body, or of many."""
+
+    def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
+        self.do, self.joints = calculus, joints
+        self.fk = self.angles = self._angles_of(turns)
+        """Of all joints, and of those of the path that is bent."""
+
+    def bent(self, path: Path, free: tuple[int, ...], target: Any, pole: Any) -> list[Vector]:
+        """Return the joint angles of the pose in which a path is bent towards a target, both seen from its root."""
+        do, joints = self.do, self.joints
+        self.joints, self.angles, self.free = do.on(joints, path), do.on(self.fk, path), free
+        self.rest_frames, self.frames = self._pose()
+        sizes = [(size_of(self.do, joint.segment),) for joint in self.joints]
+        self.ends = do.sums(sizes)
+        """How far along the chain bones end."""
+        ((last,),) = do.apart(self.ends)[-1:]
+        self.reach = do.most(last, 1e-200)
+        self.lengths = [size for (size,) in sizes]
+        self.directions = [
+            unit_of(self.do, rotate(frame, joint.segment))
+            for frame, joint in zip(self.frames, self.joints, strict=True)
+        ]
+        line, normal, chord = self._axes(pole)
+        distance = size_of(self.do, target)
+        share = distance / self.reach
+        turn = do.most(arc_of(do, share) - arc_of(do, chord), 0.0)
+        towards = either(self.do, distance > 1e-12, unit_of(self.do, target), line)
+        full = between(self.do, line, towards, normal)
+        # A part of a rotation: by a part of its angle about the same axis.
+        size = size_of(self.do, full[1:])
+        angle = 2.0 * do.each(np.arctan2, [size], [full[0]])[0] * _AIM * do.least(1.0, share / _NEAR)
+        (aim,) = about(self.do, [times(unit_of(self.do, full[1:]), angle)])
+        bends = self._bends(normal, line, towards, _BEND * turn)
+        world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
+        return do.with_path(self.fk, path, self._allowed(world))
+
+    def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
+        """Return the orientations that bones have when their joints are at rest, and those that they have."""
+        do = self.do
+        halves = [twist / 2.0 for _, _, twist in self.angles]
+        cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
+        turns = []
+        for joint, (x, z, _), c, s in zip(self.joints, self.angles, cosines, sines, strict=True):
+            w = do.sqrt(do.most(1.0 - x * x - z * z, 0.0))
+            turns.append(multiply(joint.rest, (w * c, x * c - z * s, w * s, x * s + z * c)))
+        frames = do.products(turns, self.free)
+        return self._rest_frames(frames), frames
+
+    def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
+        """Return the orientations of bones whose joints are at rest, below such that have those of `frames`."""
+        above = self.do.above(frames, _IDENTITY, self.free)
+        return [multiply(frame, joint.rest) for frame, joint in zip(above, self.joints, strict=True)]
+
+    def _axes(self, pole: Vector | None) -> tuple[Vector, Vector, Number]:
+        """Return the line from root to tip, the axis about which joints bend, and the distance between both ends.
+
+        See `axes.chain_axes` and `first_guess`; the distance is a part of the chain's length.
+        """
+        do = self.do
+        sizes = [length / self.reach for length in self.lengths]
+        joints = do.sums([times(*pair) for pair in zip(self.directions, sizes, strict=True)])
+        before = do.above(joints, _ORIGIN)
+        parts = zip(joints, before, sizes, strict=True)
+        middle = do.apart(do.sums([times(plus(joint, last), size / 2.0) for joint, last, size in parts]))[-1]
+        tip = do.apart(joints)[-1]
+        chord = size_of(self.do, tip)
+        closed = chord < STRAIGHT
+        line = either(self.do, closed, _ORIGIN, unit_of(self.do, tip))
+        bend = reject(middle, line)
+        if do.any(closed):
+            around, side = self._closed(joints, before, middle)
+            line, bend = either(self.do, closed, around, line), either(self.do, closed, side, bend)
+        straight = size_of(self.do, bend) < STRAIGHT
+        if do.any(straight):
+            bend = either(self.do, straight, cross(line, self._hinge(line)), bend)
+        normal = cross(unit_of(self.do, bend), line)
+        straight = size_of(self.do, reject(middle, line)) < STRAIGHT
+        if do.any(straight):
+            away = self._roomiest(line, normal)
+            if pole is not None:
+                side = cross(unit_of(self.do, reject(pole, line)), line)
+                away = either(self.do, size_of(self.do, side) > 0.5, side, away)
+            normal = either(self.do, straight, away, normal)
+        return line, normal, chord
+
+    def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
+        """Return the line and the bend of chains whose tip stands on their root, see `axes._closed_axes`."""
+        do = self.do
+        places = do.apart(joints)
+        away = places[-1]
+        for place in reversed(places):
+            away = either(self.do, size_of(self.do, place) > STRAIGHT, place, away)
+        side = unit_of(self.do, either(self.do, size_of(self.do, middle) > STRAIGHT, middle, away))
+        area = do.apart(do.sums([cross(*pair) for pair in zip(before, joints, strict=True)]))[-1]
+        area = reject(area, side)
+        normal = unit_of(self.do, either(self.do, size_of(self.do, area) > STRAIGHT, area, self._hinge(side)))
+        return cross(normal, side), side
+
+    def _hinge(self, direction: Vector) -> Vector:
+        """See `rotations.hinge`."""
+        root = self.do.apart(self.frames)[0]
+        x, z = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
+        across = reject(x, direction)
+        return unit_of(self.do, either(self.do, size_of(self.do, across) > 1e-4, across, cross(direction, z)))
+
+    def _roomiest(self, line: Vector, normal: Vector) -> Vector:
+        """Return the axis about which the joints of a straight chain have the most room to bend.
+
+        Tried are the axis that it bends about without limits, and the others in steps of a quarter turn about its line;
+        the first of equals is taken.
+        """
+        do = self.do
+        other = cross(line, normal)
+        best, room = normal, -1.0 + 0.0 * self.reach
+        several = len(do.apart(self.ends)) > 1
+        for axis in (normal, times(normal, -1.0), other, times(other, -1.0)):
+            found = do.after_first(self._rooms(axis)) if several else room + 1.0
+            more = found > room + 1e-6
+            best, room = either(self.do, more, axis, best), do.where(more, found, room)
+        return best
+
+    def _rooms(self, axis: Vector) -> list[Number]:
+        """Return how far joints can turn about an axis, as the sine of half the angle."""
+        do = self.do
+        rooms = []
+        for rest_frame, joint in zip(self.rest_frames, self.joints, strict=True):
+            x, _, z = rotate(inverse(rest_frame), axis)
+            across = do.least(do.where(x < 0.0, joint.low[0], joint.high[0]), 1.0)
+            along = do.least(do.where(z < 0.0, joint.low[1], joint.high[1]), 1.0)
+            rooms.append(abs(x) * across + abs(z) * along)
+        return rooms
+
+    def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
+        """Return the rotations that bend a chain to its side, away from it where the root has no room.
+
+        A root at its limit cannot turn outwards to make room for a bend on that side: beyond its limit the bend must
+        lie inwards. On the way from the one to the other a chain takes the shape of an S, so that nothing flips over.
+
+        Args:
+            normal: axis about which the chain bends.
+            line: from root to tip.
+            towards: from root to target.
+            turn: how much to bend.
+        """
+        do = self.do
+        rooms = [(room,) for room in self._rooms(times(normal, -1.0))]
+        room = 2.0 * do.each(np.arcsin, [do.least(do.apart(rooms)[0][0], 1.0)])[0]
+        side = cross(line, normal)
+        across = reject(towards, line)
+        off = do.each(np.arctan2, [size_of(self.do, across)], [dot(towards, line)])[0]
+        pole = minus(times(side, _FLIP * room), times(unit_of(self.do, across), off))
+        share = either(self.do, room < _FENCED, times(pole, 1.0 / do.most(_WIDTH * room, 1e-3)), side)
+        share = times(share, 1.0 / do.most(size_of(self.do, share), 1.0))
+        one = times(cross(share, line), turn)
+        two = times(normal, turn * _WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
+        places = [(end - size / 2.0) / self.reach for (end,), size in zip(self.ends, self.lengths, strict=True)]
+        waves = do.each(np.cos, [_TURN * place for place in places])
+        return about(
+            self.do,
+            [plus(times(one, place - 0.5), times(two, wave)) for place, wave in zip(places, waves, strict=True)],
+        )
+
+    def _allowed(self, world: list[Quaternion]) -> list[Vector]:
+        """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
+        turns = [
+            multiply(inverse(rest_frame), frame)
+            for rest_frame, frame in zip(self._rest_frames(world), world, strict=True)
+        ]
+        found = []
+        for joint, angle, old in zip(self.joints, self._angles_of(turns), self.angles, strict=True):
+            x, z, twist = (b + (a - b) * mobility for a, b, mobility in zip(angle, old, joint.mobility, strict=True))
+            found.append(inside(self.do, joint, x, z, twist))
+        return found
+
+    def _angles_of(self, turns: Sequence[Quaternion]) -> list[Vector]:
+        """Return the joint angles within the limits that are nearest to joints' rotations, see `cones.swing_twist`."""
+        do = self.do
+        swings, sines, cosines = [], [], []
+        for w, x, y, z in turns:
+            sign = do.where(w < 0.0, -1.0, 1.0)
+            size = do.sqrt(w * w + y * y)
+            safe = do.most(size, 1e-200)
+            c, s = do.where(size > 0.0, w * sign / safe, 1.0), y * sign / safe
+            swings.append(((x * c + z * s) * sign, (z * c - x * s) * sign))
+            sines.append(s)
+            cosines.append(c)
+        found = []
+        for joint, swing, twist in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
+            x, z = self._nearest_direction(*swing, joint)
+            found.append(inside(self.do, joint, x, z, self._nearest_twist(2.0 * twist, joint)))
+        return found
+
+    def _nearest_direction(self, x: Number, z: Number, joint: _Joint) -> tuple[Number, Number]:
+        """See `cones.nearest_direction`."""
+        near = self.do.nearest_swing(x, z, joint.low, joint.high)
+        outside = (near[0] != x) | (near[1] != z)
+        if not self.do.any(outside):
+            return near
+        behind = self.do.nearest_swing(-x, -z, joint.low, joint.high)
+        there, forward, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
+        nearest: tuple[Number, Number] = either(
+            self.do, outside & (dot(there, back) > dot(there, forward)), behind, near
+        )
+        return nearest
+
+    def _direction(self, x: Number, z: Number) -> Vector:
+        """Return where a swing takes the Y axis."""
+        square = x * x + z * z
+        double = 2.0 * self.do.sqrt(self.do.most(1.0 - square, 0.0))
+        return -double * z, 1.0 - 2.0 * square, double * x
+
+    def _nearest_twist(self, twist: Number, joint: _Joint) -> Number:
+        """See `cones.nearest_twist`."""
+        do, low, high = self.do, joint.twist_low, joint.twist_high
+        outside = (twist < low) | (twist > high)
+        if not do.any(outside):
+            return twist
+        # What has no limits is never outside; infinite ones would only give rise to warnings.
+        to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
+        return do.where(outside, do.where(to_low > to_high, low, high), twist)

@@ -1,0 +1,107 @@
+"""Newton's method for what cannot be reached: as near as it can be, and the same next time."""
+
+from __future__ import annotations
+
+from ..maths.calculus import Calculus, Row
+from ..maths.vectors import Number, dot
+from ..problem import Floats, Ints
+from .body import inside
+from .descent import Crowd, State
+from .goals import System
+from .newton_step import Anchor, Held, away_from, newton_step
+from .restarts import SAME
+
+STILL = 1e-6
+"""Radians: a step that brings something and is shorter shows that there is nothing left to bring."""
+ROUNDING = 1e-6
+"""Radians: so does a step that brings nothing and is shorter than this."""
+UPHILL = 3
+"""Steps that may be worse than the best one before there is a way back to it."""
+LITTLE = 1e-9
+"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose."""
+SHORT, ROUNDED = 1e-3, 1e-13
+"""Radians below which a step may raise the cost by such a part of it."""
+LONGEST = 0.5
+"""Radians that a joint may turn in one step."""
+DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
+
+
+def polish(
+    system: System, angles: Row, members: int, iterations: int, still: float = STILL, anchor: Anchor | None = None
+) -> tuple[Floats, Floats, Ints]:
+    """Return joint angles in whose neighbourhood none inside the limits are better.
+
+    Args:
+        system: B members, or one.
+        angles: to start from, inside the limits.
+        members: how many they are.
+        iterations: cap on the steps.
+        still: radians, how short a step shows that there is little left to bring, in members that are not nearly there.
+        anchor: where to stay where nothing else decides.
+
+    Returns:
+        angles: (3, n, B) inside the limits.
+        error: (B,) the distance of the effectors from their targets: the root of the weighted sum of squares.
+        steps: (B,) how many were taken.
+    """
+    do = system.skeleton.do
+    first = State.of(system, angles)
+    now = best = Held(first, first.residual)
+    least = _cost(do, first, anchor)
+    # From where places are as they are to be, what else counts is little.
+    damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
+    ended, uphill = least < 0.0, 0.0 * least
+    crowd = Crowd(do, len(system.skeleton.parents), members)
+    for done in range(iterations + 1):
+        ended = ended | (done == iterations)
+        if do.any(ended):
+            chosen = crowd.leave(ended, done, best.state.angles, system.distance(best.state.residual))
+            if not crowd.left:
+                break
+            if chosen is not None:
+                system = system.members(chosen)
+                parts = now, best, damping, least, uphill, anchor
+                now, best, damping, least, uphill, anchor = do.members(parts, chosen)
+        move, jacobian = newton_step(system, now, damping, anchor)
+        size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
+        share = do.least(1.0, LONGEST / do.most(size, 1e-30))
+        half = 0.5 * share
+        tried = [
+            inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
+            for joint, (x, z, twist), (old_x, old_z, old) in zip(
+                system.skeleton.joints, move, now.state.angles, strict=True
+            )
+        ]
+        state = State.of(system, tried)
+        costs, kept = _cost(do, state, anchor), state.residual
+        if anchor is not None:
+            gone = [away_from(*pair) for pair in zip(tried, now.state.angles, strict=True)]
+            kept = system.after(now.state.pose, now.state.residual, jacobian, gone)
+        there = Held(state, kept)
+        # Where the cost is rounded, a short step is believed.
+        better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
+        little = better & (least - costs < LITTLE * least) & (least > SAME**2)
+        least = do.where(better, costs, least)
+        # Where a pose is held the valley is narrow and curved: what it costs to leave it, the next step brings back.
+        # "Greater": the one and not the other.
+        going = ((uphill < (0.0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
+        now = do.choose(better | going, there, best)
+        best = do.choose(going, best, now) if do.any(going) else now
+        uphill = do.where(going, uphill + 1.0, 0.0)
+        # Scaled down, a step that is too long goes mostly where the cost hardly changes.
+        grown = do.where(better, do.where(size > LONGEST, 1.0, 0.1), do.where(going, 1.0, 4.0))
+        damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
+        short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
+        ended = (size < short) | (damping >= HARDEST)
+        if anchor is None:
+            ended = ended | little
+    return crowd.found
+
+
+def _cost(do: Calculus, state: State, anchor: Anchor | None) -> Number:
+    square = state.error * state.error
+    if anchor is None:
+        return square
+    away = [away_from(*pair) for pair in zip(state.angles, anchor.angles, strict=True)]
+    (far,) = do.totals([[dot(way, way)] for way in away])
+    return square + anchor.share * far

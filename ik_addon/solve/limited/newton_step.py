@@ -1,0 +1,307 @@
+"""A step of Newton's method on joint angles.
+
+Where something remains missing, Gauss-Newton steps crawl: what counts then is how the effectors curve, which is known
+exactly for joints, and how the limits curve along which they go. A joint turns what the joints after it do to the
+effectors. So the curvature between two joints is a product of a few numbers that belong to the one with as many that
+belong to the other, and the equations are solved by going once up and once down the bones (R. Vandebril, M. Van Barel,
+N. Mastronardi, "Matrix computations and semiseparable matrices", 2008). A direction in which the cost curves downwards
+is followed like one in which it curves upwards, away from the saddle (Y. Dauphin et al., "Identifying and attacking the
+saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..maths.calculus import Calculus, Path, Row
+from ..maths.vectors import Number, Vector, added, dot
+from .body import STEEPEST, Joint, axes_of
+from .descent import State
+from .goals import System
+
+ON_RIM = 1e-9
+"""A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
+STEEP = 0.1
+"""How much of what would be safe for all matrices a pivot is raised to, where no pose is held."""
+_NOTHING = (0.0,) * 9
+
+
+class Anchor(NamedTuple):
+    """A pose that is kept to where nothing else decides: of all that do best one is nearest to it."""
+
+    angles: Row
+    share: Number
+    """What the squared distance from it, in radians, counts beside what is missing."""
+
+
+def away_from(angle: Vector, kept: Vector) -> Vector:
+    """Return the way between two angles of a joint in radians."""
+    return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
+
+
+class _Equation(NamedTuple):
+    """What one joint has to do with the others, in the coordinates that the limits leave of it."""
+
+    free: Vector
+    """Which of them there are."""
+    diagonal: Vector
+    skew: Number
+    """What is added between the first two, which do not come one after the other."""
+    wanted: Vector
+
+
+class Held(NamedTuple):
+    """Members at joint angles, with what their curvature goes by."""
+
+    state: State
+    kept: list[Number]
+    """What is missing, or would be if the last step had gone straight: where that is to stay, no step away from a
+    narrow valley makes it look like a ridge."""
+
+
+def step(system: System, now: State, damping: Number, anchor: Anchor | None = None) -> Row:
+    """Return Newton steps, a radian being the unit of all joint angles."""
+    return newton_step(system, Held(now, now.residual), damping, anchor)[0]
+
+
+def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row]]:
+    """Return Newton steps, and the exact Jacobian."""
+    do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
+    now, kept = held
+    count = len(system.skeleton.parents)
+    axes = axes_of(do, now.pose, now.angles)
+    jacobian = system.exact_jacobian(now.pose, axes)
+    factors = [[_columns(lot) for lot in block] for block in jacobian]
+    bends = [[_columns(lot) for lot in block] for block in system.bends(now.pose, axes, kept)]
+    away = None if anchor is None else [away_from(*pair) for pair in zip(now.angles, anchor.angles, strict=True)]
+    share: Number = 0.0 if anchor is None else anchor.share
+
+    def slopes_of(residual: list[Number]) -> Row:
+        parts = []
+        for block, (x, y, z) in zip(factors, system.pulls(now.pose, residual), strict=True):
+            parts.append(
+                [
+                    (-(ax * x + ay * y + az * z), -(bx * x + by * y + bz * z), -(cx * x + cy * y + cz * z))
+                    for (ax, ay, az), (bx, by, bz), (cx, cy, cz) in block
+                ]
+            )
+        return do.added_on(count, paths, parts)
+
+    def held_to(slopes: Row) -> Row:
+        if away is None:
+            return slopes
+        return [
+            (a + share * x, b + share * z, c + share * t) for (a, b, c), (x, z, t) in zip(slopes, away, strict=True)
+        ]
+
+    slopes = slopes_of(now.residual)
+    curving = slopes if kept is now.residual else slopes_of(kept)
+    slopes = held_to(slopes)
+    rooms = [_room(do, *each) for each in zip(joints, now.angles, held_to(curving), strict=True)]
+    parts = []
+    for j, path in enumerate(paths):
+        there = do.on(rooms, path)
+        factors[j] = [_along(lot, *room[0]) for lot, room in zip(factors[j], there, strict=True)]
+        bends[j] = [_along(lot, *room[0]) for lot, room in zip(bends[j], there, strict=True)]
+        parts.append([_diagonal(*pair) for pair in zip(bends[j], factors[j], strict=True)])
+    equations = []
+    diagonals = do.added_on(count, paths, parts)
+    for (x, z, _), slope, curve, room, own in zip(now.angles, slopes, curving, rooms, diagonals, strict=True):
+        (first_x, first_z), across, free = room
+        one, two, both = swing_curvature(x, z, do.most(1.0 - x * x - z * z, STEEPEST**2), curve)
+        on_first = own[0] + across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both
+        equations.append(
+            _Equation(
+                free,
+                (on_first + share, own[1] + two + share, own[2] + share),
+                do.where(free[0] & free[1], 0.5 * own[3] + both, 0.0),
+                (-(slope[0] * first_x + slope[1] * first_z), -slope[1], -slope[2]),
+            )
+        )
+    steep = _steepness(do, equations, bends) if anchor is None else 0.0
+    found = _solved(do, equations, paths, bends, factors, damping, steep)
+    move = [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
+    return move, jacobian
+
+
+def _steepness(do: Calculus, equations: Row, bends: list[Row]) -> Number:
+    """Return how small pivots may be, for `_solved`, lest one next to nothing throws the step far out.
+
+    What stands beside a pivot is at most the product of its row with the longest factor of another joint. See P. Gill
+    and W. Murray, "Newton-type methods for unconstrained and linearly constrained optimization", Mathematical
+    Programming 7, 1974, doi 10.1007/bf01585529.
+    """
+    longest: Number = 0.0
+    for block in bends:
+        sizes = [do.most(do.most(dot(a, a), dot(b, b)), dot(c, c)) for a, b, c in block]
+        longest = do.most(longest, do.largest(sizes))
+    tallest = do.largest([do.most(do.most(abs(a), abs(b)), abs(c)) for _, (a, b, c), _, _ in equations])
+    return STEEP * longest / do.most(tallest, 1e-30)
+
+
+def _columns(lot: Any) -> tuple[Vector, Vector, Vector]:
+    """Return the columns of a block at a joint."""
+    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
+    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
+
+
+def _along(columns: Any, first: Number, second: Number) -> Any:
+    """Return columns with that of a direction in the plane of the swing in place of the first."""
+    (a, b, c), (x, y, z), twist = columns
+    return (a * first + x * second, b * first + y * second, c * first + z * second), columns[1], twist
+
+
+def _diagonal(bends: Any, factors: Any) -> tuple[Number, ...]:
+    """Return the products of the angles of a joint, and how much two of them differ by which one comes first."""
+    (a, b, c), (d, e, f), (g, h, i) = bends
+    (p, q, r), (s, t, u), (x, y, z) = factors
+    return (
+        a * p + b * q + c * r,
+        d * s + e * t + f * u,
+        g * x + h * y + i * z,
+        d * p + e * q + f * r - (a * s + b * t + c * u),
+    )
+
+
+def _room(do: Calculus, joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[Number, Number], Number, Vector]:
+    """Return where a joint can go.
+
+    Returns:
+        along: direction of the first coordinate of a swing: along the rim of its cone, if it is pushed there.
+        across: what the bend of the rim adds to the curvature of the cost along it.
+        free: which of the coordinates can change at all; on a rim the second has nowhere to go.
+    """
+    (x, z, twist), (low_x, low_z), (high_x, high_z) = angle, joint.low, joint.high
+    moves_x, moves_z, moves_twist = (mobility > 0.0 for mobility in joint.mobility)
+    # At zero the slope tells which quadrant a swing would go to.
+    half_x = do.where((x < 0.0) | ((x == 0.0) & (slope[0] > 0.0)), low_x, high_x)
+    half_z = do.where((z < 0.0) | ((z == 0.0) & (slope[1] > 0.0)), low_z, high_z)
+    safe_x, safe_z = do.most(half_x, 1e-9), do.most(half_z, 1e-9)
+    share_x, share_z = x / safe_x * moves_x, z / safe_z * moves_z
+    a, b = share_x / safe_x, share_z / safe_z
+    size = do.most(do.sqrt(a * a + b * b), 1e-200)
+    a, b = a / size, b / size
+    push = -(a * slope[0] + b * slope[1])
+    rim = (share_x * share_x + share_z * share_z > 1.0 - ON_RIM) & (push > 0.0)
+    over, under = b / safe_x, a / safe_z
+    bend = push * (over * over + under * under) / size / 2.0
+    # An axis with no room to the side that the slope points to holds too.
+    room_x = moves_x & ((half_x > 0.0) | (x != 0.0))
+    room_z = moves_z & ((half_z > 0.0) | (z != 0.0))
+    at_end = ((twist <= joint.twist_low) & (slope[2] > 0.0)) | ((twist >= joint.twist_high) & (slope[2] < 0.0))
+    along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
+    # "Greater": the one and not the other.
+    return along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, moves_twist > at_end)
+
+
+def swing_curvature(x: Number, z: Number, rest: Number, slope: Vector) -> Vector:
+    """Return what the change of a swing's axes with it adds to the curvature of a cost, in the units of `axes_of`.
+
+    In its first coordinate, in its second, and between both.
+
+    Args:
+        x: first coordinate of the swing.
+        z: the second.
+        rest: the square of the cosine of half its angle, at least `STEEPEST` squared.
+        slope: of the cost.
+    """
+    share = 0.5 * (x * slope[0] + z * slope[1])
+    return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
+
+
+def _solved(
+    do: Calculus,
+    equations: Row,
+    paths: list[Path],
+    bends: list[Row],
+    factors: list[Row],
+    damping: Number,
+    steep: Number,
+) -> Row:
+    """Return the solutions of the equations of all joints, damped and made positive.
+
+    From the tips to the root each unknown is taken out of the equations of those before it. What that leaves in them is
+    summed up by a small matrix and a vector, in blocks of three for each objective. Back from the root the unknowns
+    follow.
+
+    Args:
+        do: the kernel.
+        equations: a row of what is on the diagonals and right-hand sides.
+        paths: the joints that have a part in each objective.
+        bends: columns of the factors of joints in the products with joints after them.
+        factors: columns of their factors in the products with joints before them.
+        damping: added to the pivots.
+        steep: pivots are at least so many times the square of what stands beside them.
+    """
+    parts = do.each_joint(equations)
+    columns: list[list[Any]] = [[] for _ in parts]
+    for p, path in enumerate(paths):
+        there = zip(do.each_joint(bends[p]), do.each_joint(factors[p]), strict=True)
+        for i, (bend, factor) in zip(range(len(parts)) if path is None else path, there, strict=True):
+            columns[i].append((p, bend, factor))
+    matrix: list[list[Any]] = [[_NOTHING] * len(paths) for _ in paths]
+    vector: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
+    taken: list[Any] = []
+    for (free, diagonal, skew, wanted), own in zip(reversed(parts), reversed(columns), strict=True):
+        kept: list[Any] = [None, None, None]
+        for k in (2, 1, 0):
+            if not own or not do.any(free[k]):
+                continue
+            rows = []
+            pivot, value = diagonal[k], wanted[k]
+            for p, bend, factor in own:
+                x = y = z = 0.0
+                for q, other, _ in own:
+                    a, b, c = other[k]
+                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
+                    x, y, z = (
+                        x + (xx * a + xy * b + xz * c),
+                        y + (yx * a + yy * b + yz * c),
+                        z + (zx * a + zy * b + zz * c),
+                    )
+                (a, b, c), (u, v, w), (left, up, back) = bend[k], factor[k], vector[p]
+                pivot = pivot - (a * x + b * y + c * z)
+                value = value - (a * left + b * up + c * back)
+                rows.append((u - x, v - y, w - z))
+            if k == 0 and kept[1] is not None:
+                others, share, there = kept[1]
+                side = skew * share
+                pivot, value = pivot - side * skew, value - skew * there
+                for j, ((_, bend, _), (u, v, w)) in enumerate(zip(own, others, strict=True)):
+                    (a, b, c), (x, y, z) = bend[0], rows[j]
+                    pivot = pivot - 2.0 * side * (a * u + b * v + c * w)
+                    rows[j] = x - side * u, y - side * v, z - side * w
+            pivot = do.most(abs(pivot), steep * added([dot(row, row) for row in rows]))
+            share = do.where(free[k], 1.0 / (pivot + damping), 0.0)
+            value = value * share
+            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
+                a, b, c = vector[p]
+                vector[p] = a + x * value, b + y * value, c + z * value
+                a, b, c = x * share, y * share, z * share
+                for (q, _, _), (x, y, z) in zip(own, rows, strict=True):
+                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
+                    matrix[p][q] = (
+                        *(xx + a * x, xy + a * y, xz + a * z),
+                        *(yx + b * x, yy + b * y, yz + b * z),
+                        *(zx + c * x, zy + c * y, zz + c * z),
+                    )
+            kept[k] = rows, share, value
+        taken.append(kept)
+    above: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
+    found = []
+    for (_, _, skew, _), own, kept in zip(parts, columns, reversed(taken), strict=True):
+        values: list[Number] = [0.0 * damping] * 3
+        for k in range(3):
+            if kept[k] is None:
+                continue
+            rows, share, value = kept[k]
+            less = skew * values[0] if k == 1 else 0.0
+            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
+                a, b, c = above[p]
+                less = less + (a * x + b * y + c * z)
+            values[k] = value = value - less * share
+            for p, bend, _ in own:
+                (x, y, z), (a, b, c) = bend[k], above[p]
+                above[p] = a + x * value, b + y * value, c + z * value
+        found.append((values[0], values[1], values[2]))
+    return do.together(found)

@@ -1,0 +1,326 @@
+"""What the effectors of a body are to do: each objective has a residual, and rows of its Jacobian.
+
+A residual is a few numbers, in chain lengths. A row of the Jacobian says by how much one of them shrinks with the
+angles of each joint, in the units of `body.axes_of`; there is none for joints that have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..maths.calculus import Calculus, Path, Row
+from ..maths.kernel_rotations import either, unit_of
+from ..maths.vectors import Matrix, Number, Quaternion, Vector, cross, dot, minus, over, plus, reject, rotate, times
+from .body import Body, Pose, jacobian_of, whole_path
+
+TURN = 0.3
+"""What a radian of orientation counts, in chain lengths."""
+SIDE = 0.3
+"""What the side on which a branch lies counts against the distance to the target."""
+_CLEAR = 1e-9
+"""Nearer to its line than this, in chain lengths, a pole or a branch shows no side."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """An effector and the joints that move it."""
+
+    effector: int
+    path: Path
+    carried_heads: tuple[int, ...] | None
+    """For each joint of the path the bone whose head it carries in place of the effector, or -1; None: all -1."""
+
+    @classmethod
+    def of(cls, body: Body, effector: int) -> Carried:
+        """Read it from a body: above a bone that does not inherit rotation, its head is carried and nothing else."""
+        bones = body.path(effector)
+        carried_heads, point = [], -1
+        for bone in reversed(bones):
+            carried_heads.append(point)
+            if body.free[bone]:
+                point = bone
+        some = tuple(carried_heads[::-1]) if any(bone >= 0 for bone in carried_heads) else None
+        return cls(effector, whole_path(bones, len(body.parents)), some)
+
+    def lever_arms(self, do: Calculus, pose: Pose) -> Row:
+        """Return the vectors from the joints of the path to what they carry."""
+        heads, end = do.on(pose.points, self.path), pose.ends[self.effector]
+        if self.carried_heads is None:
+            return [minus(end, head) for head in heads]
+        carried = [end if bone < 0 else do.of(pose.points, bone) for bone in self.carried_heads]
+        return [minus(*pair) for pair in zip(do.together(carried), heads, strict=True)]
+
+
+class Place(NamedTuple):
+    """An effector is to be at a place."""
+
+    plan: Carried
+    target: Vector
+    factor: float
+
+    @property
+    def path(self) -> Path:
+        """The joints that have a part in it."""
+        return self.plan.path
+
+    def residual(self, do: Calculus, pose: Pose) -> Vector:
+        """Return the residual."""
+        return times(minus(self.target, pose.ends[self.plan.effector]), self.factor)
+
+    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return the rows of the Jacobian for the joints of the path, three for each."""
+        return self._moved(do, axes, self.plan.lever_arms(do, pose))
+
+    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return the rows of the Jacobian, which are the same for every method."""
+        return self.rows(do, pose, axes)
+
+    def pull(self, _do: Calculus, _pose: Pose, residual: Sequence[Number]) -> Vector:
+        """Return the vector by whose product with the exact rows the cost falls."""
+        x, y, z = residual
+        return x, y, z
+
+    def after(self, _do: Calculus, _pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
+        """Return the residual after a step, if the exact rows did not change on the way."""
+        x, y, z = residual
+        return minus((x, y, z), moved)
+
+    def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
+        """Return the rows whose products with those of a later joint are the curvature between the two.
+
+        A joint turns what the joints after it do to the effector.
+        """
+        x, y, z = residual
+        error = times((x, y, z), 1.0 / self.factor)
+        return self._moved(do, axes, [plus(lever_arm, error) for lever_arm in self.plan.lever_arms(do, pose)])
+
+    def _moved(self, do: Calculus, axes: Row, lever_arms: Row) -> Row:
+        lots = [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), lever_arms, strict=True)]
+        return lots if self.factor == 1.0 else [_times(lot, self.factor) for lot in lots]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The bone of an effector, and the joints that turn it."""
+
+    effector: int
+    bone: int
+    path: Path
+
+
+class Orientation(NamedTuple):
+    """An effector's bone is to have an orientation."""
+
+    plan: Ends
+    rotation: Matrix
+    factor: Number
+
+    @property
+    def path(self) -> Path:
+        """The joints that have a part in it."""
+        return self.plan.path
+
+    def residual(self, do: Calculus, pose: Pose) -> Vector:
+        """Return the rotation vector that is left to turn."""
+        one, other = self.rotation, do.of(pose.frames, self.plan.bone)
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (tuple(dot(row, column) for column in other) for row in one)
+        skew = (zy - yz) / 2.0, (xz - zx) / 2.0, (yx - xy) / 2.0
+        sine, cosine = do.sqrt(dot(skew, skew)), (xx + yy + zz - 1.0) / 2.0
+        (angle,) = do.each(np.arctan2, [sine], [cosine])
+        clear = sine > 1e-6
+        vector = times(skew, do.where(clear, angle / do.most(sine, 1e-6), 1.0))
+        opposite = (cosine < 0.0) & (sine <= 1e-6)
+        if do.any(opposite):
+            # Opposite orientations have no one way between them: any column of the matrix shows an axis.
+            columns = (xx + 1.0, yx, zx), (xy, yy + 1.0, zy), (xz, yz, zz + 1.0)
+            best = either(do, (yy > xx) & (yy >= zz), columns[1], columns[0])
+            best = either(do, (zz > xx) & (zz > yy), columns[2], best)
+            size = do.most(do.sqrt(dot(best, best)), 1e-200)
+            vector = either(do, opposite, times(best, np.pi / size), vector)
+        return times(vector, self.factor)
+
+    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return the rows of the Jacobian for the joints of the path, three for each."""
+        return [_times(lot, self.factor) for lot in do.on(axes, self.path)]
+
+    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return the rows of the Jacobian, which are the same for every method."""
+        return self.rows(do, pose, axes)
+
+    def pull(self, _do: Calculus, _pose: Pose, residual: Sequence[Number]) -> Vector:
+        """Return the vector by whose product with the exact rows the cost falls."""
+        x, y, z = residual
+        return x, y, z
+
+    def after(self, _do: Calculus, _pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
+        """Return the residual after a step, if the exact rows did not change on the way."""
+        x, y, z = residual
+        return minus((x, y, z), moved)
+
+    def bends(self, do: Calculus, _pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
+        """Return the rows whose products with those of a later joint are the curvature between the two.
+
+        Half of what is missing is turned by a joint that comes before another; and about other axes than that of what
+        is missing, the angle that is missing changes less than a joint turns.
+        """
+        x, y, z = residual
+        size = do.sqrt(x * x + y * y + z * z)
+        half = size / self.factor / 2.0
+        sine, cosine = (do.each(each, [half])[0] for each in (np.sin, np.cos))
+        small = half < 1e-4
+        less = do.where(small, 1.0, half * cosine / do.where(small, 1.0, sine))
+        u, v, w = (part / do.most(size, 1e-200) for part in (x, y, z))
+        more, x, y, z = (1.0 - less) * self.factor, x / 2.0, y / 2.0, z / 2.0
+        less = less * self.factor
+        found = []
+        for one, two, three in do.on(axes, self.path):
+            rows = []
+            for a, b, c in zip(one, two, three, strict=True):
+                along = more * (u * a + v * b + w * c)
+                rows.append(
+                    (
+                        less * a + along * u - (y * c - z * b),
+                        less * b + along * v - (z * a - x * c),
+                        less * c + along * w - (x * b - y * a),
+                    )
+                )
+            found.append(tuple(zip(*rows, strict=True)))
+        return found
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch that is to lie on a side."""
+
+    effector: int
+    bones: tuple[int, ...]
+    path: Path
+    free: tuple[bool, ...]
+    """Which of its bones do not inherit rotation."""
+
+    @classmethod
+    def of(cls, body: Body, effector: int, bones: tuple[int, ...]) -> Branch:
+        """Read it from a body."""
+        path = whole_path(bones, len(body.parents))
+        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones))
+
+
+class Pole(NamedTuple):
+    """A branch is to lie on the side of a pole."""
+
+    plan: Branch
+    target: Vector
+    pole: Vector
+    half: tuple[Number, Number]
+    """Cosine and sine of half the angle that is added to the side."""
+    masses: tuple[Number, ...]
+    factor: Number
+
+    @property
+    def path(self) -> Path:
+        """The joints that have a part in it."""
+        return self.plan.path
+
+    def residual(self, do: Calculus, pose: Pose) -> tuple[Number]:
+        """Return how far the centroid is off its side, along the circle about the line."""
+        return (-self.factor * self._lying(do, pose)[3],)
+
+    def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return the row of the Jacobian for the joints of the path, as if the branch kept its distance from its line.
+
+        It is to go round, not to come nearer to its side by coming nearer to its line.
+        """
+        return self._moved(do, pose, axes, self._lying(do, pose)[0])
+
+    def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
+        """Return the rows whose products with those of a later joint are the curvature between the two."""
+        round_, lying, angle, off = self._lying(do, pose)
+        along, kept = plus(round_, times(lying, angle)), residual[0] / -self.factor
+        square = do.where(abs(off) > _CLEAR, kept * angle * angle / do.where(abs(off) > _CLEAR, off, 1.0), 0.0)
+        found = []
+        for axis, moved in zip(do.on(axes, self.path), self._moves(do, pose, axes), strict=True):
+            columns = []
+            for move, turn in zip(zip(*moved, strict=True), zip(*axis, strict=True), strict=True):
+                there = plus(times(along, dot(along, move)), times(round_, square * dot(round_, move)))
+                columns.append(times(plus(there, times(cross(along, turn), kept)), self.factor))
+            found.append(tuple(zip(*columns, strict=True)))
+        return found
+
+    def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return how the centroid moves, three rows for each joint."""
+        return [_times(lot, self.factor) for lot in self._moves(do, pose, axes)]
+
+    def pull(self, do: Calculus, pose: Pose, residual: Sequence[Number]) -> Vector:
+        """Return the vector by whose product with the exact rows the cost falls."""
+        round_, lying, angle, _ = self._lying(do, pose)
+        return times(plus(round_, times(lying, angle)), residual[0])
+
+    def after(self, do: Calculus, pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
+        """Return the residual after a step, if the exact rows did not change on the way."""
+        round_, lying, angle, _ = self._lying(do, pose)
+        return (residual[0] - dot(plus(round_, times(lying, angle)), moved),)
+
+    def _moved(self, do: Calculus, pose: Pose, axes: Row, way: Vector) -> Row:
+        """Return by how much the centroid moves along a way."""
+        rx, ry, rz = times(way, self.factor)
+        found = []
+        for one, two, three in self._moves(do, pose, axes):
+            found.append((plus(plus(times(one, rx), times(two, ry)), times(three, rz)),))
+        return found
+
+    def _moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
+        """Return how the centroid moves with the joints."""
+        points = self._points(do, pose)
+        mass: Number = 0.0
+        moment: Vector = (0.0, 0.0, 0.0)
+        lever_arms = []
+        # From the end: a joint turns all that comes after it, or the head of a bone that does not inherit rotation.
+        for i in range(len(points) - 2, -1, -1):
+            mass = mass + self.masses[i + 1]
+            moment = plus(moment, times(points[i + 1], self.masses[i + 1]))
+            lever_arms.append(minus(moment, times(points[i], mass)))
+            if self.plan.free[i]:
+                moment = times(points[i], mass)
+        return [jacobian_of(*pair) for pair in zip(do.on(axes, self.path), do.together(lever_arms[::-1]), strict=True)]
+
+    def _points(self, do: Calculus, pose: Pose) -> list[Vector]:
+        return [*do.apart(do.on(pose.points, self.path)), pose.ends[self.plan.effector]]
+
+    def _lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
+        """Return where a branch lies.
+
+        It is not off its side where the pole stands on the line and shows none.
+
+        Returns:
+            round: the way on which its centroid goes round its line.
+            lying: where the centroid is, seen from the line.
+            angle: radians from its side to there.
+            off: as a length.
+        """
+        points = self._points(do, pose)
+        root = points[0]
+        line = unit_of(do, minus(self.target, root))
+        across = reject(minus(self.pole, root), line)
+        size = do.sqrt(dot(across, across))
+        across = over(across, do.where(size > _CLEAR, size, np.inf))
+        cosine, sine = self.half
+        about: Quaternion = (cosine, line[0] * sine, line[1] * sine, line[2] * sine)
+        side = rotate(about, across)
+        centroid: Vector = (0.0, 0.0, 0.0)
+        for point, mass in zip(points, self.masses, strict=True):
+            centroid = plus(centroid, times(minus(point, root), mass))
+        lying = reject(centroid, line)
+        size = do.sqrt(dot(lying, lying))
+        clear = size > _CLEAR
+        (angle,) = do.each(np.arctan2, [dot(line, cross(side, lying))], [dot(side, lying)])
+        lying = either(do, clear, over(lying, do.most(size, _CLEAR)), side)
+        angle = do.where(clear, angle, 0.0)
+        return cross(line, lying), lying, angle, size * angle
+
+
+def _times(matrix: Matrix, factor: Number) -> Matrix:
+    return times(matrix[0], factor), times(matrix[1], factor), times(matrix[2], factor)

@@ -1,0 +1,1 @@
+"""Vectors, rotations, cones, and products of matrices: what all solvers compute with."""

@@ -1,0 +1,54 @@
+"""Vectors and rotations of one member or of many, written once on top of what the kernels do differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .calculus import Calculus
+from .rotations import NEARLY_OPPOSITE, OPPOSITE
+from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
+
+
+def size_of(do: Calculus, a: Sequence[Number]) -> Number:
+    """Return the length of a vector."""
+    return do.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+
+
+def unit_of(do: Calculus, a: Vector) -> Vector:
+    """Return a vector with the length 1, or 0 where it has none."""
+    return over(a, do.most(size_of(do, a), 1e-200))
+
+
+def either(do: Calculus, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
+    """Return the one vector where it is chosen, elsewhere the other."""
+    return tuple(do.where(chosen, a, b) for a, b in zip(one, other, strict=True))
+
+
+def about(do: Calculus, vectors: list[Vector]) -> list[Quaternion]:
+    """Return the rotations about vectors, by as many radians as they are long."""
+    sizes = [size_of(do, vector) for vector in vectors]
+    halves = [size / 2.0 for size in sizes]
+    turns = []
+    for vector, size, c, s in zip(vectors, sizes, do.each(np.cos, halves), do.each(np.sin, halves), strict=True):
+        turns.append((c, *times(vector, s / do.most(size, 1e-200))))
+    return turns
+
+
+def between(do: Calculus, a: Vector, b: Vector, axis: Vector | Callable[[], Vector]) -> Quaternion:
+    """Return the smallest rotation from one unit vector to another, see `rotations.between`."""
+    size = size_of(do, plus(a, b))
+    turn = _smallest(do, a, b)
+    nearly = size < NEARLY_OPPOSITE
+    if do.any(nearly):
+        across: Vector = either(do, size < OPPOSITE, axis() if callable(axis) else axis, unit_of(do, cross(a, b)))
+        half = (0.0, *unit_of(do, reject(across, a)))
+        turn = either(do, nearly, multiply(_smallest(do, times(a, -1.0), b), half), turn)
+    return turn
+
+
+def _smallest(do: Calculus, a: Vector, b: Vector) -> Quaternion:
+    middle = unit_of(do, plus(a, b))
+    return dot(a, middle), *cross(a, middle)

@@ -1,0 +1,178 @@
+"""Vectors and unit quaternions in bulk: components on the first axis, everything else on the axes behind it.
+
+A vector array has shape (3, ...), a quaternion array (4, ...) with w first. Sums are written out, so that a member of
+a batch gets the same bits as it would get alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..problem import Floats
+
+OPPOSITE = 1e-6
+"""Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
+NEARLY_OPPOSITE = 1e-2
+"""Below this length of the sum, it is not precise enough to be divided by."""
+_TINY = 1e-200
+
+
+def dot(a: Floats, b: Floats) -> Floats:
+    """Return the dot products (...) of vectors (3, ...)."""
+    products = a * b
+    sums = products[0] + products[1]
+    sums += products[2]
+    return np.asarray(sums)
+
+
+def cross(a: Floats, b: Floats) -> Floats:
+    """Return the cross products (3, ...) of vectors (3, ...)."""
+    # In place, because temporary arrays take as long as what is computed in them.
+    out = np.empty(a.shape if a.shape == b.shape else np.broadcast(a, b).shape)
+    (ax, ay, az), (bx, by, bz) = a, b
+    x, y, z = out[0, ...], out[1, ...], out[2, ...]
+    np.multiply(ay, bz, out=x)
+    x -= az * by
+    np.multiply(az, bx, out=y)
+    y -= ax * bz
+    np.multiply(ax, by, out=z)
+    z -= ay * bx
+    return out
+
+
+def stacked(*components: Floats) -> Floats:
+    """Return components (...) as one array (len(components), ...); `np.stack` takes as long as a cross product."""
+    out = np.empty((len(components), *components[0].shape))
+    for i, component in enumerate(components):
+        out[i] = component
+    return out
+
+
+def norm(a: Floats) -> Floats:
+    """Return the lengths (...) of vectors (3, ...)."""
+    return np.sqrt(dot(a, a))
+
+
+def unit(a: Floats) -> Floats:
+    """Return vectors (3, ...) scaled to length 1; a zero vector stays zero."""
+    return np.asarray(a / np.maximum(norm(a), _TINY))
+
+
+def reject(a: Floats, axis: Floats) -> Floats:
+    """Return the part of vectors (3, ...) that is perpendicular to unit axes (3, ...)."""
+    return a - dot(a, axis) * axis
+
+
+def identity(count: int) -> Floats:
+    """Return `count` identity quaternions, (4, count)."""
+    q = np.zeros((4, count))
+    q[0] = 1.0
+    return q
+
+
+def about(axis: Floats, angle: Floats) -> Floats:
+    """Return quaternions (4, ...) that turn by angles (...) in radians about unit axes (3, ...), right-handed."""
+    half = angle / 2
+    return stacked(np.cos(half), *(np.sin(half) * axis))
+
+
+def multiply(p: Floats, q: Floats) -> Floats:
+    """Return the quaternion products (4, ...): first turn by q, then by p."""
+    (a, b, c, d), (w, x, y, z) = p, q
+    out = np.empty(p.shape if p.shape == q.shape else np.broadcast(p, q).shape)
+    real, i, j, k = out[0, ...], out[1, ...], out[2, ...], out[3, ...]
+    np.multiply(a, w, out=real)
+    real -= b * x
+    real -= c * y
+    real -= d * z
+    np.multiply(a, x, out=i)
+    i += b * w
+    i += c * z
+    i -= d * y
+    np.multiply(a, y, out=j)
+    j -= b * z
+    j += c * w
+    j += d * x
+    np.multiply(a, z, out=k)
+    k += b * y
+    k -= c * x
+    k += d * w
+    return out
+
+
+def rotate(q: Floats, v: Floats) -> Floats:
+    """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
+    half = cross(q[1:], v)
+    turned = cross(q[1:], half)
+    turned += q[0] * half
+    turned *= 2.0
+    turned += v
+    return turned
+
+
+def between(a: Floats, b: Floats, axis: Floats | Callable[[], Floats]) -> Floats:
+    """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
+
+    Opposite vectors have no smallest rotation: those turn by 180 degrees about `axis` (3, ...), unit vectors
+    perpendicular to a, or a function that returns them where finding them takes long.
+    """
+    middle = a + b
+    sum_ = norm(middle)
+    nearly = sum_ < NEARLY_OPPOSITE
+    if not nearly.any():
+        middle /= np.maximum(sum_, _TINY)
+        return stacked(dot(a, middle), *cross(a, middle))
+    if callable(axis):
+        axis = axis()
+    # The vector half-way to b is lost in rounding: first turn to the very opposite, then the little that is left.
+    axis = unit(reject(np.where(sum_ < OPPOSITE, axis, unit(cross(a, b))), a))
+    half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
+    small = _between(np.where(nearly, -a, a), b)
+    return np.where(nearly, multiply(small, half_turn), small)
+
+
+def _between(a: Floats, b: Floats) -> Floats:
+    middle = unit(a + b)
+    return stacked(dot(a, middle), *cross(a, middle))
+
+
+def matrices(q: Floats) -> Floats:
+    """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
+    w, x, y, z = q
+    rows = (
+        *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return stacked(*rows).reshape(3, 3, *w.shape)
+
+
+def hinge(frames: Floats, direction: Floats) -> Floats:
+    """Return the unit axes (3, ...), perpendicular to `direction` (3, ...), about which a straight bone bends.
+
+    It is the X axis of the frames (3, 3, ...). Where X lies along the direction it is the axis about which a positive
+    rotation turns the direction to Z; as a cross product, so that a mirrored bone bends mirrored.
+    """
+    across = reject(frames[:, 0], direction)
+    return unit(np.where(norm(across) > 1e-4, across, cross(direction, frames[:, 2])))
+
+
+def quaternions(m: Floats) -> Floats:
+    """Return the unit quaternions (4, ...) of rotation matrices (3, 3, ...)."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = m
+    # Four times each component times all others; the row of the largest one is the most precise (Shepperd 1978).
+    trace = xx + yy + zz
+    wx, wy, wz = zy - yz, xz - zx, yx - xy
+    sum_xy, sum_xz, sum_yz = xy + yx, xz + zx, yz + zy
+    rows = (
+        *(1 + trace, wx, wy, wz),
+        *(wx, 1 + 2 * xx - trace, sum_xy, sum_xz),
+        *(wy, sum_xy, 1 + 2 * yy - trace, sum_yz),
+        *(wz, sum_xz, sum_yz, 1 + 2 * zz - trace),
+    )
+    products = stacked(*rows)
+    best = np.argmax(products[::5], axis=0).ravel()
+    q = products.reshape(4, 4, -1)[best, :, np.arange(len(best))].T.reshape(4, *trace.shape)
+    return np.asarray(q / np.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2))

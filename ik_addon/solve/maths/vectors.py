@@ -1,0 +1,126 @@
+"""Vectors and quaternions as tuples of numbers, for kernels that do one chain at a time.
+
+A number is a float, or an array (B,) with one for each of many chains. Everything is computed in the order of
+`rotations`, so that it comes to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+Number = Any
+"""A float, or an array (B,)."""
+Vector = tuple[Number, Number, Number]
+Quaternion = tuple[Number, Number, Number, Number]
+"""w first."""
+Matrix = tuple[Vector, Vector, Vector]
+"""Its rows."""
+
+
+def plus(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def minus(a: Sequence[Number], b: Sequence[Number]) -> Vector:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def times(a: Vector, factor: Number) -> Vector:
+    """Return a vector times a number."""
+    return a[0] * factor, a[1] * factor, a[2] * factor
+
+
+def over(a: Vector, divisor: Number) -> Vector:
+    """Return a vector divided by a number."""
+    return a[0] / divisor, a[1] / divisor, a[2] / divisor
+
+
+def dot(a: Vector, b: Vector) -> Number:
+    """Return the scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the vector product."""
+    ax, ay, az = a
+    bx, by, bz = b
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+def reject(a: Vector, axis: Vector) -> Vector:
+    """Return what of a vector is perpendicular to an axis of length 1."""
+    x, y, z = axis
+    along = a[0] * x + a[1] * y + a[2] * z
+    return a[0] - along * x, a[1] - along * y, a[2] - along * z
+
+
+def norm(a: Vector) -> float:
+    """Return the length of a vector of floats."""
+    x, y, z = a
+    return sqrt(x * x + y * y + z * z)
+
+
+def unit(a: Vector) -> Vector:
+    """Return a vector of floats with the length 1, or 0 where it has none."""
+    x, y, z = a
+    size = max(sqrt(x * x + y * y + z * z), 1e-200)
+    return x / size, y / size, z / size
+
+
+def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
+    """Return the rotation q followed by p."""
+    pw, px, py, pz = p
+    qw, qx, qy, qz = q
+    return (
+        pw * qw - px * qx - py * qy - pz * qz,
+        pw * qx + px * qw + py * qz - pz * qy,
+        pw * qy - px * qz + py * qw + pz * qx,
+        pw * qz + px * qy - py * qx + pz * qw,
+    )
+
+
+def inverse(q: Quaternion) -> Quaternion:
+    """Return the opposite rotation."""
+    return q[0], -q[1], -q[2], -q[3]
+
+
+def rotate(q: Quaternion, v: Vector) -> Vector:
+    """Return a vector turned by a rotation."""
+    w, x, y, z = q
+    vx, vy, vz = v
+    hx, hy, hz = y * vz - z * vy, z * vx - x * vz, x * vy - y * vx
+    return (
+        vx + 2.0 * (w * hx + (y * hz - z * hy)),
+        vy + 2.0 * (w * hy + (z * hx - x * hz)),
+        vz + 2.0 * (w * hz + (x * hy - y * hx)),
+    )
+
+
+def added(values: Sequence[Number]) -> Number:
+    """Return the sum from first to last: `sum` rounds otherwise since Python 3.12."""
+    total = 0.0
+    for value in values:
+        total = total + value
+    return total
+
+
+def product(one: Matrix, other: Matrix) -> Matrix:
+    """Return the product of two matrices."""
+    (a, b, c), (d, e, f), (g, h, i) = one
+    (j, k, m), (n, o, p), (q, r, s) = other
+    return (
+        (a * j + b * n + c * q, a * k + b * o + c * r, a * m + b * p + c * s),
+        (d * j + e * n + f * q, d * k + e * o + f * r, d * m + e * p + f * s),
+        (g * j + h * n + i * q, g * k + h * o + i * r, g * m + h * p + i * s),
+    )
+
+
+def turned(matrix: Matrix, v: Vector) -> Vector:
+    """Return a vector multiplied by a matrix."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix
+    x, y, z = v
+    return xx * x + xy * y + xz * z, yx * x + yy * y + yz * z, zx * x + zy * y + zz * z

@@ -1,0 +1,173 @@
+"""Even bends that are shared out by stiffness, or led from the root or from the tip."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, Problem, Solver, Status, solve
+from ik_addon.solve.lookup import Tabulated
+from ik_addon.solve.problem import Floats
+from tests.solve.chains import POSES, aim, check_consistent, make_chains, member, unit
+from tests.solve.test_lookup import rotations
+
+SETTINGS = {
+    "lead 1": {"bend_lead": 1.0},
+    "lead -1": {"bend_lead": -1.0},
+    "stiff root": {"stiffness": np.repeat([[0.99], [0.9], [0.5], [0.0], [0.0], [0.0]], 3, axis=1)},
+    "both": {"bend_lead": 0.4, "stiffness": np.repeat([[0.0], [0.9], [0.0], [0.9], [0.0], [0.3]], 3, axis=1)},
+}
+
+
+def turns(joints: Floats) -> Floats:
+    """By how much (B, n - 1) each joint after the root bends, in radians."""
+    directions = unit(np.diff(joints, axis=1))
+    return np.asarray(np.arccos(np.clip((directions[:, 1:] * directions[:, :-1]).sum(axis=-1), -1.0, 1.0)))
+
+
+def problems(pose: str, count: int = 100, low: float = 0.05, high: float = 0.98, *, pole: bool = False) -> Problem:
+    rng = np.random.default_rng([len(pose), pole])
+    problem = aim(make_chains(rng, count, 6, pose), rng, low, high, pole=pole)
+    return replace(problem, solver=Solver.EVEN_BEND, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("pose", POSES)
+@pytest.mark.parametrize("pole", [False, True])
+def test_targets_are_reached(name: str, pose: str, pole: bool) -> None:
+    problem = replace(problems(pose, 300, 0.0, 0.9999, pole=pole), **SETTINGS[name])
+    solution = solve(problem)
+    assert (solution.status == Status.REACHED).all()
+    assert solution.iterations.max() <= 30
+    check_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_the_pose_changes_continuously_from_equal_shares_on(pose: str) -> None:
+    problem = problems(pose)
+    even = solve(problem).joints
+    np.testing.assert_allclose(solve(replace(problem, stiffness=np.full((6, 3), 0.5))).joints, even, atol=1e-5)
+    for setting in ({"bend_lead": 1e-6}, {"stiffness": 1e-6 * np.arange(18).reshape(6, 3) / 18.0}):
+        np.testing.assert_allclose(solve(replace(problem, **setting)).joints, even, atol=1e-4)
+    few = problems(pose, 30)
+    some = [solve(replace(few, bend_lead=lead)).joints for lead in np.linspace(0.0, 1.0, 41)]
+    assert np.median(np.abs(np.diff(some, axis=0)).max(axis=(2, 3))) < 0.02
+
+
+def test_stiff_joints_of_a_straight_chain_take_their_shares() -> None:
+    """As long as it is not near its root."""
+    problem = problems("straight", 200, 0.5, 0.98)
+    stiffness = np.repeat([[0.0], [0.75], [0.5], [0.0], [0.5], [0.0]], 3, axis=1)
+    bends = turns(solve(replace(problem, stiffness=stiffness)).joints)
+    even = turns(solve(problem).joints)
+    share = bends / even
+    expected = (1.0 - stiffness[1:, 0]) * np.ones_like(share)
+    np.testing.assert_allclose(share / share[:, :1], expected / expected[:, :1], rtol=0.1)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_only_the_axis_that_turns_counts(axis: int) -> None:
+    """Straight chains bend about their X axes: stiffness about others has no say."""
+    problem = problems("straight", low=0.5)
+    stiffness = np.zeros((6, 3))
+    stiffness[:3, axis] = 0.9
+    bends = turns(solve(replace(problem, stiffness=stiffness)).joints)
+    even = turns(solve(problem).joints)
+    if axis == 0:
+        assert (bends[:, :2].sum(axis=1) < 0.5 * even[:, :2].sum(axis=1)).all()
+    else:
+        np.testing.assert_allclose(bends, even, atol=1e-6)
+
+
+def test_the_bend_is_led_from_either_end() -> None:
+    problem = problems("straight", low=0.5)
+    to_tip, to_root = (turns(solve(replace(problem, bend_lead=lead)).joints) for lead in (1.0, -1.0))
+    assert (to_tip[:, 0] < 0.2 * to_tip.sum(axis=1) / 5).all()
+    assert (to_root[:, -1] < 0.2 * to_root.sum(axis=1) / 5).all()
+    assert (np.diff(to_tip[:, :4], axis=1) > 0.0).mean() > 0.95
+    assert (np.diff(to_root[:, 1:], axis=1) < 0.0).mean() > 0.95
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("pose", POSES)
+def test_a_target_at_the_tip_keeps_the_pose(name: str, pose: str) -> None:
+    problem = replace(make_chains(np.random.default_rng(1), 100, 6, pose), **SETTINGS[name])
+    solution = solve(problem)
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("pose", POSES)
+def test_a_member_is_solved_as_if_alone(name: str, pose: str) -> None:
+    problem = replace(problems(pose, 60, pole=True), **SETTINGS[name])
+    together = solve(problem)
+    for i in range(0, 60, 9):
+        alone = solve(member(problem, i))
+        for field in ("joints", "rotations", "error", "status", "iterations"):
+            np.testing.assert_array_equal(getattr(alone, field)[0], getattr(together, field)[i], err_msg=field)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("pose", ["straight", "bent", "wavy"])
+def test_mirrored_input_gives_mirrored_output(name: str, pose: str) -> None:
+    problem = replace(problems(pose), **SETTINGS[name])
+    flip = np.diag([-1.0, 1.0, 1.0])
+    mirrored = replace(
+        problem,
+        joints=problem.joints @ flip,
+        frames=flip @ problem.frames @ flip,
+        goal=Goal(problem.goal.target @ flip),
+    )
+    np.testing.assert_allclose(solve(mirrored).joints, solve(problem).joints @ flip, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("solver", [Solver.FABRIK, Solver.TWO_BONE])
+def test_other_solvers_have_no_use_for_shares(name: str, solver: Solver) -> None:
+    bones = 2 if solver is Solver.TWO_BONE else 6
+    rng = np.random.default_rng(3)
+    problem = replace(aim(make_chains(rng, 50, bones), rng, 0.1, 0.9), solver=solver)
+    settings = {key: value[:bones] if np.ndim(value) else value for key, value in SETTINGS[name].items()}
+    np.testing.assert_array_equal(solve(replace(problem, **settings)).joints, solve(problem).joints)
+
+
+@pytest.mark.parametrize("lead", [-1.1, 1.1, np.nan])
+def test_a_lead_outside_of_its_range_is_refused(lead: float) -> None:
+    with pytest.raises(ValueError, match="bend_lead must be between -1 and 1"):
+        solve(replace(make_chains(np.random.default_rng(4), 2, 4), bend_lead=lead))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_bones_without_length_have_no_share(name: str) -> None:
+    problem = problems("bent", 50)
+    at = [0, 1, 1, 2, 3, 4, 5, 6]  # a bone without length after the first
+    joints, frames = problem.joints[:, at], problem.frames[:, [0, 0, 1, 2, 3, 4, 5]]
+    settings = {
+        key: value[[0, 0, 1, 2, 3, 4, 5]] if isinstance(value, np.ndarray) else value
+        for key, value in SETTINGS[name].items()
+    }
+    one = solve(replace(problem, **SETTINGS[name]))
+    other = solve(replace(problem, joints=joints, frames=frames, **settings))
+    np.testing.assert_allclose(other.joints[:, [0, 1, 3, 4, 5, 6, 7]], one.joints, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("pose", ["straight", "bent"])
+def test_what_is_looked_up_is_what_is_solved(name: str, pose: str) -> None:
+    rng = np.random.default_rng(5)
+    problem = replace(make_chains(rng, 4, 6, pose), **SETTINGS[name])
+    problem = replace(problem, joints=problem.joints - problem.joints[:, :1])
+    fk = unit(rng.normal(size=(4, 6, 4)))
+    table = Tabulated.of(problem, fk)
+    assert table is not None
+    target = unit(rng.normal(size=(4, 50, 3))) * rng.uniform(0.3, 1.1, (4, 50, 1))
+    found = table.look_up(target, np.zeros((4, 1)))
+    joints, frames = (np.repeat(array, 50, axis=0) for array in (problem.joints, problem.frames))
+    expected = solve(replace(problem, joints=joints, frames=frames, goal=Goal(target.reshape(-1, 3)), tolerance=1e-9))
+    assert found.usual.mean() > 0.7
+    gap = np.abs(rotations(problem, fk, found) - expected.rotations.reshape(4, 50, 6, 3, 3)).max(axis=(2, 3, 4))
+    # Nearly straight, a hundredth of a degree is nothing that single precision shows.
+    assert gap[found.usual].max() < (5e-4 if pose == "straight" else 3e-6)
+    assert gap[found.usual & (np.abs(found.wanted - 1.0) > 1e-6)].max() < 3e-6

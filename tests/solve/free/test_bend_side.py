@@ -1,0 +1,240 @@
+"""Chains with a bend side stay on it, whatever their FK pose does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, Limits, Problem, Solution, Solver, solve
+from ik_addon.solve.problem import Floats
+
+FRONT = np.array([0.0, -1.0, 0.0])
+MANY = 40
+
+
+def turned(axis: Floats, angle: float) -> Floats:
+    """Rotation matrix (3, 3)."""
+    x, y, z = axis / np.linalg.norm(axis)
+    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
+
+
+def leg(
+    bend: float, aside: float = 0.0, roll: float = 0.0, lengths: tuple[float, ...] = (1.0, 1.0)
+) -> tuple[Floats, Floats]:
+    """Joints (n+1, 3) and frames (n, 3, 3) of a leg that hangs down and bends to the front by so many radians.
+
+    The hinge of its bend is turned by `aside` about the leg; its root bone is rolled by `roll`.
+    """
+    hinge = np.array([np.cos(aside), np.sin(aside), 0.0])
+    frame = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]).T
+    frame = turned(frame[:, 1], roll).dot(frame)
+    joints, frames = [np.zeros(3)], []
+    for i, length in enumerate(lengths):
+        turn = turned(hinge, bend * i / (len(lengths) - 1))
+        frames.append(turn.dot(frame))
+        joints.append(joints[-1] + turn.dot(np.array([0.0, 0.0, -length])))
+    return np.array(joints), np.array(frames)
+
+
+def problem(legs: list[tuple[Floats, Floats]], shares: list[float], **settings: object) -> Problem:
+    """Legs whose targets lie on their lines, at shares of the way to the tip, with the side to the front."""
+    joints, frames = (np.array(part) for part in zip(*legs, strict=True))
+    target = joints[:, -1] * np.array(shares)[:, None]
+    return Problem(joints, frames, Goal(target), bend_side=np.tile(FRONT, (len(legs), 1)), **settings)
+
+
+def fronts(solution: Solution) -> Floats:
+    """How far (B,) the joints in between are in front of the line from root to tip."""
+    line = solution.joints[:, -1] - solution.joints[:, 0]
+    line = line / np.linalg.norm(line, axis=1)[:, None]
+    middle = solution.joints[:, 1:-1].mean(axis=1)
+    middle = middle - (middle * line).sum(axis=1)[:, None] * line
+    side = FRONT - (line * FRONT).sum(axis=1)[:, None] * line
+    return np.asarray((middle * side).sum(axis=1))
+
+
+def wide(count: int, bones: int) -> Limits:
+    """Limits that keep no leg from anything here."""
+    rest = np.tile(np.eye(3), (count, bones, 1, 1))
+    rest[:, 0] = leg(0.0)[1][0]
+    return Limits(
+        rest,
+        np.tile(np.eye(3), (count, 1, 1)),
+        np.tile([-3.1, 3.1, -3.1, 3.1], (bones, 1)),
+        np.tile([-3.1, 3.1], (bones, 1)),
+    )
+
+
+def degrees(angle: float) -> float:
+    return float(np.radians(angle))
+
+
+@pytest.mark.parametrize("kind", ["two bones", "even bend", "limb"])
+@pytest.mark.parametrize("pole", [False, True])
+def test_never_leaves_its_side(kind: str, pole: bool) -> None:
+    rng = np.random.default_rng(7)
+    lengths = (0.6, 0.5, 0.4, 0.5) if kind == "even bend" else (1.0, 0.8)
+    bends = [0.0, *rng.uniform(degrees(-40), degrees(60), MANY), *rng.uniform(-1e-4, 1e-4, MANY)]
+    legs = [leg(b, rng.uniform(-0.9, 0.9), 0.0, lengths) for b in bends]
+    shares = rng.uniform(0.4, 0.999, len(legs)).tolist()
+    asked = problem(legs, shares, limits=wide(len(legs), 2) if kind == "limb" else None)
+    if pole:
+        goal = Goal(asked.goal.target, pole=np.tile(3.0 * FRONT, (len(legs), 1)))
+        asked = Problem(asked.joints, asked.frames, goal, bend_side=asked.bend_side, limits=asked.limits)
+    solution = solve(asked)
+    assert solution.reached.all()
+    assert fronts(solution).min() > 0.0
+    assert solution.rotations[:, 0, 0, 0].min() > 0.3, "the leg is not turned round"
+
+
+@pytest.mark.parametrize("solver", [Solver.AUTO, Solver.EVEN_BEND])
+def test_without_the_side_these_legs_bend_wrong(solver: Solver) -> None:
+    asked = problem([leg(degrees(-5.0))], [0.9], solver=solver)
+    assert fronts(solve(asked))[0] > 0.0
+    without = Problem(asked.joints, asked.frames, asked.goal, solver=solver)
+    assert fronts(solve(without))[0] < 0.0
+
+
+@pytest.mark.parametrize("kind", ["two bones", "even bend", "limb"])
+def test_keeps_an_fk_pose_that_bends_the_right_way(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    lengths = (0.6, 0.5, 0.4, 0.5) if kind == "even bend" else (1.0, 0.8)
+    legs = [leg(degrees(b), rng.uniform(-0.9, 0.9), 0.0, lengths) for b in rng.uniform(2.0, 100.0, MANY)]
+    asked = problem(legs, [1.0] * MANY, limits=wide(MANY, 2) if kind == "limb" else None)
+    solution = solve(asked)
+    assert np.abs(solution.joints - asked.joints).max() < 1e-9
+    assert np.abs(solution.rotations - np.eye(3)).max() < 1e-8
+
+
+@pytest.mark.parametrize("share", [0.9, 0.98, 0.999])
+@pytest.mark.parametrize("aside", [0.0, 0.02])
+@pytest.mark.parametrize("pole", [False, True])
+def test_passes_through_straight_without_a_flip(share: float, aside: float, pole: bool) -> None:
+    """The FK knee goes from 6 degrees to 6 degrees behind straight, with some of its bend to the side."""
+    steps = np.linspace(degrees(6.0), degrees(-6.0), 241)
+    legs = []
+    for bend in steps:
+        size = float(np.hypot(bend, aside))
+        legs.append(leg(size, float(np.arctan2(aside, bend)), 0.5))
+    asked = problem(legs, [share] * len(legs))
+    goal = Goal(asked.goal.target, pole=np.tile([0.4, -3.0, -1.0], (len(legs), 1)) if pole else None)
+    solution = solve(Problem(asked.joints, asked.frames, goal, bend_side=asked.bend_side))
+    knees = np.abs(np.diff(solution.joints[:, 1], axis=0)).max()
+    frames = solution.rotations @ asked.frames
+    turns = np.abs(np.diff(frames, axis=0)).max()
+    assert knees < 0.06
+    assert turns < 0.2
+    assert fronts(solution).min() > 0.0
+
+
+def test_the_plane_is_fk_s_where_fk_bends_clearly() -> None:
+    asked = problem([leg(degrees(20.0), degrees(35.0))], [0.8])
+    joints = solve(asked).joints[0]
+    normal = np.cross(asked.joints[0, 1], asked.joints[0, 2])
+    assert abs(normal.dot(joints[1])) < 1e-9
+
+
+def test_a_member_is_solved_as_alone_to_the_bit() -> None:
+    rng = np.random.default_rng(11)
+    for lengths in ((1.0, 0.8), (0.6, 0.5, 0.4, 0.5)):
+        legs = [leg(b, a, 0.3, lengths) for b, a in rng.uniform(-0.4, 0.4, (MANY, 2))]
+        shares = rng.uniform(0.5, 1.05, MANY).tolist()
+        both = solve(problem(legs, shares))
+        for i in range(MANY):
+            alone = solve(problem(legs[i : i + 1], shares[i : i + 1]))
+            for name in ("joints", "rotations", "error"):
+                assert getattr(alone, name)[0].tobytes() == getattr(both, name)[i].tobytes(), (i, name)
+
+
+def test_members_without_a_side_are_solved_as_if_there_were_none() -> None:
+    rng = np.random.default_rng(5)
+    legs = [leg(b, a) for b, a in rng.uniform(-0.4, 0.4, (MANY, 2))]
+    asked = problem(legs, rng.uniform(0.5, 1.05, MANY).tolist())
+    sides = np.where((np.arange(MANY) % 2)[:, None] == 0, FRONT, 0.0)
+    mixed = solve(Problem(asked.joints, asked.frames, asked.goal, bend_side=sides))
+    without = solve(Problem(asked.joints, asked.frames, asked.goal))
+    for name in ("joints", "rotations", "error", "status"):
+        assert getattr(mixed, name)[1::2].tobytes() == getattr(without, name)[1::2].tobytes()
+
+
+def test_a_side_that_is_not_finite_makes_its_member_invalid_and_no_other() -> None:
+    asked = problem([leg(0.2)] * 3, [0.9] * 3)
+    sides = np.array([FRONT, [np.nan, 0.0, 0.0], FRONT])
+    solution = solve(Problem(asked.joints, asked.frames, asked.goal, bend_side=sides))
+    assert solution.reached.tolist() == [True, False, True]
+
+
+# ---- where the side is not all that decides
+
+ROLLED = np.radians(90.0)
+"""A straight leg that is rolled by this bends aside, unless its side is asked."""
+LONG = (0.6, 0.5, 0.4, 0.5)
+
+
+def limited(asked: Problem, widest: float) -> Problem:
+    """A problem whose joints turn to all sides by so many degrees at most, the hip by more."""
+    count, bones = asked.frames.shape[:2]
+    rest = np.tile(np.eye(3), (count, bones, 1, 1))
+    rest[:, 0] = asked.frames[:, 0]
+    cones = np.tile(np.radians([-widest, widest, -widest, widest]), (bones, 1))
+    cones[0] = np.radians([-170.0, 170.0, -170.0, 170.0])
+    twist = np.tile(np.radians([-60.0, 60.0]), (bones, 1))
+    return replace(asked, limits=Limits(rest, np.tile(np.eye(3), (count, 1, 1)), cones, twist))
+
+
+@pytest.mark.parametrize("with_pole", [False, True])
+@pytest.mark.parametrize("turns", [False, True])
+def test_longer_chains_within_limits_or_with_an_orientation_stay_on_their_side(with_pole: bool, turns: bool) -> None:
+    rng = np.random.default_rng(20)
+    bends = [0.0, *rng.uniform(degrees(-20), degrees(40), MANY)]
+    asked = problem([leg(b, rng.uniform(-0.3, 0.3), ROLLED, LONG) for b in bends], rng.uniform(0.7, 0.99, MANY + 1))
+    pole = np.tile(3.0 * FRONT, (MANY + 1, 1)) if with_pole else None
+    asked = replace(asked, goal=Goal(asked.goal.target, pole, rotation=asked.frames[:, -1] if turns else None))
+    solution = solve(limited(asked, 100.0))
+    assert np.count_nonzero(solution.reached) >= 0.95 * MANY
+    # The last bone goes where the orientation says.
+    line = solution.joints[:, -2 if turns else -1]
+    line = line / np.linalg.norm(line, axis=1)[:, None]
+    middle = solution.joints[:, 1:-1].mean(axis=1)
+    if turns:
+        middle = solution.joints[:, 1:-2].mean(axis=1)
+    across = FRONT - (line * FRONT).sum(axis=1)[:, None] * line
+    assert ((middle * across).sum(axis=1)[solution.reached] > -1e-3).all()
+
+
+def test_within_limits_it_keeps_an_fk_pose_that_bends_the_right_way() -> None:
+    rng = np.random.default_rng(21)
+    legs = [leg(degrees(b), 0.0, 0.0, LONG) for b in rng.uniform(3.0, 80.0, MANY)]
+    asked = limited(problem(legs, [1.0] * MANY), 100.0)
+    solution = solve(asked)
+    assert np.abs(solution.joints - asked.joints).max() < 1e-7
+    assert np.abs(solution.rotations - np.eye(3)).max() < 1e-6
+
+
+def test_within_limits_a_member_is_solved_as_alone_to_the_bit() -> None:
+    legs = [leg(degrees(b), 0.1, 0.3, LONG) for b in np.random.default_rng(22).uniform(-20.0, 60.0, 12)]
+    shares = np.random.default_rng(23).uniform(0.5, 1.05, 12).tolist()
+    both = solve(limited(problem(legs, shares), 60.0))
+    for i in range(12):
+        alone = solve(limited(problem(legs[i : i + 1], shares[i : i + 1]), 60.0))
+        for name in ("joints", "rotations", "error"):
+            assert getattr(alone, name)[0].tobytes() == getattr(both, name)[i].tobytes(), (i, name)
+
+
+@pytest.mark.parametrize("members", [1, 20])
+def test_a_straight_chain_that_is_led_by_its_tip_bends_to_its_side(members: int) -> None:
+    asked = problem([leg(0.0, 0.0, ROLLED, LONG)] * members, [0.6] * members, solver=Solver.FABRIK)
+    assert fronts(solve(asked)).min() > 0.05
+    assert fronts(solve(replace(asked, bend_side=None))).max() < 0.01, "it goes aside, by its roll"
+
+
+@pytest.mark.parametrize("bend", [0.0, 12.0, -12.0])
+@pytest.mark.parametrize("lengths", [(1.0, 0.8), LONG])
+def test_a_planar_chain_bends_to_its_side(bend: float, lengths: tuple[float, ...]) -> None:
+    asked = problem([leg(degrees(bend), 0.0, 0.0, lengths)] * 3, [0.9] * 3, plane=np.tile([1.0, 0.0, 0.0], (3, 1)))
+    assert fronts(solve(asked)).min() > 0.05
+    other = replace(asked, bend_side=np.tile(-FRONT, (3, 1)))
+    assert fronts(solve(other)).max() < -0.05

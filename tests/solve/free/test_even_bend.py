@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, Problem, Solution, Solver, Status, solve
+from tests.solve.chains import POSES, aim, check_consistent, lengths_of, make_chains, unit
+
+
+def even_bend(problem: Problem, tolerance: float = 1e-4, iterations: int = 200) -> Solution:
+    return solve(replace(problem, solver=Solver.EVEN_BEND, tolerance=tolerance, iterations=iterations))
+
+
+@pytest.mark.parametrize("bones", [2, 3, 5, 9, 20, 50])
+def test_every_reachable_target_is_reached(bones: int) -> None:
+    rng = np.random.default_rng(bones)
+    for pose in POSES:
+        for uneven in (False, True):
+            problem = aim(make_chains(rng, min(1000, 9000 // bones), bones, pose, uneven=uneven), rng, 0.0, 0.9999)
+            solution = even_bend(problem)
+            assert (solution.error <= 1e-4 * (1 + 1e-9)).all(), (pose, uneven)
+            assert (solution.status == Status.REACHED).all()
+            assert solution.iterations.max() <= 30
+            # The last resort, straight pieces, is for the rare chain that is stuck.
+            assert (solution.iterations > 20).mean() < 0.01
+            check_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("bones", [2, 3, 5, 9, 20, 50])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.1), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0)])
+def test_the_ends_of_the_reach_take_few_passes(bones: int, low: float, high: float) -> None:
+    rng = np.random.default_rng(100 + bones)
+    for pose in POSES:
+        solution = even_bend(aim(make_chains(rng, 400, bones, pose), rng, low, high))
+        assert solution.reached.all()
+        assert np.percentile(solution.iterations, 95) <= 30
+
+
+@pytest.mark.parametrize("bones", [2, 3, 6, 12])
+def test_inner_reach_of_a_chain_with_one_long_bone(bones: int) -> None:
+    rng = np.random.default_rng(200 + bones)
+    for pose in POSES:
+        problem = make_chains(rng, 300, bones, pose)
+        long = rng.integers(bones, size=300)
+        segments = np.diff(problem.joints, axis=1)
+        segments[np.arange(300), long] *= bones * 1.2
+        segments /= np.linalg.norm(segments, axis=-1).sum(axis=1)[:, None, None]
+        joints = problem.joints.copy()
+        joints[:, 1:] = joints[:, :1] + np.cumsum(segments, axis=1)
+        problem = replace(problem, joints=joints)
+        for low, high in ((0.0, 0.0), (0.0, 1e-6), (0.0, 0.1), (0.0, 1.0)):
+            solution = even_bend(aim(problem, rng, low, high))
+            assert solution.reached.all(), (pose, low, high)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_tolerance_is_kept_to(tolerance: float) -> None:
+    rng = np.random.default_rng(3)
+    for pose in ("straight", "bent", "wild"):
+        solution = even_bend(aim(make_chains(rng, 500, 9, pose), rng, 0.02, 0.98), tolerance=tolerance)
+        assert solution.error.max() <= tolerance * (1 + 1e-6) + 1e-15
+        assert solution.iterations.max() <= 40
+
+
+def test_iterations_are_capped_and_told() -> None:
+    rng = np.random.default_rng(4)
+    problem = aim(make_chains(rng, 200, 6, "wild"), rng, 0.3, 0.99)
+    solution = even_bend(problem, tolerance=1e-12, iterations=1)
+    assert (solution.iterations <= 1).all()
+    late = solution.error > 1e-12
+    assert late.any()
+    assert (solution.status[late] == Status.NOT_CONVERGED).all()
+    check_consistent(problem, solution)
+    assert even_bend(problem, iterations=0).iterations.max() == 0
+
+
+@pytest.mark.parametrize("bones", [1, 200, 1000])
+def test_any_number_of_bones(bones: int) -> None:
+    rng = np.random.default_rng(5)
+    low, high = (0.1, 0.99) if bones > 1 else (0.0, 0.0)
+    problem = aim(make_chains(rng, 5, bones, "bent"), rng, low, high)
+    solution = even_bend(problem)
+    assert solution.reached.all()
+    check_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("bones", [2, 3, 7, 12])
+def test_a_straight_chain_bends_about_x_towards_its_own_line(bones: int) -> None:
+    joints = np.zeros((3, bones + 1, 3))
+    joints[:, :, 1] = np.linspace(0.0, 1.0, bones + 1)
+    frames = np.tile(np.eye(3), (3, bones, 1, 1))
+    target = np.array([[0.0, 0.6, 0.0], [0.0, 1e-4, 0.0], [0.0, -0.6, 0.0]])
+    solution = even_bend(Problem(joints, frames, Goal(target)), tolerance=1e-8)
+    assert solution.reached.all()
+    np.testing.assert_allclose(solution.joints[:, :, 0], 0.0, atol=1e-12)
+    segments = np.diff(solution.joints, axis=1)
+    turns = np.cross(segments[:, :-1], segments[:, 1:])[..., 0]
+    assert (turns > 1e-6).all()
+    # In front the middle goes against Z, behind the whole chain has turned about X.
+    assert solution.joints[0, 1:-1, 2].max() < -0.01
+    assert solution.joints[2, 1:-1, 2].min() > 0.01
+
+
+@pytest.mark.parametrize("bones", [5, 12, 24])
+def test_a_straight_chain_bends_as_an_arc(bones: int) -> None:
+    rng = np.random.default_rng(6)
+    problem = aim(make_chains(rng, 300, bones, "straight"), rng, 0.2, 0.98)
+    solution = even_bend(problem, tolerance=1e-6)
+    segments = np.diff(solution.joints, axis=1) * bones
+    angles = np.arccos(np.clip((segments[:, :-1] * segments[:, 1:]).sum(axis=-1), -1, 1))
+    assert (angles.max(axis=1) < 2.0 * np.median(angles, axis=1)).all()
+    normals = np.cross(segments[:, :-1], segments[:, 1:])
+    assert ((normals[:, :-1] * normals[:, 1:]).sum(axis=-1) > 0).all()
+
+
+@pytest.mark.parametrize("pose", ["straight", "bent", "wavy"])
+@pytest.mark.parametrize("bones", [2, 3, 5, 9, 24])
+def test_motion_is_continuous_on_a_smooth_path(bones: int, pose: str) -> None:
+    time = np.linspace(0.0, 2 * np.pi, 2001)
+    sides = np.stack([0.55 * np.sin(3 * time), 0.45 + 0.2 * np.cos(2 * time), 0.55 * np.sin(2 * time + 0.5)], axis=-1)
+    one = make_chains(np.random.default_rng(7), 1, bones, pose)
+    forward = unit(one.joints[0, -1] - one.joints[0, 0])
+    across = unit(np.cross(forward, [0.3, 0.2, 0.9]))
+    basis = np.stack([across, forward, np.cross(across, forward)], axis=-1)
+    problem = replace(
+        one,
+        joints=np.repeat(one.joints, len(time), axis=0),
+        frames=np.repeat(one.frames, len(time), axis=0),
+        goal=Goal(one.joints[:, 0] + sides @ basis.T),
+    )
+    solution = even_bend(problem, tolerance=1e-5)
+    assert solution.reached.all()
+    change = np.linalg.norm(np.diff(solution.rotations, axis=0), axis=(-2, -1)) / np.sqrt(8)
+    assert np.degrees(2 * np.arcsin(change)).max() < 2.0
+
+
+def test_bones_keep_their_lengths_far_from_the_origin_and_at_any_scale() -> None:
+    rng = np.random.default_rng(8)
+    for scale in (1e-6, 1.0, 1e6):
+        problem = aim(make_chains(rng, 100, 7, "bent", uneven=True), rng, 0.1, 0.99)
+        here = replace(problem, joints=problem.joints * scale, goal=Goal(problem.goal.target * scale))
+        solution = even_bend(here)
+        assert solution.reached.all()
+        np.testing.assert_allclose(lengths_of(solution.joints), lengths_of(here.joints), rtol=1e-9)
+
+
+@pytest.mark.parametrize("members", [1, 40])
+def test_a_chain_folded_onto_its_root_points_to_the_pole(members: int) -> None:
+    """Its tip stands on the root to the last digit, where it shows no line about which the chain could roll."""
+    root = np.array([170.17151771572986, -22.64798138814826, 71.71966036714092])
+    middle = np.array([root[0], -22.576303653417636, 71.71246860513091])
+    tip = np.array([root[0], -22.50462591868701, root[2]])
+    pole = np.array([170.04672696212938, -22.583459949606002, 71.86467147116696])
+    problem = Problem(
+        joints=np.tile(np.stack([root, middle, tip]), (members, 1, 1)),
+        frames=np.tile(np.eye(3), (members, 2, 1, 1)),
+        goal=Goal(np.tile(root, (members, 1)), pole=np.tile(pole, (members, 1))),
+        solver=Solver.EVEN_BEND,
+        tolerance=1e-10,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = solve(problem)
+    assert (solution.status == Status.REACHED).all()
+    side = (pole - root) * [1.0, 0.0, 1.0]
+    towards = (solution.joints[:, 1] - root) / np.linalg.norm(middle - root)
+    np.testing.assert_allclose(towards, np.tile(side / np.linalg.norm(side), (members, 1)), atol=1e-6)
+    turned = solution.rotations.swapaxes(-1, -2) @ solution.rotations
+    np.testing.assert_allclose(turned, np.broadcast_to(np.eye(3), turned.shape), atol=1e-12)

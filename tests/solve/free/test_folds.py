@@ -1,0 +1,329 @@
+"""Legs whose joints fold to alternate sides keep each joint on its side, whatever FK does and wherever they reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Goal, Limits, OutOfReach, Problem, Solution, solve
+from ik_addon.solve.problem import Floats
+
+MANY = 60
+HINGE = np.array([1.0, 0.0, 0.0])
+"""A leg that hangs down bends to the front about it: a positive rotation takes its end backwards."""
+SIGNS = np.array([0.0, 1.0, -1.0])
+"""Stifle to the front, hock to the back."""
+LENGTHS = np.array([0.35, 0.35, 0.3])
+
+
+def rotation(axis: Floats, angle: float) -> Floats:
+    """Rotation matrix (3, 3)."""
+    x, y, z = axis / np.linalg.norm(axis)
+    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k.dot(k))
+
+
+def posed(angles: Floats, aside: Floats | None = None, lengths: Floats = LENGTHS) -> tuple[Floats, Floats]:
+    """Joints (n+1, 3) and frames (n, 3, 3) of a leg by the angles (n,) of its joints about the hinge, and about Y."""
+    aside = np.zeros(len(angles)) if aside is None else aside
+    joints, frames, turn = [np.zeros(3)], [], np.eye(3)
+    at_rest = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+    for angle, other, length in zip(angles, aside, lengths, strict=True):
+        turn = turn.dot(rotation(HINGE, -angle)).dot(rotation(np.array([0.0, 1.0, 0.0]), other))
+        frames.append(turn.dot(at_rest))
+        joints.append(joints[-1] + turn.dot(np.array([0.0, 0.0, -length])))
+    return np.array(joints), np.array(frames)
+
+
+def folds_of(frames: Floats, shares: Floats) -> Floats:
+    """The folds (n, 3) of a leg with frames (n, 3, 3): its hinges go along with the bones above."""
+    above = np.concatenate([frames[:1], frames[:-1]])
+    return np.asarray(above[:, :, 0] * shares[:, None])
+
+
+def angles_in(solution: Solution, asked: Problem) -> Floats:
+    """The angles (B, n-1) of the joints about their hinges, as the folds count them."""
+    found = solution.rotations @ asked.frames
+    steps = np.diff(solution.joints, axis=1)
+    hinges = found[:, :-1, :, 0]
+    sines = (np.cross(steps[:, :-1], steps[:, 1:]) * hinges).sum(axis=-1)
+    return np.asarray(np.arctan2(sines, (steps[:, :-1] * steps[:, 1:]).sum(axis=-1)))
+
+
+def problem(legs: list[tuple[Floats, Floats]], targets: Floats, shares: Floats = SIGNS, **settings: object) -> Problem:
+    joints, frames = (np.array(part) for part in zip(*legs, strict=True))
+    folds = np.array([folds_of(own, shares) for own in frames])
+    side = frames[:, 0] @ np.array([0.0, 0.0, -1.0])
+    return Problem(joints, frames, Goal(targets), bend_side=side, folds=folds, **settings)
+
+
+def random_legs(seed: int, least: float = -8.0) -> list[tuple[Floats, Floats]]:
+    rng = np.random.default_rng(seed)
+    bends = np.radians(rng.uniform(least, 70.0, (MANY, 3))) * -SIGNS
+    bends[:, 0] = rng.uniform(-0.8, 0.8, MANY)
+    return [posed(own, rng.uniform(-0.1, 0.1, 3)) for own in bends]
+
+
+def directions(count: int, seed: int) -> Floats:
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=(count, 3)) * [0.5, 0.5, 0.1] - [0.0, 0.0, 1.0]
+    return np.asarray(found / np.linalg.norm(found, axis=1)[:, None])
+
+
+def test_the_leg_of_these_tests_bends_to_the_front() -> None:
+    joints, _ = posed(np.array([0.0, -0.5, 0.5]))
+    assert joints[2, 1] > 0.0, "the shin goes back"
+    assert joints[3, 1] == pytest.approx(joints[2, 1])
+
+
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_each_joint_stays_on_its_side_down_to_40_percent(with_pole: bool) -> None:
+    legs = random_legs(1)
+    for share in np.linspace(0.4, 0.9999, 13):
+        asked = problem(legs, share * directions(MANY, 2))
+        if with_pole:
+            asked = replace(asked, goal=Goal(asked.goal.target, pole=np.tile([0.3, -2.0, -0.4], (MANY, 1))))
+        solution = solve(asked)
+        assert solution.reached.all(), share
+        assert np.abs(solution.joints[:, -1] - asked.goal.target).max() < 1e-9
+        turned = angles_in(solution, asked) * SIGNS[1:]
+        assert turned.min() > -1e-3, "a joint that FK bends to the wrong side may be straight, but not wrong"
+
+
+def test_keeps_an_fk_pose_that_bends_the_right_way() -> None:
+    legs = random_legs(3, least=0.0)
+    asked = problem(legs, np.array([joints[-1] for joints, _ in legs]))
+    solution = solve(asked)
+    assert np.abs(solution.joints - asked.joints).max() < 1e-9
+    assert np.abs(solution.rotations - np.eye(3)).max() < 1e-7
+
+
+def test_the_hip_goes_nearer_and_all_joints_fold_in_proportion() -> None:
+    shares = np.array([0.0, 0.5, -0.25])
+    leg = posed(2.0 * np.arctan(-shares * 0.2))
+    for size in (0.95, 0.8, 0.6, 0.45):
+        asked = problem([leg], np.array([[0.0, 0.0, -size]]), shares)
+        angle = np.tan(angles_in(solve(asked), asked)[0] / 2.0)
+        assert angle[0] / angle[1] == pytest.approx(-2.0, rel=1e-6)
+
+
+def test_moves_smoothly_with_its_target() -> None:
+    leg = posed(np.array([0.3, -0.9, 0.6]), np.array([0.1, 0.05, -0.1]))
+    sizes = np.linspace(0.34, 0.999, 3001)
+    asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.1, -0.2, -0.97]))
+    solution = solve(asked)
+    assert solution.reached.all()
+    steps = np.abs(np.diff(solution.joints, axis=0)).max(axis=(1, 2))
+    assert steps.max() < 0.01
+    assert steps[sizes[1:] < 0.99].max() < 0.002
+
+
+def test_passes_through_straight_without_a_flip() -> None:
+    """The FK hock goes from 6 degrees to 6 degrees behind straight while the stifle does the same, later."""
+    times = np.linspace(-1.0, 1.0, 401)
+    bends = [np.radians([0.0, -6.0 * (t + 0.3), 6.0 * (t - 0.2)]) for t in times]
+    for share in (0.8, 0.97, 0.995):
+        asked = problem([posed(bend) for bend in bends], np.tile([0.0, 0.0, -share], (len(times), 1)))
+        solution = solve(asked)
+        assert solution.reached.all()
+        assert (angles_in(solution, asked) * SIGNS[1:]).min() > -1e-6
+        assert np.abs(np.diff(solution.joints, axis=0)).max() < 0.004
+
+
+def test_a_pole_rolls_the_leg_and_folds_nothing_else() -> None:
+    legs = random_legs(5, least=2.0)
+    asked = problem(legs, 0.7 * directions(MANY, 6))
+    free = solve(asked)
+    rng = np.random.default_rng(8)
+    pole = rng.normal(size=(MANY, 3)) * 2.0
+    towards = solve(replace(asked, goal=Goal(asked.goal.target, pole=pole)))
+    assert np.abs(angles_in(free, asked) - angles_in(towards, asked)).max() < 1e-7
+    line = towards.joints[:, -1] / np.linalg.norm(towards.joints[:, -1], axis=1)[:, None]
+    stifle = towards.joints[:, 1]
+    across = [v - (v * line).sum(axis=1)[:, None] * line for v in (stifle, pole)]
+    cosine = (across[0] * across[1]).sum(axis=1) / np.prod([np.linalg.norm(v, axis=1) for v in across], axis=0)
+    assert cosine.min() > 0.95, "but for what the leg is bent aside"
+
+
+def test_a_joint_without_a_share_is_rigid() -> None:
+    """A thigh and a shin of two bones each: only the knee bends."""
+    lengths = np.array([0.25, 0.25, 0.25, 0.25])
+    leg = posed(np.radians([5.0, 3.0, -20.0, 2.0]), lengths=lengths)
+    shares = np.array([0.0, 0.0, 1.0, 0.0])
+    for size in (0.99, 0.8, 0.5, 0.1):
+        asked = problem([leg], np.array([[0.0, 0.1, -size]]), shares)
+        solution = solve(asked)
+        assert solution.reached.all()
+        assert np.degrees(angles_in(solution, asked)[0, [0, 2]]) == pytest.approx([-3.0, -2.0], abs=1e-6)
+        same = solution.rotations[0, [0, 2]] - solution.rotations[0, [1, 3]]
+        assert np.abs(same).max() < 1e-9, "the bones of one segment turn as one"
+
+
+def test_a_member_is_solved_as_alone_to_the_bit() -> None:
+    legs = random_legs(9)
+    targets = directions(MANY, 10) * np.random.default_rng(11).uniform(0.0, 1.2, MANY)[:, None]
+    both = solve(problem(legs, targets))
+    for i in range(MANY):
+        alone = solve(problem(legs[i : i + 1], targets[i : i + 1]))
+        for name in ("joints", "rotations", "error"):
+            assert getattr(alone, name)[0].tobytes() == getattr(both, name)[i].tobytes(), (i, name)
+
+
+def test_members_without_folds_bend_evenly() -> None:
+    legs = random_legs(12)
+    asked = problem(legs, 0.7 * directions(MANY, 13))
+    assert asked.folds is not None
+    mixed = solve(replace(asked, folds=np.where((np.arange(MANY) % 2)[:, None, None] == 0, asked.folds, 0.0)))
+    without = solve(replace(asked, folds=None))
+    for name in ("joints", "rotations", "error", "status"):
+        assert getattr(mixed, name)[1::2].tobytes() == getattr(without, name)[1::2].tobytes()
+    assert np.abs(mixed.joints[::2] - without.joints[::2]).max() > 0.01
+
+
+def test_the_mirror_image_of_a_leg_is_solved_to_the_mirror_image() -> None:
+    legs = random_legs(14)
+    asked = problem(legs, 0.6 * directions(MANY, 15))
+    image = np.array([-1.0, 1.0, 1.0])
+    assert asked.folds is not None
+    assert asked.bend_side is not None
+    mirrored = Problem(
+        asked.joints * image,
+        asked.frames * image[:, None] * image,
+        Goal(asked.goal.target * image),
+        bend_side=asked.bend_side * image,
+        folds=-asked.folds * image,
+    )
+    assert np.abs(solve(mirrored).joints - solve(asked).joints * image).max() < 1e-9
+
+
+@pytest.mark.parametrize("size", [0.0, 0.1, 0.3])
+def test_nearer_than_it_folds_it_still_reaches(size: float) -> None:
+    asked = problem(random_legs(16), size * directions(MANY, 17))
+    assert solve(asked).reached.all()
+
+
+def test_lengthens_and_is_pushed_as_other_chains() -> None:
+    legs = random_legs(18)
+    for policy in (OutOfReach.STRETCH, OutOfReach.PUSH_ROOT):
+        solution = solve(problem(legs, 1.1 * directions(MANY, 19), out_of_reach=policy, softness=0.1))
+        assert solution.reached.all()
+
+
+def test_a_fold_that_is_not_finite_makes_its_member_invalid_and_no_other() -> None:
+    asked = problem(random_legs(20)[:3], 0.7 * directions(3, 21))
+    assert asked.folds is not None
+    asked.folds[1, 2, 0] = np.nan
+    assert solve(asked).reached.tolist() == [True, False, True]
+
+
+def test_folds_have_the_shape_of_the_frames() -> None:
+    asked = problem(random_legs(22)[:2], 0.7 * directions(2, 23))
+    with pytest.raises(ValueError, match="folds must have the shape"):
+        solve(replace(asked, folds=np.zeros((2, 2, 3))))
+
+
+# ---- within limits
+
+
+def limited(asked: Problem, ranges: Floats, root: Floats | None = None) -> Problem:
+    """A problem whose joints have limits about X, in degrees (n, 2), and turn about Z and Y by little."""
+    cones = np.concatenate([np.radians(ranges), np.tile(np.radians([-5.0, 5.0]), (len(ranges), 1))], axis=1)
+    cones[0] = np.radians([-170.0, 170.0, -170.0, 170.0])
+    rest = np.tile(np.eye(3), (len(ranges), 1, 1))
+    root = posed(np.zeros(3))[1][0] if root is None else root
+    upright = np.tile(root, (len(asked.joints), 1, 1))
+    twist = np.tile(np.radians([-20.0, 20.0]), (len(ranges), 1))
+    twist[0] = np.pi * np.array([-1.0, 1.0])
+    return replace(asked, limits=Limits(rest, upright, cones, twist))
+
+
+def swings(solution: Solution, asked: Problem) -> Floats:
+    """The angles (B, n-1, 2), in degrees, of the joints below the root about X and Z from rest."""
+    frames = solution.rotations @ asked.frames
+    joints = frames[:, :-1].swapaxes(-1, -2) @ frames[:, 1:]
+    y = joints[..., 1]
+    return np.degrees(np.stack([np.arctan2(y[..., 2], y[..., 1]), np.arcsin(-y[..., 0])], axis=-1))
+
+
+STIFLE, HOCK = (-2.0, 150.0), (-150.0, 2.0)
+
+
+@pytest.mark.parametrize("with_pole", [False, True])
+def test_within_limits_it_folds_as_without_where_these_let_it(with_pole: bool) -> None:
+    legs = [posed(np.array([0.2, -a, b])) for a, b in np.random.default_rng(30).uniform(0.1, 1.2, (MANY, 2))]
+    free = problem(legs, 0.7 * directions(MANY, 31))
+    if with_pole:
+        free = replace(free, goal=Goal(free.goal.target, pole=np.tile([0.3, -2.0, -0.4], (MANY, 1))))
+    asked = limited(free, np.array([(0.0, 0.0), STIFLE, HOCK]))
+    solution, other = solve(asked), solve(free)
+    assert solution.reached.all()
+    assert np.abs(solution.joints - other.joints).max() < 1e-9
+    assert np.abs(solution.rotations - other.rotations).max() < 1e-7
+
+
+def test_a_joint_that_comes_to_its_limit_stays_there_and_the_others_go_on() -> None:
+    leg = posed(np.array([0.2, -0.6, 0.6]))
+    sizes = np.linspace(0.95, 0.54, 300)
+    asked = problem([leg] * len(sizes), sizes[:, None] * np.array([0.05, -0.1, -1.0]))
+    asked = limited(asked, np.array([(0.0, 0.0), (0.0, 60.0), (-150.0, 0.0)]))
+    solution = solve(asked)
+    assert solution.reached.all()
+    stifle = swings(solution, asked)[:, 0, 0]
+    assert stifle.max() == pytest.approx(60.0, abs=1e-4)
+    assert solution.at_limit[:, 1].tolist() == (stifle > 60.0 - 1e-3).tolist()
+    assert solution.at_limit[-1, 1]
+    assert np.abs(np.diff(solution.joints, axis=0)).max() < 0.01
+
+
+def test_limits_hold_and_joints_keep_their_sides_wherever_it_reaches() -> None:
+    legs = random_legs(32)
+    for size in (0.35, 0.5, 0.8, 0.99, 1.1):
+        asked = limited(problem(legs, size * directions(MANY, 33)), np.array([(0.0, 0.0), STIFLE, HOCK]))
+        solution = solve(asked)
+        found = swings(solution, asked)
+        assert found[:, 0, 0].min() > -2.001
+        assert found[:, 1, 0].max() < 2.001
+        assert np.abs(found[..., 1]).max() < 5.001
+        if 0.4 < size < 1.0:
+            assert np.count_nonzero(solution.reached) >= 0.95 * MANY
+
+
+def test_a_hip_at_its_limit_leaves_the_rest_to_the_search() -> None:
+    legs = [posed(np.array([0.0, -0.5, 0.5]))] * 20
+    asked = problem(legs, 0.8 * directions(20, 34))
+    asked = limited(asked, np.array([(0.0, 0.0), (-10.0, 150.0), (-150.0, 10.0)]))
+    assert asked.limits is not None
+    cones = asked.limits.cones.copy()
+    cones[0] = np.radians([-25.0, 25.0, -40.0, 40.0])
+    asked = replace(asked, limits=replace(asked.limits, cones=cones))
+    solution = solve(asked)
+    frames = solution.rotations[:, 0] @ asked.frames[:, 0]
+    leans = np.degrees(np.arccos(np.clip((frames[:, :, 1] * posed(np.zeros(3))[1][0, :, 1]).sum(axis=1), -1, 1)))
+    assert leans.max() < 40.001
+    assert solution.reached.any()
+
+
+def test_a_locked_joint_keeps_its_fk_rotation() -> None:
+    legs = random_legs(35)
+    asked = limited(problem(legs, 0.8 * directions(MANY, 36)), np.array([(0.0, 0.0), (-180.0, 180.0), (0.0, 0.0)]))
+    assert asked.limits is not None
+    cones, twist = asked.limits.cones.copy(), asked.limits.twist.copy()
+    cones[1], cones[2], twist[2] = [-np.inf, np.inf] * 2, 0.0, 0.0
+    twist[1] = [-np.inf, np.inf]
+    asked = replace(asked, limits=replace(asked.limits, cones=cones, twist=twist))
+    solution = solve(asked)
+    assert solution.reached.any()
+    assert np.abs(solution.rotations[:, 2] - solution.rotations[:, 1]).max() < 1e-7
+
+
+def test_within_limits_a_member_is_solved_as_alone_to_the_bit() -> None:
+    legs = random_legs(37)
+    targets = directions(MANY, 38) * np.random.default_rng(39).uniform(0.3, 1.1, MANY)[:, None]
+    ranges = np.array([(0.0, 0.0), (-2.0, 100.0), (-100.0, 2.0)])
+    both = solve(limited(problem(legs, targets), ranges))
+    for i in range(0, MANY, 3):
+        alone = solve(limited(problem(legs[i : i + 1], targets[i : i + 1]), ranges))
+        for name in ("joints", "rotations", "error", "status", "at_limit"):
+            assert getattr(alone, name)[0].tobytes() == getattr(both, name)[i].tobytes(), (i, name)

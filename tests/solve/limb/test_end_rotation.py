@@ -1,0 +1,86 @@
+"""End bones: a hand or foot that takes an orientation within its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ik_addon.solve import Limits
+from ik_addon.solve.limb.end_rotation import turned
+from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.products import back_times, times
+from ik_addon.solve.maths.rotations import matrices, quaternions
+from ik_addon.solve.problem import Floats
+
+FREE = (-np.inf, np.inf)
+
+
+def rotations(rng: np.random.Generator, count: int) -> Floats:
+    q = rng.normal(size=(4, count))
+    return matrices(q / np.linalg.norm(q, axis=0)).transpose(2, 0, 1)
+
+
+def limits(rng: np.random.Generator, count: int, ranges: list[tuple[float, float]]) -> Limits:
+    x, z, y = np.array(ranges)
+    return Limits(rotations(rng, 1), rotations(rng, count), np.array([[*x, *z]]), y[None])
+
+
+def test_without_limits_it_takes_what_is_wanted() -> None:
+    rng = np.random.default_rng(1)
+    fk, wanted = rotations(rng, 20), rotations(rng, 20)
+    for own in (None, limits(rng, 20, [FREE] * 3)):
+        found, at_limit = turned(fk, wanted, own)
+        assert np.array_equal(found, wanted)
+        assert not at_limit.any()
+
+
+def test_it_stays_within_its_limits_and_takes_what_they_allow_exactly() -> None:
+    rng = np.random.default_rng(2)
+    own = limits(rng, 400, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
+    fk, wanted = rotations(rng, 400), rotations(rng, 400)
+    cone = cone_of(own.cones, own.twist)
+
+    def outside(frames: Floats) -> Floats:
+        rest = times(own.root, np.broadcast_to(own.rest, (400, 3, 3)))
+        return violation(quaternions(back_times(rest, frames).transpose(1, 2, 0)), cone)
+
+    found, at_limit = turned(fk, wanted, own)
+    assert outside(wanted).max() > 1.0
+    assert outside(found).max() < 1e-9
+    again, _ = turned(fk, found, own)
+    assert np.abs(again - found).max() < 1e-9, "what the limits allow is taken as it is"
+    inside = outside(wanted) == 0.0
+    assert np.array_equal(found[inside], wanted[inside])
+    assert at_limit[~inside].all()
+
+
+def test_a_locked_one_keeps_its_fk_rotation() -> None:
+    rng = np.random.default_rng(3)
+    fk, wanted = rotations(rng, 5), rotations(rng, 5)
+    found, at_limit = turned(fk, wanted, limits(rng, 5, [(0.0, 0.0)] * 3))
+    assert np.array_equal(found, fk)
+    assert not at_limit.any()
+
+
+def test_a_mirrored_one_is_the_mirror_image() -> None:
+    rng = np.random.default_rng(4)
+    own = limits(rng, 50, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
+    fk, wanted = rotations(rng, 50), rotations(rng, 50)
+    across = np.diag([-1.0, 1.0, 1.0])
+    found, at_limit = turned(fk, wanted, own)
+    mirrored = Limits(own.rest, across @ own.root, own.cones, own.twist)
+    image, image_at_limit = turned(across @ fk, across @ wanted @ across, mirrored)
+    assert np.abs(image - across @ found).max() < 1e-12
+    assert np.array_equal(at_limit, image_at_limit)
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_a_member_gets_the_same_bits_alone(count: int) -> None:
+    rng = np.random.default_rng(5)
+    own = limits(rng, 60, [(-0.4, 1.2), (-0.2, 0.3), (-0.5, 0.9)])
+    fk, wanted = rotations(rng, 60), rotations(rng, 60)
+    found, _ = turned(fk, wanted, own)
+    for start in range(0, 60, count):
+        part = slice(start, start + count)
+        some, _ = turned(fk[part], wanted[part], Limits(own.rest, own.root[part], own.cones, own.twist))
+        assert some.tobytes() == found[part].tobytes()

@@ -1,0 +1,369 @@
+"""Limbs in closed form: two bones with limits and a pole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
+from ik_addon.solve import Goal, Problem, Solution, Status, solve
+from ik_addon.solve.maths.cones import cone_of, violation
+from ik_addon.solve.maths.rotations import matrices, quaternions
+from ik_addon.solve.problem import Floats
+
+from ..chains import aim, make_chains, random_rotations, unit
+from ..limited.test_limits import assert_consistent, violations
+
+KNEE = degrees((0, 150), LOCKED, LOCKED)
+HIP = degrees((-110, 40), (-45, 45), (-60, 30))
+LEG = np.stack([HIP, KNEE])
+BALL = np.stack([HIP, degrees((-20, 120), (-30, 30), (-40, 25))])
+
+
+def bent_rig(rng: Generator, ranges: Floats) -> Rig:
+    """Return a limb at rest with a bent knee, bones of two lengths and joints that are rolled about their bones."""
+    frames = random_rotations(rng, 2)
+    turn = random_rotations(rng, 1)[0]
+    angle = rng.uniform(-0.5, 0.5)
+    frames[1] = frames[0] @ matrices(np.array([[np.cos(angle)], [np.sin(angle)], [0.0], [0.0]]))[..., 0]
+    frames = turn @ frames
+    lengths = rng.uniform(0.5, 2.0, 2)
+    lengths /= lengths.sum()
+    heads = np.stack([np.zeros(3), frames[0, :, 1] * lengths[0]])
+    return Rig(np.array([-1, 0]), heads, frames, lengths, ranges)
+
+
+def random_problem(rng: Generator, rig: Rig, count: int, *, pole: bool = True) -> Problem:
+    """Return targets that a limb reaches within its limits, from poses within them."""
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    problem = rig.problem(rig.turns_inside(rng, count), joints[:, 2:], tolerance=1e-9)
+    if pole:
+        wanted = replace(problem.goal, pole=rng.normal(size=(count, 3)) * 2.0, pole_angle=rng.uniform(-1, 1, count))
+        problem = replace(problem, goal=wanted)
+    return problem
+
+
+def rigs(rng: Generator) -> list[Rig]:
+    """Return limbs with all kinds of joints."""
+    ranges = [LEG, BALL, *(np.stack([CHAINS[name]] * 2) for name in CHAINS if name != "hinges")]
+    ranges += [random_ranges(rng, 2) for _ in range(12)]
+    ranges.append(np.stack([HIP, degrees(FREE, FREE, (-20, 70))]))
+    ranges.append(np.stack([degrees(FREE, FREE, FREE), KNEE]))
+    return [bent_rig(rng, each) if i % 2 else chain(2, each) for i, each in enumerate(ranges)]
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_targets_within_the_limits_are_reached_exactly_and_without_a_search(pole: bool) -> None:
+    rng = np.random.default_rng(1)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 60, pole=pole)
+        solution = solve(problem)
+        assert solution.error.max() < 1e-12
+        assert (solution.status == Status.REACHED).all()
+        assert (solution.iterations == 0).all()
+        assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+        assert_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("pose", ["straight", "bent", "curled", "wild"])
+@pytest.mark.parametrize("pole", [False, True])
+def test_limits_that_do_not_bind_give_the_pose_of_a_free_chain(pose: str, pole: bool) -> None:
+    rng = np.random.default_rng(2)
+    free = aim(make_chains(rng, 200, 2, pose, uneven=True), rng, 0.05, 0.999, pole=pole)
+    wanted = solve(free)
+    rig = chain(2, degrees((-180, 180), (-180, 180), (-180, 180)))
+    limits = rig.problem(rig.at_rest(200), np.zeros((200, 1, 3))).limits
+    assert limits is not None
+    solution = solve(replace(free, limits=replace(limits, root=random_rotations(rng, 200))))
+    np.testing.assert_allclose(solution.joints, wanted.joints, atol=1e-9)
+    np.testing.assert_allclose(solution.rotations, wanted.rotations, atol=1e-9)
+    assert (solution.iterations == 0).all()
+
+
+def rolled(problem: Problem, roll: Floats, turn: Floats) -> tuple[Floats, Floats]:
+    """Return the frames (k, 2, 3, 3) and knees (k, 3) of the poses that bring a single limb to its target.
+
+    Args:
+        problem: one member, whose bones point along their Y axes.
+        roll: (k,) radians of the knee about the line from root to target, from the pole's side.
+        turn: (k,) radians by which the upper bone is turned about itself; 0: its X axis is the axis of the knee.
+    """
+    joints = problem.joints[0]
+    first, second = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    target = problem.goal.target[0] - joints[0]
+    distance = np.linalg.norm(target)
+    line = target / distance
+    assert problem.goal.pole is not None
+    assert problem.goal.pole_angle is not None
+    across = unit(np.cross(line, np.cross(problem.goal.pole[0] - joints[0], line)))
+    angle = roll + problem.goal.pole_angle[0]
+    side = np.cos(angle)[:, None] * across + np.sin(angle)[:, None] * np.cross(line, across)
+    along = (distance**2 + first**2 - second**2) / (2.0 * distance)
+    knee = along * line + np.sqrt(first**2 - along**2) * side
+    axes = []
+    for y in (knee / first, (target - knee) / second):
+        x = np.cross(side, line)
+        axes.append(np.stack([x, y, np.cross(x, y)], axis=-1))
+    spin = np.zeros((len(turn), 3, 3))
+    spin[:, 0, 0] = spin[:, 2, 2] = np.cos(turn)
+    spin[:, 0, 2], spin[:, 1, 1], spin[:, 2, 0] = np.sin(turn), 1.0, -np.sin(turn)
+    return np.stack([axes[0] @ spin, axes[1]], axis=1), knee
+
+
+def allowed(rig: Rig, frames: Floats) -> tuple[Floats, Floats]:
+    """Return how far (k,) hips and the swings of knees are outside of their limits, in radians."""
+    over = []
+    rest = rig.rest()
+    for i, turn in enumerate((np.swapaxes(rest[:1], -1, -2) @ frames[:, 0], None)):
+        if turn is None:
+            turn = np.swapaxes(frames[:, 0] @ rest[1], -1, -2) @ frames[:, 1]
+        cone = cone_of(rig.ranges[i : i + 1, [0, 2]].reshape(-1, 4), rig.ranges[i : i + 1, 1])
+        if i == 1:
+            cone = cone._replace(twist_low=np.array([-np.inf]), twist_high=np.array([np.inf]))
+        over.append(violation(quaternions(turn.transpose(1, 2, 0)), cone))
+    return over[0], over[1]
+
+
+def test_no_allowed_pose_is_nearer_to_the_pole() -> None:
+    rng = np.random.default_rng(3)
+    grid = np.radians(np.arange(-180.0, 180.0, 4.0))
+    roll, turn = (values.ravel() for values in np.meshgrid(grid, grid))
+    bound = 0
+    for rig in rigs(rng):
+        if (rig.ranges[1] == 0.0).all(axis=-1)[[0, 2]].any():
+            continue
+        for _ in range(6):
+            problem = random_problem(rng, rig, 1)
+            solution = solve(problem)
+            own = roll_of(problem, solution)
+            assert own is not None
+            hip, knee = allowed(rig, rolled(problem, roll, turn)[0])
+            there = (hip < 1e-9) & (knee < 1e-9)
+            best = np.abs(roll[there]).min() if there.any() else np.pi
+            assert abs(own) <= best + 1e-6
+            bound += abs(own) > 1e-3
+    assert bound > 20
+
+
+def roll_of(problem: Problem, solution: Solution) -> float | None:
+    """Return by how many radians the knee is off its pole's side; None: it is on the line to the target."""
+    joints = solution.joints[0]
+    line = unit(problem.goal.target[0] - joints[0])
+    assert problem.goal.pole is not None
+    assert problem.goal.pole_angle is not None
+    across, knee = (np.cross(point - joints[0], line) for point in (problem.goal.pole[0], joints[1]))
+    if np.linalg.norm(knee) < 1e-9:
+        return None
+    angle = np.arctan2(line @ np.cross(across, knee), across @ knee) - problem.goal.pole_angle[0]
+    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def test_a_knee_follows_its_pole_where_the_hip_lets_it() -> None:
+    rng = np.random.default_rng(4)
+    rig = chain(2, np.stack([degrees(FREE, FREE, FREE), KNEE]))
+    for _ in range(50):
+        problem = random_problem(rng, rig, 1)
+        # A knee that is nearly straight is hardly off the line: rounding shows in its direction.
+        assert abs(roll_of(problem, solve(problem)) or 0.0) < 1e-7
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_member_is_solved_as_it_would_be_alone(pole: bool) -> None:
+    rng = np.random.default_rng(5)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 12, pole=pole)
+        together = solve(problem)
+        for i in range(12):
+            one = slice(i, i + 1)
+            goal = replace(
+                problem.goal,
+                target=problem.goal.target[one],
+                pole=None if problem.goal.pole is None else problem.goal.pole[one],
+                pole_angle=None if problem.goal.pole_angle is None else problem.goal.pole_angle[one],
+            )
+            assert problem.limits is not None
+            limits = replace(problem.limits, root=problem.limits.root[one])
+            alone = solve(
+                replace(problem, joints=problem.joints[one], frames=problem.frames[one], goal=goal, limits=limits)
+            )
+            assert np.array_equal(alone.rotations[0], together.rotations[i])
+            assert np.array_equal(alone.joints[0], together.joints[i])
+
+
+def test_a_smooth_path_makes_a_smooth_motion() -> None:
+    rig = chain(2, LEG)
+    time = np.linspace(0.0, 2.0 * np.pi, 600)
+    targets = np.stack([0.15 * np.sin(time), 0.75 + 0.1 * np.cos(2 * time), -0.2 + 0.3 * np.sin(time)], axis=-1)
+    for pole in (None, np.array([0.2, 0.5, -2.0])):
+        problem = rig.problem(rig.at_rest(600), targets[:, None])
+        if pole is not None:
+            problem = replace(problem, goal=replace(problem.goal, pole=np.tile(pole, (600, 1))))
+        solution = solve(problem)
+        assert solution.reached.mean() > 0.9
+        assert bone_steps(solution.rotations @ problem.frames).max() < 4.0
+
+
+def legs(rng: Generator, count: int, foot: Floats) -> tuple[Rig, Problem]:
+    """Return a leg with a foot whose joint has limits (3, 2), and poses of it to bring end and foot to."""
+    frames = np.tile(np.eye(3), (3, 1, 1))
+    frames[2] = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
+    heads = np.array([[0.0, 0.0, 0.0], [0.0, 0.45, 0.0], [0.0, 0.87, 0.0]])
+    rig = Rig(np.array([-1, 0, 1]), heads, frames, np.array([0.45, 0.42, 0.13]), np.stack([HIP, KNEE, foot]))
+    joints, wanted = rig.pose(rig.turns_inside(rng, count))
+    problem = rig.problem(rig.turns_inside(rng, count, 0.5), joints[:, 3:], tolerance=1e-9)
+    goal = replace(problem.goal, rotation=wanted[:, 2], pole=rng.normal(size=(count, 3)) * 2.0)
+    return rig, replace(problem, goal=goal)
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_a_foot_takes_its_orientation_while_its_limb_brings_it_to_its_target(pole: bool) -> None:
+    rng = np.random.default_rng(10)
+    # The hip's twist goes with the foot's orientation; a foot that swings freely takes any.
+    rig, problem = legs(rng, 100, degrees((-60, 60), (-40, 40), (-40, 40)))
+    problem = replace(problem, goal=replace(problem.goal, pole=problem.goal.pole if pole else None))
+    solution = solve(problem)
+    closed = solution.iterations == 0
+    assert closed.mean() > 0.95
+    assert solution.error[closed].max() < 1e-12
+    assert problem.goal.rotation is not None
+    off = solution.rotations[:, 2] @ problem.frames[:, 2] - problem.goal.rotation
+    assert np.abs(off[closed]).max() < 1e-12
+    assert np.degrees(violations(rig, problem, solution)[closed].max()) < 1e-5
+    assert_consistent(problem, solution)
+
+
+def test_with_a_foot_and_a_bend_side_the_pole_is_followed_by_the_knee() -> None:
+    rng = np.random.default_rng(12)
+    rig, problem = legs(rng, 200, degrees(FREE, FREE, FREE))
+    free = degrees(FREE, FREE, FREE)
+    rig = replace(rig, ranges=np.stack([free, KNEE, free]))
+    limits = rig.problem(rig.at_rest(200), np.zeros((200, 1, 3))).limits
+    side = np.tile([0.0, 0.0, 1.0], (200, 1))
+    problem = replace(problem, limits=limits, bend_side=side)
+    solution = solve(problem)
+    assert (solution.iterations == 0).all()
+    assert problem.goal.pole is not None
+    line = unit(solution.joints[:, 2])
+    bend, pole = (np.cross(line, points) for points in (solution.joints[:, 1], problem.goal.pole))
+    off = np.arctan2((line * np.cross(pole, bend)).sum(axis=1), (pole * bend).sum(axis=1))
+    bent = np.linalg.norm(solution.joints[:, 2], axis=1) < 0.87 - 1e-6
+    assert bent.mean() > 0.5
+    assert np.abs(off[bent]).max() < 1e-6
+
+
+def test_with_a_foot_the_pole_is_followed_by_all_three_bones() -> None:
+    rng = np.random.default_rng(11)
+    rig, problem = legs(rng, 200, degrees(FREE, FREE, FREE))
+    free = degrees(FREE, FREE, FREE)
+    rig = replace(rig, ranges=np.stack([free, KNEE, free]))
+    limits = rig.problem(rig.at_rest(200), np.zeros((200, 1, 3))).limits
+    problem = replace(problem, limits=limits)
+    solution = solve(problem)
+    assert (solution.iterations == 0).all()
+    line = unit(problem.goal.target)
+    middles = (solution.joints[:, 1:] + solution.joints[:, :-1]) / 2.0
+    assert problem.goal.pole is not None
+    bend = np.cross(line, (middles * rig.lengths[:, None]).sum(axis=1))
+    side = np.cross(line, problem.goal.pole)
+    off = np.arctan2((line * np.cross(side, bend)).sum(axis=1), (side * bend).sum(axis=1))
+    # Where the foot alone leads the centroid too far off, no roll brings it to the pole's side.
+    assert (np.abs(off) < 1e-6).mean() > 0.3
+    ankle = solution.joints[:, 2]
+    for k in np.flatnonzero(np.abs(off) > 1e-6)[:20]:
+        own = unit(ankle[k])
+        angle = np.linspace(-np.pi, np.pi, 721)[:, None]
+        knee = solution.joints[k, 1]
+        rolled_knee = (
+            own * (own @ knee) + np.cos(angle) * (knee - own * (own @ knee)) + np.sin(angle) * np.cross(own, knee)
+        )
+        centroid = rig.lengths @ middles[k] + (rolled_knee - knee) * (rig.lengths[0] + rig.lengths[1]) / 2.0
+        bends = np.cross(line[k], centroid)
+        across = np.abs(bends @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
+        own_across = abs(bend[k] @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
+        assert own_across < across.min() + 1e-9 or side[k] @ bend[k] > 0.0
+
+
+def test_left_and_right_limbs_are_mirror_images() -> None:
+    rng = np.random.default_rng(6)
+    across = np.diag([-1.0, 1.0, 1.0])
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 30)
+        ranges = rig.ranges.copy()
+        # Seen in a mirror, turns about X stay, and those about Y and Z are opposite.
+        ranges[:, 1:] = -ranges[:, 1:, ::-1]
+        other = Rig(rig.parents, rig.heads @ across, across @ rig.frames @ across, rig.lengths, ranges)
+        joints = problem.joints @ across
+        assert problem.limits is not None
+        assert problem.goal.pole is not None
+        assert problem.goal.pole_angle is not None
+        limits = other.problem(other.at_rest(30), np.zeros((30, 1, 3))).limits
+        goal = Goal(problem.goal.target @ across, problem.goal.pole @ across, -problem.goal.pole_angle)
+        mirrored = replace(problem, joints=joints, frames=across @ problem.frames @ across, goal=goal, limits=limits)
+        one, two = solve(problem), solve(mirrored)
+        np.testing.assert_allclose(two.joints, one.joints @ across, atol=1e-8)
+        np.testing.assert_allclose(two.rotations, across @ one.rotations @ across, atol=1e-7)
+
+
+def dense_search(rig: Rig, target: Floats) -> float:
+    """Return the least distance from a target at which some allowed pose of a limb brings its end.
+
+    The best of poses that are evenly spread over the limits are followed by a random walk that gets ever shorter.
+    """
+    rng = np.random.default_rng(7)
+    cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    low, high = np.maximum(cone.twist_low, -np.pi), np.minimum(cone.twist_high, np.pi)
+    shares, twist = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
+    twist[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
+    # Optima stand on edges.
+    shares[..., ::3] /= np.maximum(np.hypot(*shares[..., ::3]), 1e-9)
+    misses = np.linalg.norm(rig.pose(rig.turns(np.moveaxis(shares, -1, 1), twist))[0][:, -1] - target, axis=1)
+    best = np.argsort(misses)[:60]
+    shares, twist, misses = shares[..., best], twist[best], misses[best]
+    for step in 0.3 * 0.93 ** np.arange(150):
+        moved = shares[..., None] + step * rng.normal(size=(*shares.shape, 12))
+        size = np.hypot(*moved)
+        moved = np.where(rng.uniform(size=size.shape) < 0.5, moved / np.maximum(size, 1.0), moved / size)
+        turned = np.clip(twist[..., None] + step * rng.normal(size=(*twist.shape, 12)), low[:, None], high[:, None])
+        flat = np.moveaxis(moved, 2, 3).reshape(2, 2, -1)
+        ends = rig.pose(rig.turns(np.moveaxis(flat, -1, 1), np.moveaxis(turned, 1, 2).reshape(-1, 2)))[0][:, -1]
+        tried = np.linalg.norm(ends - target, axis=1).reshape(12, -1)
+        first, rows = tried.argmin(axis=0), np.arange(tried.shape[1])
+        better = tried[first, rows] < misses
+        shares = np.where(better, moved[..., rows, first], shares)
+        twist = np.where(better[:, None], turned[rows, :, first], twist)
+        misses = np.where(better, tried[first, rows], misses)
+    return float(misses.min())
+
+
+def inside_disc(rng: Generator, count: int) -> Floats:
+    """Return points (2, 2, count) of the unit disc, for two joints."""
+    angle, radius = rng.uniform(0.0, 2.0 * np.pi, (2, count)), np.sqrt(rng.uniform(size=(2, count)))
+    return np.asarray(np.stack([np.cos(angle), np.sin(angle)]) * radius)
+
+
+def test_out_of_reach_no_allowed_pose_comes_nearer() -> None:
+    rng = np.random.default_rng(8)
+    missed = 0
+    for rig in rigs(rng):
+        targets = unit(rng.normal(size=(4, 3))) * rng.uniform(0.2, 1.4, (4, 1))
+        solution = solve(rig.problem(rig.turns_inside(rng, 4), targets[:, None]))
+        for target, error in zip(targets, solution.error, strict=True):
+            # Nothing comes nearer than that.
+            assert error <= 1e-9 or error <= dense_search(rig, target) + 1e-9
+        missed += int(np.count_nonzero(solution.error > 1e-3))
+    assert missed > 30
+
+
+def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
+    rng = np.random.default_rng(9)
+    for rig in rigs(rng):
+        problem = random_problem(rng, rig, 20)
+        targets = unit(rng.normal(size=(20, 3))) * rng.uniform(0.0, 1.5, (20, 1))
+        problem = replace(problem, goal=replace(problem.goal, target=targets))
+        solution = solve(problem)
+        assert np.degrees(violations(rig, problem, solution).max()) < 1e-5
+        assert (solution.iterations == 0).all()
+        assert_consistent(problem, solution)

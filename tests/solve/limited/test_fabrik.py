@@ -1,0 +1,213 @@
+"""FABRIK within limits and in trees: passes with cones and sub-bases, and the search where they stall."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import LOCKED, Rig, chain, degrees, random_ranges, tree_hand, tree_y
+from ik_addon.solve import Goal, Problem, Solver, Status, solve
+from ik_addon.solve.limited.body import Body, allowed_angles, as_row, pose_of
+from ik_addon.solve.limited.fabrik import led_by_tips
+from ik_addon.solve.limited.goals import Goals
+from ik_addon.solve.problem import Floats
+from tests.solve.chains import make_chains, random_rotations, unit
+from tests.solve.limited.test_limits import assert_consistent, violations
+
+BALL = degrees((-60, 60), (-60, 60), (-60, 60))
+FREE = np.full((10, 3, 2), [-np.inf, np.inf])
+RIGS = {
+    "limits-30": chain(5, degrees((-30, 30), LOCKED, (-30, 30))),
+    "limits-90": chain(9, degrees((-90, 90), LOCKED, (-90, 90))),
+    "asym": chain(5, degrees((-10, 80), LOCKED, (-20, 40))),
+    "hinges": chain(4, degrees((0, 150), LOCKED, LOCKED)),
+    "random": chain(6, random_ranges(np.random.default_rng(3), 6)),
+    "tree-y": tree_y(BALL),
+    "free tree": tree_y(FREE),
+}
+
+
+def problems(rig: Rig, count: int, seed: int = 1) -> Problem:
+    """Targets that can be reached, from rest and from other poses inside the limits."""
+    rng = np.random.default_rng(seed)
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    turns = rig.turns_inside(rng, count)
+    turns[::2] = rig.at_rest(count)[::2]
+    return replace(rig.problem(turns, joints[:, rig.bones :], tolerance=1e-6), solver=Solver.FABRIK)
+
+
+def passes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Floats, Floats]:
+    """How far effectors (B, E) are from their targets after the passes alone, and outside of limits (B, n)."""
+    found: list[Floats] = []
+
+    def begin(body: Body, turns: Floats, goals: Goals, tolerance: Floats, most: int) -> tuple[Floats, object]:
+        angles, used = led_by_tips(body, turns, goals, tolerance, most)
+        ends = np.stack(pose_of(body.skeleton(), as_row(angles, None)).ends, axis=1)
+        found.append(np.linalg.norm(ends - goals.target, axis=0).T)
+        found.append(np.abs(allowed_angles(body, angles) - angles))
+        return angles, used
+
+    monkeypatch.setattr("ik_addon.solve.solver.led_by_tips", begin)
+    solve(problem)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_what_can_be_reached_is_reached_within_the_limits(name: str) -> None:
+    rig = RIGS[name]
+    problem = problems(rig, 200)
+    solution = solve(problem)
+    assert (solution.status == Status.REACHED).all()
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+    assert_consistent(problem, solution)
+
+
+def test_a_hand_reaches_its_five_targets() -> None:
+    rig = tree_hand()
+    problem = problems(rig, 8)
+    solution = solve(problem)
+    assert (solution.error.max(axis=1) <= 1e-4).all()
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+
+
+@pytest.mark.parametrize(("name", "share"), [("limits-90", 0.75), ("free tree", 0.6)])
+def test_passes_arrive_by_themselves(name: str, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With wide limits mostly; with narrow ones they stall, and the search goes on from there."""
+    gaps, outside = passes(problems(RIGS[name], 200), monkeypatch)
+    assert (gaps.max(axis=1) <= 1e-6).mean() > share
+    assert outside.max() < 1e-12
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_passes_stay_within_the_limits_and_bring_nearer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problems(RIGS[name], 200)
+    gaps, outside = passes(problem, monkeypatch)
+    assert outside.max() < 1e-12
+    bones = problem.frames.shape[1]
+    targets = np.stack([goal.target for goal in problem.goals], axis=1)
+    before = np.linalg.norm(problem.joints[:, bones:] - targets, axis=-1)
+    assert (gaps.max(axis=1) <= before.max(axis=1) * (1.0 + 1e-9) + 1e-6).all()
+    assert np.median(gaps) < 0.2 * np.median(before)
+
+
+def test_a_small_move_turns_the_joints_next_to_the_tip_within_limits() -> None:
+    rig = chain(10, BALL)
+    at_rest = rig.at_rest(1)
+    joints, _ = rig.pose(at_rest)
+    size = float(np.linalg.norm(joints[0, -1] - joints[0, 0]))
+    forward = (joints[0, -1] - joints[0, 0]) / size
+    side = np.cross(forward, [0.3, 0.5, 0.8])
+    side /= np.linalg.norm(side)
+    target = joints[:, 0] + size * (0.98 * forward + 0.02 * side)
+    problem = rig.problem(at_rest, target[:, None], tolerance=1e-6)
+
+    def share(solver: Solver) -> float:
+        solution = solve(replace(problem, solver=solver))
+        assert solution.reached.all()
+        directions = np.concatenate([forward[None], unit(np.diff(solution.joints[0], axis=0))])
+        angles = np.arccos(np.clip((directions[1:] * directions[:-1]).sum(axis=1), -1.0, 1.0))
+        return float(angles[-3:].sum() / angles.sum())
+
+    assert share(Solver.FABRIK) > 0.9
+    assert share(Solver.AUTO) < 0.6
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_a_member_is_solved_as_it_would_be_alone(name: str) -> None:
+    rig = RIGS[name]
+    rng = np.random.default_rng(5)
+    joints, _ = rig.pose(rig.turns_inside(rng, 6))
+    turns, targets = rig.turns_inside(rng, 6), joints[:, rig.bones :]
+    targets[::3] *= 1.5
+    together = solve(replace(rig.problem(turns, targets), solver=Solver.FABRIK))
+    for i in range(6):
+        alone = solve(replace(rig.problem(turns[i : i + 1], targets[i : i + 1]), solver=Solver.FABRIK))
+        assert np.array_equal(alone.rotations[0], together.rotations[i])
+        assert alone.iterations[0] == together.iterations[i]
+
+
+@pytest.mark.parametrize("name", ["limits-90", "asym", "tree-y"])
+def test_a_mirrored_rig_does_what_its_mirror_image_does(name: str) -> None:
+    rig = RIGS[name]
+    plain = problems(rig, 40)
+    mirror = np.diag([1.0, 1.0, -1.0])
+    assert plain.limits is not None
+    mirrored = replace(
+        plain,
+        joints=plain.joints @ mirror,
+        frames=mirror @ plain.frames,
+        limits=replace(plain.limits, root=plain.limits.root @ mirror),
+        goal=replace(plain.goal, target=plain.goal.target @ mirror),
+        others=tuple(replace(goal, target=goal.target @ mirror) for goal in plain.others),
+    )
+    one, other = solve(plain), solve(mirrored)
+    np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-6)
+    np.testing.assert_allclose(other.rotations, mirror @ one.rotations @ mirror, atol=1e-6)
+
+
+def test_a_sub_base_goes_to_the_weighted_centroid() -> None:
+    """A long trunk that ends far from where both branches point: what pulls three times as much comes nearer."""
+    rig = tree_y(BALL)
+    targets = np.array([[[0.5, 0.7, 0.0], [-0.5, 0.7, 0.0]]])
+    problem = replace(rig.problem(rig.at_rest(1), targets), solver=Solver.FABRIK, limits=None)
+    even = solve(problem)
+    np.testing.assert_allclose(even.error[0, 0], even.error[0, 1], atol=1e-5)
+    uneven = solve(replace(problem, goal=replace(problem.goal, weight=3.0)))
+    assert uneven.error[0, 0] < even.error[0, 0] < uneven.error[0, 1]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_the_tip_takes_its_orientation(limited: bool) -> None:
+    rng = np.random.default_rng(7)
+    rig = chain(7, degrees((-120, 120), (-120, 120), (-120, 120)))
+    joints, frames = rig.pose(rig.turns_inside(rng, 60, 0.5))
+    problem = replace(rig.problem(rig.turns_inside(rng, 60, 0.5), joints[:, 7:], tolerance=1e-6), solver=Solver.FABRIK)
+    problem = replace(problem, goal=replace(problem.goal, rotation=frames[:, -1]))
+    problem = problem if limited else replace(problem, limits=None)
+    solution = solve(problem)
+    assert solution.reached.mean() == 1.0
+    turned = solution.rotations[:, -1] @ problem.frames[:, -1]
+    assert (np.abs(turned - frames[:, -1]).max(axis=(1, 2)) < 1e-4).mean() > 0.95
+
+
+def test_a_pole_turns_a_limited_chain() -> None:
+    rig = chain(6, degrees((-90, 90), (-90, 90), (-90, 90)))
+    joints, _ = rig.pose(rig.at_rest(1))
+    size = joints[0, -1] - joints[0, 0]
+    target = joints[:, 0] + 0.7 * size
+    for pole in random_rotations(np.random.default_rng(8), 6)[:, :, 0]:
+        problem = replace(rig.problem(rig.at_rest(1), target[:, None], tolerance=1e-6), solver=Solver.FABRIK)
+        problem = replace(problem, goal=replace(problem.goal, pole=joints[:, 0] + 3.0 * pole))
+        solution = solve(problem)
+        assert solution.reached.all()
+        line = unit(target - joints[:, 0])[0]
+        bend = (solution.joints[0] - joints[0, 0]).mean(axis=0)
+        bend, towards = bend - line * (bend @ line), pole - line * (pole @ line)
+        assert bend @ towards > 0.99 * np.linalg.norm(bend) * np.linalg.norm(towards)
+
+
+def test_a_straight_limited_chain_bends_to_its_free_side() -> None:
+    """The target is on its line, where passes alone would leave it."""
+    ranges = np.tile(degrees((-2, 80), LOCKED, (-2, 2)), (5, 1, 1))
+    ranges[0] = degrees((-90, 90), LOCKED, (-2, 2))
+    rig = chain(5, ranges)
+    joints, _ = rig.pose(rig.at_rest(1))
+    for share in (0.9, 0.6, 0.4):
+        target = joints[:, 0] + share * (joints[:, -1] - joints[:, 0])
+        solution = solve(replace(rig.problem(rig.at_rest(1), target[:, None], tolerance=1e-6), solver=Solver.FABRIK))
+        assert solution.reached.all()
+        segments = np.diff(solution.joints[0], axis=0)
+        turned = np.cross(segments[:-1], segments[1:]) @ rig.frames[0][:, 0]
+        assert (turned > -1e-4).all()
+
+
+def test_a_free_chain_with_an_orientation_is_led_by_its_tip() -> None:
+    chains = make_chains(np.random.default_rng(9), 40, 6, "curled")
+    rng = np.random.default_rng(10)
+    target = chains.joints[:, -1] + 0.05 * unit(rng.normal(size=(40, 3)))
+    goal = Goal(target, rotation=chains.frames[:, -1])
+    solution = solve(replace(chains, goal=goal, solver=Solver.FABRIK, tolerance=1e-6))
+    assert solution.reached.all()
+    np.testing.assert_allclose(solution.rotations[:, -1], np.tile(np.eye(3), (40, 1, 1)), atol=1e-4)

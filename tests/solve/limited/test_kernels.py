@@ -1,0 +1,231 @@
+"""The kernels that solve bodies within limits: of one in plain floats against many in arrays, and what they go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
+from ik_addon.solve.limited.body import Body, allowed_angles, as_row, axes_of, pose_of
+from ik_addon.solve.limited.descent import PULL, State, descend
+from ik_addon.solve.limited.goals import Goals, OrientationGoal, PoleGoal, System, masses_of
+from ik_addon.solve.limited.guess import first_guess
+from ik_addon.solve.limited.newton import STILL, polish
+from ik_addon.solve.limited.newton_step import Anchor, step
+from ik_addon.solve.limited.restarts import may_be_missed
+from ik_addon.solve.maths.calculus import Row
+from ik_addon.solve.maths.cones import Cone, cone_of, joint_rotation
+from ik_addon.solve.maths.kernels import MANY, ONE
+from ik_addon.solve.problem import Floats
+
+from ..chains import random_rotations, unit
+
+BALL = degrees((-60, 60), (-45, 45), (-60, 60))
+FREE = degrees((-np.inf, np.inf), (-np.inf, np.inf), (-np.inf, np.inf))
+
+
+def body_of(rig: Rig, count: int, free: tuple[int, ...] = ()) -> Body:
+    """Return `count` times the body of a rig, some of whose bones do not inherit rotation."""
+    rest, heads = rig.rest(), rig.heads.copy()
+    for i, parent in enumerate(rig.parents):
+        if parent >= 0:
+            heads[i] = rig.frames[parent].T @ (rig.heads[i] - rig.heads[parent])
+    tips = [int(np.arange(rig.bones)[tip]) for tip in rig.tips]
+    ends = np.zeros((3, len(tips), count))
+    ends[1] = rig.lengths[tips][:, None]
+    cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    mobility = (rig.ranges[:, [0, 2, 1], 0] != rig.ranges[:, [0, 2, 1], 1]).astype(np.float64)
+    return Body(
+        tuple(rig.parents.tolist()),
+        tuple(bool(parent < 0 or i in free) for i, parent in enumerate(rig.parents)),
+        tuple(tips),
+        np.repeat(rest.transpose(1, 2, 0)[..., None], count, axis=3),
+        np.repeat(heads.T[..., None], count, axis=2),
+        ends,
+        Cone(*(part[..., None] for part in cone)),
+        np.ascontiguousarray(mobility.T)[..., None],
+    )
+
+
+def goals_of(body: Body, rng: np.random.Generator, wishes: str = "") -> Goals:
+    """Return goals anywhere in reach and out of it, for the first effector with a pole or an orientation."""
+    count = body.rest.shape[-1]
+    target = unit(rng.normal(size=(len(body.segments), count, 3))).transpose(2, 0, 1) * rng.uniform(0.3, 1.2, count)
+    turns: tuple[OrientationGoal, ...] = ()
+    poles: tuple[PoleGoal, ...] = ()
+    if "turn" in wishes:
+        turns = (OrientationGoal(0, random_rotations(rng, count).transpose(1, 2, 0)),)
+    if "pole" in wishes:
+        bones = body.path(0)[-3:]
+        joints = rng.uniform(0.5, 1.0, (3, len(bones) + 1, count))
+        angle = rng.uniform(-1.0, 1.0, count)
+        poles = (PoleGoal(0, bones, rng.normal(size=(3, count)), angle, masses_of(joints)),)
+    return Goals(np.ascontiguousarray(target), rng.uniform(0.5, 1.0, len(body.segments)), turns, poles)
+
+
+def angles_inside(body: Body, rng: np.random.Generator, size: float = 0.5) -> Floats:
+    """Return random joint angles (3, n, B) within the limits."""
+    return allowed_angles(body, rng.uniform(-size, size, (3, len(body.parents), body.rest.shape[-1])))
+
+
+RIGS: dict[str, Callable[[np.random.Generator], tuple[Rig, tuple[int, ...]]]] = {
+    "limits-45": lambda rng: (chain(5, CHAINS["limits-45"]), ()),
+    "limits-asym": lambda rng: (chain(9, CHAINS["limits-asym"]), ()),
+    "hinges": lambda rng: (chain(3, CHAINS["hinges"]), ()),
+    "one bone": lambda rng: (chain(1, BALL), ()),
+    "random": lambda rng: (chain(6, random_ranges(rng, 6)), ()),
+    "bones that start anew": lambda rng: (chain(6, BALL), (2, 4)),
+    "tree": lambda rng: (tree_y(BALL), (5,)),
+    "one branch of a tree": lambda rng: (replace(tree_y(BALL), tips=(6,)), ()),
+}
+
+
+@pytest.mark.parametrize("wishes", ["", "pole", "turn", "pole and turn"])
+@pytest.mark.parametrize("name", RIGS)
+def test_one_body_in_plain_floats_does_what_many_do(name: str, wishes: str) -> None:
+    count = 24
+    rng = np.random.default_rng(len(name + wishes))
+    body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
+    angles = angles_inside(body, rng) * (np.arange(count) % 3 > 0)
+    goals = goals_of(body, rng, wishes)
+    # Targets on a chain's line, and exactly behind it.
+    ends = np.stack([np.stack(end) for end in pose_of(body.skeleton(), as_row(angles, None)).ends], axis=1)
+    goals.target[..., :8] = 0.7 * (-1.0) ** np.arange(8) * ends[..., :8]
+    turns = joint_rotation(angles[:2], angles[2])
+    fk, start = first_guess(body, turns, goals, 0)
+    np.testing.assert_allclose(fk, angles, atol=1e-12)
+    np.testing.assert_array_equal(first_guess(body, turns, goals, count), (fk, start))
+    many = System.of(body, goals)
+    descended = descend(many, as_row(start, None), count, 12, PULL)
+    polished = polish(many, as_row(descended[0], None), count, 20)
+    for i in range(count):
+        one = System.of(body, goals, i)
+        for found, (there, error, steps) in (
+            (descend(one, as_row(start, i), 1, 12, PULL), descended),
+            (polish(one, as_row(descended[0], i), 1, 20), polished),
+        ):
+            np.testing.assert_array_equal(found[0][..., 0], there[..., i])
+            assert (found[1][0], found[2][0]) == (error[i], steps[i])
+
+
+def numbers_of(system: System, angles: Floats) -> Floats:
+    """Return what is missing (m, B) at joint angles (3, n, B)."""
+    return np.stack(State.of(system, as_row(angles, None)).residual)
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_the_jacobian_is_how_what_is_missing_shrinks(name: str) -> None:
+    count, size = 10, 1e-6
+    rng = np.random.default_rng(2)
+    body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
+    # Small rotations are missing: only of these is the vector that is missing turned as the bone is.
+    angles, goals = angles_inside(body, rng, 0.3), goals_of(body, rng, "pole")
+    frame = np.stack(pose_of(body.skeleton(), as_row(angles, None)).frames[0])[:, :, body.segments[0]]
+    goals = replace(goals, orientations=(OrientationGoal(0, frame),))
+    system = System.of(body, goals)
+    state = State.of(system, as_row(angles, None))
+    axes, bones = axes_of(system.skeleton.do, state.pose, state.angles), len(body.parents)
+
+    def whole(blocks: list[Row]) -> Floats:
+        rows = [(row, path) for block, path in zip(blocks, system.paths(), strict=True) for row in block[0]]
+        found = np.zeros((len(rows), 3, bones, count))
+        for whole_row, (row, path) in zip(found, rows, strict=True):
+            for k in range(3):
+                whole_row[k, slice(None) if path is None else list(path)] = row[k]
+        return found
+
+    shrinks = whole(system.jacobian(state.pose, axes))
+    pulls = np.concatenate([np.stack(pull) for pull in system.pulls(state.pose, state.residual)])
+    falls = (whole(system.exact_jacobian(state.pose, axes)) * pulls[:, None, None]).sum(axis=0)
+    for i in range(bones):
+        for k in range(3):
+            moved = np.zeros_like(angles)
+            moved[k, i] = size * (0.5 if k < 2 else 1.0)
+            before, after = numbers_of(system, angles - moved), numbers_of(system, angles + moved)
+            # The side is another one in a descent, where a branch is to go round its line and not nearer to it.
+            np.testing.assert_allclose(shrinks[:-1, k, i], ((before - after) / (2.0 * size))[:-1], atol=1e-7)
+            # Joints above a branch move its base, and so its line: the side leaves these to the place.
+            if i in goals.poles[0].bones:
+                np.testing.assert_allclose(falls[k, i], (before**2 - after**2).sum(axis=0) / (4.0 * size), atol=1e-7)
+
+
+@pytest.mark.parametrize("wishes", ["", "turn", "pole"])
+def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str) -> None:
+    bones, count = 4, 20
+    rng = np.random.default_rng(1)
+    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count)
+    angles = rng.uniform(-0.3, 0.3, (3, bones, count))
+    goals = goals_of(body, rng, wishes)
+    # A branch of all bones: what joints above it do to its side is left to the place.
+    poles = tuple(replace(pole, bones=body.path(0), masses=np.full((bones + 1, count), 0.2)) for pole in goals.poles)
+    system = System.of(body, replace(goals, poles=poles))
+
+    def cost(step: Floats) -> Floats:
+        moved = angles + step.reshape(bones, 3).T[..., None] * np.array([0.5, 0.5, 1.0])[:, None, None]
+        return np.asarray((numbers_of(system, moved) ** 2).sum(axis=0) / 2.0)
+
+    size, damping = 1e-3, 0.1
+    steps = size * np.eye(3 * bones)
+    slope = np.stack([cost(a) - cost(-a) for a in steps], axis=-1) / (2.0 * size)
+    differences = [[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps]
+    curve = np.moveaxis(np.array(differences), -1, 0) / (2.0 * size) ** 2
+    # Held nowhere, but so that no pivot is raised.
+    row = as_row(angles, None)
+    ((x, z, twist),) = step(system, State.of(system, row), np.full(count, damping), Anchor(row, np.zeros(count)))
+    for i in range(count):
+        wanted = upwards(curve[i], -slope[i], damping)
+        found = np.stack([x[:, i], z[:, i], twist[:, i]], axis=1).ravel()
+        np.testing.assert_allclose(found, wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def upwards(matrix: Floats, wanted: Floats, damping: float) -> Floats:
+    """Return the solution of equations, from the last to the first: negative pivots turned positive, all damped."""
+    left, factor, pivots = matrix[::-1, ::-1].copy(), np.eye(len(matrix)), np.empty(len(matrix))
+    for k in range(len(matrix)):
+        pivots[k] = abs(left[k, k]) + damping
+        factor[k + 1 :, k] = left[k + 1 :, k] / pivots[k]
+        left -= pivots[k] * np.outer(factor[:, k], factor[:, k])
+    return np.asarray(np.linalg.solve(factor @ np.diag(pivots) @ factor.T, wanted[::-1])[::-1], dtype=np.float64)
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
+def test_newtons_method_ends_where_no_small_change_is_better(name: str) -> None:
+    rng = np.random.default_rng(3)
+    body = body_of(chain(5, CHAINS[name]), 30)
+    target = (unit(rng.normal(size=(30, 3))) * rng.uniform(0.6, 1.4, (30, 1))).T[:, None]
+    system = System.of(body, Goals(np.ascontiguousarray(target), np.ones(1)))
+    angles, error, _ = polish(system, as_row(np.zeros((3, 5, 30)), None), 30, 60, STILL)
+    for _ in range(50):
+        tried = allowed_angles(body, angles + 1e-4 * rng.normal(size=angles.shape) * body.mobility)
+        assert (error - np.sqrt((numbers_of(system, tried) ** 2).sum(axis=0))).max() < 1e-8
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "random"])
+def test_no_pose_comes_nearer_than_the_limits_seem_to_let_it(name: str) -> None:
+    rng = np.random.default_rng(4)
+    body = body_of(chain(4, random_ranges(rng, 4) if name == "random" else CHAINS[name]), 60)
+    goals = Goals(np.ascontiguousarray(1.5 * unit(rng.normal(size=(60, 3))).T[:, None]), np.ones(1))
+    system = System.of(body, goals)
+    angles, error, _ = polish(system, as_row(angles_inside(body, rng, 1.0), None), 60, 60)
+    least = error - may_be_missed(body, goals, angles)
+    for _ in range(300):
+        tried = allowed_angles(body, rng.uniform(-1.0, 1.0, angles.shape) * body.mobility)
+        assert (np.sqrt((numbers_of(system, tried) ** 2).sum(axis=0)) > least).all()
+    if name in ("limits-30", "limits-90"):
+        assert np.count_nonzero(error - least < 1e-9) > 50
+
+
+@pytest.mark.parametrize("unknowns", [1, 3, 7, 18])
+def test_equations_are_solved_one_by_one_as_many_at_once(unknowns: int) -> None:
+    rng = np.random.default_rng(unknowns)
+    rows = rng.normal(size=(20, unknowns, unknowns + 5))
+    matrix, wanted = rows @ rows.swapaxes(1, 2), rng.normal(size=(20, unknowns))
+    lower = [[matrix[:, i, j] for j in range(i + 1)] for i in range(unknowns)]
+    found = np.stack(MANY.solved(lower, list(wanted.T)), axis=-1)
+    np.testing.assert_allclose((matrix @ found[..., None])[..., 0], wanted, rtol=0.0, atol=1e-9)
+    for k in range(20):
+        one = ONE.solved([[float(part[k]) for part in row] for row in lower], wanted[k].tolist())
+        np.testing.assert_array_equal(one, found[k])

@@ -1,0 +1,433 @@
+"""Joint limits: the cones by themselves, and that limits hold while the target is reached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import CHAINS, LOCKED, Rig, bone_steps, chain, degrees, random_ranges, smooth_turns
+from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
+from ik_addon.solve.maths.cones import (
+    Cone,
+    clamp,
+    cone_of,
+    joint_rotation,
+    nearest_direction,
+    nearest_swing,
+    swing_twist,
+    violation,
+)
+from ik_addon.solve.maths.rotations import dot, matrices, multiply, quaternions
+from ik_addon.solve.problem import Floats
+
+from ..chains import unit
+
+CONES = {
+    "round": (-30, 30, -30, 30),
+    "asymmetric": (-10, 80, -20, 40),
+    "thin": (-1, 150, -90, 2),
+    "hinge": (0, 150, 0, 0),
+    "wide": (-170, 180, -120, 179),
+    "locked": (0, 0, 0, 0),
+    "strip": (-40, 20, -np.inf, np.inf),
+    "half": (0, 90, -45, 45),
+    "free": (-np.inf, np.inf, -np.inf, np.inf),
+}
+
+
+def cone(name: str, twist: tuple[float, float] = (-50, 20)) -> Cone:
+    return cone_of(np.radians([CONES[name]]), np.radians([twist]))
+
+
+def random_quaternions(seed: int, count: int) -> Floats:
+    return unit(np.random.default_rng(seed).normal(size=(count, 4))).T
+
+
+def directions(q: Floats) -> Floats:
+    return matrices(q)[:, 1]
+
+
+def test_swing_and_twist_make_the_rotation() -> None:
+    q = random_quaternions(1, 1000)
+    again = joint_rotation(*swing_twist(q))
+    assert np.abs(np.abs(dot(q[1:], again[1:]) + q[0] * again[0]) - 1.0).max() < 1e-14
+
+
+def test_twist_is_about_y_and_the_swing_takes_y_where_it_goes() -> None:
+    swing, twist = swing_twist(random_quaternions(2, 500))
+    swung = joint_rotation(swing, np.zeros(500))
+    np.testing.assert_allclose(directions(joint_rotation(swing, twist)), directions(swung), atol=1e-14)
+    assert np.abs(swung[2]).max() == 0.0
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_rotation_about_one_axis_has_its_angle_as_the_limit(axis: int) -> None:
+    for angle in np.radians([-170.0, -40.0, 10.0, 179.0]):
+        q = np.zeros((4, 1))
+        q[0], q[1 + axis] = np.cos(angle / 2), np.sin(angle / 2)
+        ranges = np.zeros((1, 4))
+        ranges[0, axis : axis + 2] = min(angle, 0.0), max(angle, 0.0)
+        assert violation(q, cone_of(ranges, np.zeros((1, 2)))) < 1e-12
+        assert violation(q, cone_of(ranges * 0.9, np.zeros((1, 2)))) == pytest.approx(abs(angle) * 0.1, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", CONES)
+def test_clamping_stays_inside_and_leaves_what_is_inside(name: str) -> None:
+    q = random_quaternions(3, 2000)
+    inside = clamp(q, cone(name))
+    assert violation(inside, cone(name)).max() < 1e-7
+    again = clamp(inside, cone(name))
+    assert np.abs(directions(again) - directions(inside)).max() < 1e-7
+    swing, twist = swing_twist(inside)
+    shrunk = joint_rotation(0.5 * swing, 0.5 * twist)
+    assert np.array_equal(nearest_swing(0.5 * swing, cone(name)), 0.5 * swing)
+    assert violation(shrunk, cone(name)).max() < 1e-7
+
+
+@pytest.mark.parametrize("name", ["round", "asymmetric", "thin", "hinge", "wide", "half"])
+def test_the_clamped_swing_is_the_nearest_of_the_cone(name: str) -> None:
+    limits = cone(name)
+    swing, _ = swing_twist(random_quaternions(4, 300))
+    near = nearest_swing(swing, limits)
+    angle = np.linspace(0.0, 2.0 * np.pi, 3601)
+    rim = np.stack([np.cos(angle), np.sin(angle)])
+    rim = rim * np.where(rim < 0.0, limits.low, limits.high)
+    distance = np.hypot(*(swing - near))
+    of_rim = np.hypot(swing[0][:, None] - rim[0], swing[1][:, None] - rim[1]).min(axis=1)
+    moved = distance > 0.0
+    assert moved.any()
+    # The samples of the rim are a little apart.
+    assert (distance - of_rim)[moved].max() < 1e-9
+    assert (of_rim - distance)[moved].max() < 1e-3
+
+
+def test_a_direction_behind_the_cone_goes_to_the_nearer_side_round_the_back() -> None:
+    # 175 degrees down is 5 degrees from straight back and 95 from the upper side, which opens to 90.
+    down = np.array([[-np.sin(np.radians(175.0) / 2)], [0.0]])
+    up = nearest_direction(down, cone_of(np.radians([[-10.0, 90.0, -10.0, 10.0]]), np.zeros((1, 2))))
+    np.testing.assert_allclose(up[:, 0], [np.sin(np.radians(45.0)), 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-45", "limits-90", "limits-asym", "limits-tight", "hinges"])
+@pytest.mark.parametrize("bones", [2, 3, 5, 9, 20])
+@pytest.mark.parametrize("start", ["rest", "random"])
+def test_targets_within_the_limits_are_reached(name: str, bones: int, start: str) -> None:
+    if name == "hinges" and bones > 5:
+        pytest.skip("a leg or a finger has no more than five hinges")
+    check_rates(chain(bones, CHAINS[name]), start, 60, 0.999, 0.99)
+
+
+@pytest.mark.parametrize("bones", [2, 3, 5, 9, 20])
+@pytest.mark.parametrize("seed", range(4))
+def test_targets_within_random_limits_are_reached(bones: int, seed: int) -> None:
+    rig = chain(bones, random_ranges(np.random.default_rng(1000 * seed + bones), bones))
+    check_rates(rig, "random", 40, 0.995, 0.99)
+
+
+def check_rates(rig: Rig, start: str, count: int, coarse: float, fine: float) -> None:
+    rng = np.random.default_rng(rig.bones)
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    turns = rig.at_rest(count) if start == "rest" else rig.turns_inside(rng, count)
+    problem = rig.problem(turns, joints[:, rig.bones :], tolerance=1e-6)
+    solution = solve(problem)
+    assert (solution.error <= 1e-3).mean() >= coarse
+    assert (solution.error <= 1e-6).mean() >= fine
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    assert_consistent(problem, solution)
+
+
+def violations(rig: Rig, problem: Problem, solution: Solution) -> Floats:
+    """Return how far (B, n) the joints are outside of their limits, read from the solved frames."""
+    frames = solution.rotations @ problem.frames
+    rest = rig.rest()
+    limits = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    over = []
+    for i, parent in enumerate(rig.parents):
+        zero = rest[i] if parent < 0 else frames[:, parent] @ rest[i]
+        turn = quaternions((np.swapaxes(zero, -1, -2) @ frames[:, i]).transpose(1, 2, 0))
+        over.append(violation(turn, Cone(*(part[..., i : i + 1] for part in limits))))
+    return np.stack(over, axis=1)
+
+
+def assert_consistent(problem: Problem, solution: Solution) -> None:
+    """Assert that joints, rotations and errors of a solved tree or chain agree."""
+    bones = problem.frames.shape[1]
+    parents = np.arange(bones) - 1 if problem.parents is None else problem.parents
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            offset = (problem.joints[:, i] - problem.joints[:, parent])[..., None]
+            wanted = solution.joints[:, parent] + (solution.rotations[:, parent] @ offset)[..., 0]
+            np.testing.assert_allclose(solution.joints[:, i], wanted, atol=1e-12)
+    errors = solution.error.reshape(len(solution.error), -1)
+    for e, goal in enumerate(problem.goals):
+        miss = np.linalg.norm(goal.target - solution.joints[:, bones + e], axis=1)
+        np.testing.assert_allclose(errors[:, e], miss, atol=1e-12)
+
+
+def test_the_fk_pose_stays_when_it_stands_on_its_target() -> None:
+    rig = chain(5, CHAINS["limits-asym"])
+    turns = rig.turns_inside(np.random.default_rng(5), 50)
+    joints, _ = rig.pose(turns)
+    solution = solve(rig.problem(turns, joints[:, 5:]))
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-9)
+    assert (solution.status == Status.REACHED).all()
+
+
+def test_a_pose_outside_the_limits_is_brought_inside() -> None:
+    rig, wide = chain(4, CHAINS["limits-30"]), chain(4, CHAINS["limits-90"])
+    rng = np.random.default_rng(6)
+    turns = wide.turns_inside(rng, 100)
+    joints, _ = rig.pose(rig.turns_inside(rng, 100))
+    problem = rig.problem(turns, joints[:, 4:])
+    solution = solve(problem)
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+    assert solution.reached.all()
+
+
+def test_a_member_is_solved_as_it_would_be_alone_and_again_the_same() -> None:
+    rig = chain(5, random_ranges(np.random.default_rng(1), 5))
+    rng = np.random.default_rng(7)
+    joints, _ = rig.pose(rig.turns_inside(rng, 12))
+    targets = joints[:, 5:] * np.where(np.arange(12) % 3, 1.0, 1.7)[:, None, None]
+    turns = rig.turns_inside(rng, 12)
+    together = solve(rig.problem(turns, targets))
+    again = solve(rig.problem(turns, targets))
+    assert np.array_equal(together.rotations, again.rotations)
+    for i in range(12):
+        alone = solve(rig.problem(turns[i : i + 1], targets[i : i + 1]))
+        assert np.array_equal(alone.rotations[0], together.rotations[i])
+
+
+@pytest.mark.parametrize("bones", [5, 9])
+@pytest.mark.parametrize("name", ["limits-30", "limits-45", "limits-asym"])
+def test_a_smooth_path_makes_a_smooth_motion(name: str, bones: int) -> None:
+    rig = chain(bones, CHAINS[name])
+    for seed in range(2):
+        joints, _ = rig.pose(smooth_turns(np.random.default_rng(seed), rig, 500))
+        problem = rig.problem(rig.at_rest(500), joints[:, bones:])
+        solution = solve(problem)
+        steps = bone_steps(solution.rotations @ problem.frames)
+        assert solution.reached.all()
+        assert steps.max() < 30.0
+        assert (steps < 10.0).mean() > 0.99
+
+
+@pytest.mark.parametrize("bones", [2, 3, 5, 9])
+@pytest.mark.parametrize("name", ["limits-90", "hinges"])
+def test_straight_chains_bend_for_targets_on_their_own_line(name: str, bones: int) -> None:
+    rig = chain(bones, CHAINS[name])
+    if name == "hinges":
+        # The root can turn both ways, or nothing on the line could be reached.
+        rig.ranges[0, 0] = np.radians([-90, 90])
+    share = np.linspace(0.75, 0.999, 40)
+    solution = solve(rig.problem(rig.at_rest(40), share[:, None, None] * [0.0, 1.0, 0.0]))
+    assert solution.reached.all()
+
+
+@pytest.mark.parametrize("bones", [2, 5, 9, 20])
+def test_near_extension_takes_few_passes(bones: int) -> None:
+    rng = np.random.default_rng(8)
+    rig = chain(bones, CHAINS["limits-90"])
+    away = unit(rng.normal(size=(200, 3)) * [0.4, 0.0, 0.4] + [0.0, 1.0, 0.0]) * rng.uniform(0.978, 0.9999, (200, 1))
+    solution = solve(rig.problem(rig.at_rest(200), away[:, None], tolerance=1e-6))
+    assert solution.reached.all()
+    assert np.percentile(solution.iterations, 95) <= 30
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "limits-tight", "hinges"])
+def test_out_of_reach_the_tip_comes_as_near_as_from_anywhere(name: str) -> None:
+    rig = chain(3, CHAINS[name])
+    rng = np.random.default_rng(9)
+    targets = unit(rng.normal(size=(25, 1, 3))) * rng.uniform(0.2, 1.6, (25, 1, 1))
+    solution = solve(rig.problem(rig.at_rest(25), targets))
+    best = np.full(25, np.inf)
+    for _ in range(8):
+        best = np.minimum(best, solve(rig.problem(rig.turns_inside(rng, 25), targets)).error)
+    assert ((solution.error - best) < 1e-3).mean() >= 0.99
+
+
+@pytest.mark.parametrize("name", ["limits-30", "limits-90", "limits-asym", "limits-tight"])
+def test_a_target_that_hardly_moves_moves_hardly_anything(name: str) -> None:
+    rig = chain(4, CHAINS[name])
+    rng = np.random.default_rng(10)
+    targets = unit(rng.normal(size=(40, 1, 3))) * rng.uniform(0.9, 1.6, (40, 1, 1))
+    one = solve(rig.problem(rig.at_rest(40), targets))
+    other = solve(rig.problem(rig.at_rest(40), targets + 1e-6 * unit(rng.normal(size=(40, 1, 3)))))
+    chord = np.linalg.norm(one.rotations - other.rotations, axis=(-2, -1)) / np.sqrt(2.0)
+    assert np.degrees(chord).max() < 0.1
+
+
+def test_where_many_poses_come_as_near_the_same_one_is_taken_next_time() -> None:
+    rig = chain(5, CHAINS["limits-30"])
+    rng = np.random.default_rng(42)
+    targets = (unit(rng.normal(size=(150, 1, 3))) * rng.uniform(0.5, 1.6, (150, 1, 1)))[49:50]
+    moved = 1e-6 * unit(rng.normal(size=(150, 1, 3)))[49:50]
+    one, other = (solve(rig.problem(rig.at_rest(1), target)) for target in (targets, targets + moved))
+    assert one.status[0] == Status.LIMITED
+    assert np.degrees(np.linalg.norm(one.rotations - other.rotations, axis=(-2, -1))).max() < 0.1
+
+
+def test_a_joint_locked_on_all_axes_keeps_its_fk_rotation() -> None:
+    rig = chain(4, CHAINS["limits-90"])
+    turns = rig.turns_inside(np.random.default_rng(11), 20)
+    rig.ranges[2] = LOCKED
+    solution = solve(rig.problem(turns, np.full((20, 1, 3), 0.4)))
+    np.testing.assert_allclose(solution.rotations[:, 2], solution.rotations[:, 1], atol=1e-12)
+
+
+def test_joints_at_a_limit_are_told() -> None:
+    rig = chain(3, CHAINS["limits-30"])
+    solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.8, -0.4, 0.3]]])))
+    assert solution.at_limit.all()
+    assert solution.status[0] == Status.LIMITED
+    solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.05, 0.99, 0.05]]])))
+    assert not solution.at_limit.any()
+
+
+def test_a_stiff_joint_turns_less() -> None:
+    rig = chain(5, CHAINS["limits-90"])
+    targets = np.array([[[0.4, 0.6, 0.2]]])
+    stiffness = np.zeros((5, 3))
+    plain = solve(rig.problem(rig.at_rest(1), targets))
+    stiffness[1] = 0.95
+    stiff = solve(rig.problem(rig.at_rest(1), targets, stiffness=stiffness))
+    assert stiff.reached.all()
+    bent = [np.linalg.norm(s.rotations[0, 1] - s.rotations[0, 0]) for s in (plain, stiff)]
+    assert bent[1] < 0.7 * bent[0]
+
+
+def test_the_tip_takes_an_orientation() -> None:
+    rig = chain(6, degrees((-80, 80), (-80, 80), (-80, 80)))
+    rng = np.random.default_rng(12)
+    joints, frames = rig.pose(rig.turns_inside(rng, 40, 0.7))
+    problem = rig.problem(rig.at_rest(40), joints[:, 6:])
+    problem = replace(problem, goal=replace(problem.goal, rotation=frames[:, -1]))
+    solution = solve(problem)
+    assert solution.reached.all()
+    off = (solution.rotations[:, -1] @ problem.frames[:, -1]) - frames[:, -1]
+    assert (np.abs(off).max(axis=(1, 2)) < 1e-4).mean() >= 0.95
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-6
+
+
+def test_a_limited_chain_bends_towards_its_pole() -> None:
+    rig = chain(4, CHAINS["limits-90"])
+    for pole in np.array([[1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.3, 0.4, -1.0]]):
+        problem = rig.problem(rig.at_rest(1), np.array([[[0.0, 0.7, 0.0]]]))
+        problem = replace(problem, goal=replace(problem.goal, pole=pole[None]))
+        solution = solve(problem)
+        assert solution.reached.all()
+        middle = solution.joints[0, 2] * [1, 0, 1]
+        across = pole * [1, 0, 1]
+        assert middle @ across > 0.999 * np.linalg.norm(middle) * np.linalg.norm(across)
+
+
+@pytest.mark.parametrize("pole", [[1.0, 0.4, 0.0], [-1.0, 0.4, 0.2], [0.9, 0.4, -0.4], [0.2, 0.4, 1.0]])
+def test_a_limited_chain_keeps_to_its_pole_where_it_cannot_reach_its_target(pole: list[float]) -> None:
+    rig = chain(5, degrees((-40, 40), (-40, 40), (-40, 40)))
+    bent = rig.turns(np.stack([np.full((1, 5), -0.5), np.zeros((1, 5))]), np.zeros((1, 5)))
+    problem = rig.problem(bent, np.array([[[0.0, 0.5, 0.0]]]))
+    solution = solve(replace(problem, goal=replace(problem.goal, pole=np.array([pole]))))
+    assert solution.status[0] == Status.LIMITED
+    middle, across = solution.joints[0, 3] * [1, 0, 1], np.array(pole) * [1, 0, 1]
+    assert middle @ across > 0.95 * np.linalg.norm(middle) * np.linalg.norm(across)
+
+
+@pytest.mark.parametrize(
+    ("cones", "words"),
+    [
+        ((0.5, -0.5, 0, 0), "joint 1: .* about X"),
+        ((0, 0, np.nan, 1), "joint 1: .* about Z"),
+        ((0.2, 1, 0, 0), "rest pose"),
+    ],
+)
+def test_malformed_limits_are_refused_by_name(cones: tuple[float, ...], words: str) -> None:
+    rig = chain(3, CHAINS["limits-30"])
+    problem = rig.problem(rig.at_rest(2), np.zeros((2, 1, 3)))
+    assert problem.limits is not None
+    bad = problem.limits.cones.copy()
+    bad[1] = cones
+    with pytest.raises(ValueError, match=words):
+        solve(replace(problem, limits=replace(problem.limits, cones=bad)))
+
+
+def test_a_member_that_is_not_finite_disturbs_no_other() -> None:
+    rig = chain(3, CHAINS["limits-30"])
+    targets = np.array([[[0.1, 0.95, 0.0]], [[np.nan, 0.0, 0.0]], [[0.0, 0.95, 0.1]]])
+    solution = solve(rig.problem(rig.at_rest(3), targets))
+    assert solution.status.tolist() == [Status.REACHED, Status.INVALID, Status.REACHED]
+
+
+def test_limits_are_measured_in_the_frame_the_chain_hangs_on() -> None:
+    rng = np.random.default_rng(13)
+    rig = chain(3, CHAINS["limits-asym"])
+    joints, _ = rig.pose(rig.turns_inside(rng, 30))
+    rest, rest_frames = rig.pose(rig.at_rest(30))
+    turn = matrices(multiply(random_quaternions(14, 1), random_quaternions(15, 1)))[:, :, 0]
+    plain = solve(rig.problem(rig.at_rest(30), joints[:, 3:]))
+    limits = Limits(rig.rest(), np.tile(turn, (30, 1, 1)), rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
+    moved = solve(
+        Problem(5.0 + 2.0 * rest @ turn.T, turn @ rest_frames, Goal(5.0 + 2.0 * joints[:, 3] @ turn.T), limits=limits)
+    )
+    np.testing.assert_allclose(moved.joints, 5.0 + 2.0 * plain.joints @ turn.T, atol=1e-7)
+    assert moved.reached.all()
+
+
+def test_members_with_a_rest_pose_each_are_solved_as_they_would_be_alone() -> None:
+    rig = chain(3, CHAINS["limits-asym"])
+    rests = matrices(random_quaternions(16, 12).reshape(4, 4, 3)).transpose(2, 3, 0, 1)
+    limits = [Limits(rest, np.eye(3)[None], rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1]) for rest in rests]
+    one = rig.problem(rig.at_rest(1), np.array([[[0.2, 0.6, 0.3]]]))
+    alone = [solve(replace(one, limits=own)).rotations[0] for own in limits]
+    four = rig.problem(rig.at_rest(4), np.tile([[[0.2, 0.6, 0.3]]], (4, 1, 1)))
+    root = np.tile(np.eye(3), (4, 1, 1))
+    together = solve(replace(four, limits=replace(limits[0], rest=rests, root=root)))
+    assert np.array_equal(together.rotations, alone)
+    assert not np.allclose(together.rotations[0], together.rotations[1])
+    rests[1, 0] = np.nan
+    assert solve(replace(four, limits=replace(limits[0], rest=rests, root=root))).status[1] == Status.INVALID
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_mirrored_chain_does_what_its_mirror_image_does(axis: int) -> None:
+    rig = chain(4, CHAINS["limits-asym"])
+    rng = np.random.default_rng(17)
+    joints, _ = rig.pose(rig.turns_inside(rng, 20))
+    mirror = np.eye(3)
+    mirror[axis, axis] = -1.0
+    plain = rig.problem(rig.turns_inside(rng, 20), joints[:, 4:])
+    pole, angle = rng.normal(size=(20, 3)), rng.uniform(-2.0, 2.0, 20)
+    plain = replace(plain, goal=replace(plain.goal, pole=pole, pole_angle=angle))
+    assert plain.limits is not None
+    limits = replace(plain.limits, root=plain.limits.root @ mirror)
+    goal = replace(plain.goal, target=plain.goal.target @ mirror, pole=pole @ mirror, pole_angle=-angle)
+    mirrored = replace(plain, joints=plain.joints @ mirror, frames=mirror @ plain.frames, goal=goal, limits=limits)
+    one, other = solve(plain), solve(mirrored)
+    np.testing.assert_allclose(other.joints, one.joints @ mirror, atol=1e-6)
+    np.testing.assert_allclose(other.rotations, mirror @ one.rotations @ mirror, atol=1e-6)
+    np.testing.assert_array_equal(other.status, one.status)
+    assert one.reached.all()
+
+
+def test_mirrored_and_upright_bones_in_one_chain_are_refused() -> None:
+    rig = chain(3, CHAINS["limits-30"])
+    problem = rig.problem(rig.at_rest(3), np.tile([[[0.1, 0.9, 0.1]]], (3, 1, 1)))
+    assert problem.limits is not None
+    frames, root = problem.frames.copy(), problem.limits.root.copy()
+    frames[0, 2, :, 0] *= -1.0
+    frames[1, :, :, 0] *= -1.0
+    root[1, :, 0] *= -1.0
+    solution = solve(replace(problem, frames=frames, limits=replace(problem.limits, root=root)))
+    assert solution.status.tolist() == [Status.INVALID, Status.REACHED, Status.REACHED]
+
+
+@pytest.mark.parametrize("bones", [2, 5, 20])
+@pytest.mark.parametrize("name", ["limits-30", "limits-asym", "hinges"])
+def test_a_target_out_of_reach_is_given_up_before_long(name: str, bones: int) -> None:
+    rig = chain(bones, CHAINS[name])
+    targets = 1.3 * unit(np.random.default_rng(18).normal(size=(20, 1, 3)))
+    solution = solve(rig.problem(rig.at_rest(20), targets))
+    assert not solution.reached.any()
+    assert np.median(solution.iterations) <= (70 if bones < 20 else 100)
+    assert solution.iterations.max() <= 200

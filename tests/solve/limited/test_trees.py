@@ -1,0 +1,208 @@
+"""Trees: several goals on bones that they share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
+from ik_addon.solve import Goal, Solution, Status, solve
+from ik_addon.solve.maths.cones import Cone, clamp, cone_of
+from ik_addon.solve.maths.rotations import multiply, quaternions
+from ik_addon.solve.problem import Floats
+
+from .test_limits import assert_consistent, violations
+
+BALL = degrees((-60, 60), (-60, 60), (-60, 60))
+
+
+def reachable(rig: Rig, count: int, seed: int) -> tuple[Floats, Floats]:
+    """Return random joint rotations to start from and targets that can be reached."""
+    rng = np.random.default_rng(seed)
+    joints, _ = rig.pose(rig.turns_inside(rng, count))
+    return rig.turns_inside(rng, count), joints[:, rig.bones :]
+
+
+@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("start", ["rest", "random"])
+def test_both_ends_of_a_y_reach_their_targets(limited: bool, start: str) -> None:
+    rig = tree_y(BALL)
+    turns, targets = reachable(rig, 100, 1)
+    problem = rig.problem(rig.at_rest(100) if start == "rest" else turns, targets, tolerance=1e-6)
+    problem = problem if limited else replace(problem, limits=None)
+    solution = solve(problem)
+    assert (solution.error.max(axis=1) <= 1e-3).all()
+    assert (solution.error.max(axis=1) <= 1e-4).mean() >= 0.99
+    if limited:
+        assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    assert_consistent(problem, solution)
+
+
+def test_five_fingers_reach_their_targets_within_limits() -> None:
+    rig = tree_hand()
+    turns, targets = reachable(rig, 25, 2)
+    problem = rig.problem(turns, targets, tolerance=1e-6)
+    solution = solve(problem)
+    assert (solution.error.max(axis=1) <= 1e-3).mean() >= 0.95
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    assert_consistent(problem, solution)
+
+
+def test_weights_decide_where_goals_pull_against_each_other() -> None:
+    rig = tree_y(BALL)
+    targets = np.array([[[0.5, 0.7, 0.0], [-0.9, 0.2, 0.0]]])
+    errors = []
+    for weight in (0.1, 1.0, 10.0):
+        problem = rig.problem(rig.at_rest(1), targets)
+        problem = replace(problem, goal=replace(problem.goal, weight=weight))
+        solution = solve(problem)
+        assert solution.error.shape == (1, 2)
+        assert solution.status[0] == Status.LIMITED
+        errors.append(solution.error[0])
+    first, second = np.array(errors).T
+    assert (np.diff(first) < 0.0).all()
+    assert (np.diff(second) > 0.0).all()
+
+
+def test_equal_goals_share_alike() -> None:
+    rig = tree_y(BALL)
+    solution = solve(rig.problem(rig.at_rest(1), np.array([[[0.6, 0.6, 0.0], [-0.6, 0.6, 0.0]]])))
+    assert solution.error[0, 0] == pytest.approx(solution.error[0, 1], abs=1e-6)
+
+
+def test_a_chain_written_as_a_tree_is_solved_the_same() -> None:
+    rig = chain(5, BALL)
+    turns, targets = reachable(rig, 20, 3)
+    problem = rig.problem(turns, targets)
+    tree = replace(problem, parents=rig.parents, goal=replace(problem.goal, segment=4))
+    assert np.array_equal(solve(problem).rotations, solve(tree).rotations)
+
+
+def test_a_goal_inside_a_chain_holds_the_middle() -> None:
+    # Two goals on one branch: the elbow and the hand.
+    rig = replace(chain(8, BALL), tips=(3, 7))
+    turns, targets = reachable(rig, 40, 4)
+    solution = solve(rig.problem(turns, targets, tolerance=1e-6))
+    assert solution.reached.all()
+
+
+def test_a_pole_in_a_tree_turns_its_own_branch() -> None:
+    ranges = np.tile(degrees((-120, 120), (-90, 90), (-120, 120)), (10, 1, 1))
+    ranges[:4] = degrees((-2, 2), LOCKED, (-2, 2))
+    rig = tree_y(ranges)
+    targets = np.array([[[0.1, 0.55, 0.0], [-0.1, 0.55, 0.0]]])
+    for side in (1.0, -1.0):
+        problem = rig.problem(rig.at_rest(1), targets)
+        problem = replace(problem, goal=replace(problem.goal, pole=np.array([[0.15, 0.5, 3.0 * side]])))
+        solution = solve(problem)
+        assert solution.reached.all()
+        base, middle, end = solution.joints[0, 4], solution.joints[0, 5:7].mean(axis=0), solution.joints[0, 10]
+        line = (end - base) / np.linalg.norm(end - base)
+        out = (middle - base) - line * (line @ (middle - base))
+        pole = np.array([0.15, 0.5, 3.0 * side]) - base
+        pole -= line * (line @ pole)
+        assert out @ pole > 0.98 * np.linalg.norm(out) * np.linalg.norm(pole)
+
+
+def test_a_tree_member_is_solved_as_it_would_be_alone() -> None:
+    rig = tree_y(BALL)
+    turns, targets = reachable(rig, 6, 5)
+    targets[::2] *= 1.5
+    together = solve(rig.problem(turns, targets))
+    for i in range(6):
+        alone = solve(rig.problem(turns[i : i + 1], targets[i : i + 1]))
+        assert np.array_equal(alone.rotations[0], together.rotations[i])
+
+
+def test_a_bone_that_does_not_inherit_rotation_starts_from_its_own_rest() -> None:
+    rig = replace(tree_y(BALL), tips=(6,))
+    inherits = np.ones(10, dtype=bool)
+    inherits[5] = False
+    rest = rig.rest()
+    rest[5] = rig.frames[5]
+    _, targets = reachable(rig, 40, 6)
+    problem = replace(rig.problem(rig.at_rest(40), targets, tolerance=1e-6), parents=rig.parents, inherits=inherits)
+    assert problem.limits is not None
+    problem = replace(problem, limits=replace(problem.limits, rest=rest))
+    solution = solve(problem)
+    assert_consistent(problem, solution)
+    # What it reaches is reached again, from elsewhere.
+    again = replace(problem, goal=replace(problem.goal, target=solution.joints[:, 10]))
+    assert solve(again).reached.all()
+    # Its limits are about its own rest, wherever the bones before it went.
+    turn = rig.frames[5].T @ (solution.rotations @ problem.frames)[:, 5]
+    assert np.degrees(np.arccos(turn[:, 1, 1])).max() < 60.0 + 1e-6
+
+
+def test_a_tree_whose_joints_are_all_locked_stays_as_it_is() -> None:
+    rig = tree_y(degrees(LOCKED, LOCKED, LOCKED))
+    solution = solve(rig.problem(rig.at_rest(2), np.ones((2, 2, 3))))
+    np.testing.assert_allclose(solution.rotations, np.broadcast_to(np.eye(3), solution.rotations.shape), atol=1e-12)
+    assert (solution.status == Status.LIMITED).all()
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    rig = tree_y(degrees((-60, 60), LOCKED, (-60, 60)))
+    problem = rig.problem(rig.at_rest(2), np.zeros((2, 2, 3)))
+
+    def refused(words: str, **changes: object) -> None:
+        with pytest.raises(ValueError, match=words):
+            solve(replace(problem, **changes))
+
+    refused("segment", goal=Goal(np.zeros((2, 3)), segment=10))
+    refused("weight", goal=Goal(np.zeros((2, 3)), weight=0.0))
+    refused(r"others\[0\].target", others=(Goal(np.zeros((3, 3)), segment=9),))
+    refused("earlier bone", parents=np.arange(10))
+    refused("joints", others=())
+    refused("stiffness", stiffness=np.ones((10, 3)))
+
+
+def test_a_large_tree_comes_as_near_to_what_is_out_of_reach_as_small_changes_bring_it() -> None:
+    trunk, branch, count = 5, 34, 3
+    bones = trunk + count * branch
+    parents = np.arange(bones) - 1
+    parents[trunk::branch] = trunk - 1
+    heads = np.zeros((bones, 3))
+    heads[:, 1] = [0.02 * (i if i < trunk else trunk + (i - trunk) % branch) for i in range(bones)]
+    tips = tuple(range(trunk + branch - 1, bones, branch))
+    ranges = np.broadcast_to(degrees((-20, 20), (-20, 20), (-20, 20)), (bones, 3, 2))
+    rig = Rig(parents, heads, np.tile(np.eye(3), (bones, 1, 1)), np.full(bones, 0.02), ranges, tips)
+    rng = np.random.default_rng(3)
+    targets = np.array([[[1.2, 0.3, 0.2], [-0.9, 0.8, 0.3], [0.1, 1.3, -0.5]]])
+    problem = rig.problem(rig.turns_inside(rng, 1), targets)
+    solution = solve(problem)
+    assert solution.status[0] == Status.LIMITED
+    assert np.degrees(violations(rig, problem, solution).max()) < 1e-4
+    # Each joint alone turned a little about each axis and back, as far as its limits let it.
+    frames, rest = solution.rotations[0] @ problem.frames[0], rig.rest()
+    below = [rest[i] if p < 0 else frames[p] @ rest[i] for i, p in enumerate(parents)]
+    turns = quaternions((np.swapaxes(below, 1, 2) @ frames).transpose(1, 2, 0))
+    small = np.concatenate([np.ones((1, 6)), 0.005 * np.concatenate([np.eye(3), -np.eye(3)], axis=1)])
+    tried = np.tile(turns[:, None, None], (1, 6, bones, 1))
+    for bone in range(bones):
+        tried[:, :, bone, bone] = multiply(tried[:, :, bone, bone], small / np.linalg.norm(small, axis=0))
+    cone = cone_of(ranges[:, [0, 2]].reshape(-1, 4), ranges[:, 1])
+    inside = clamp(tried, Cone(*(part[..., None, None, :] for part in cone)))
+    joints, _ = rig.pose(np.moveaxis(inside.reshape(4, -1, bones), 0, -1))
+    found = np.linalg.norm(joints[:, bones:] - targets, axis=(1, 2))
+    assert np.linalg.norm(solution.error) - found.min() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["y", "narrow y", "hand"])
+def test_out_of_reach_a_target_that_moves_by_a_hair_hardly_moves_a_tree(name: str) -> None:
+    rig = {"y": tree_y(BALL), "narrow y": tree_y(degrees((-30, 30), (-10, 10), (-30, 30))), "hand": tree_hand()}[name]
+    count = 20 if name == "hand" else 100
+    rng = np.random.default_rng(5)
+    _, targets = reachable(rig, count, 5)
+    targets = targets + rng.uniform(0.05, 0.6, (count, 1, 1)) * rng.normal(size=targets.shape)
+    one = solve(rig.problem(rig.at_rest(count), targets))
+    other = solve(rig.problem(rig.at_rest(count), targets + 1e-6 * rng.normal(size=targets.shape)))
+    turned = np.degrees(np.arccos(np.clip((np.trace(turns_between(one, other), axis1=2, axis2=3) - 1.0) / 2.0, -1, 1)))
+    assert np.quantile(turned.max(axis=1), 0.85) < 0.1
+
+
+def turns_between(one: Solution, other: Solution) -> Floats:
+    """Return the rotations (B, n, 3, 3) from the bones of one solution to those of another."""
+    return np.asarray(other.rotations @ one.rotations.swapaxes(-1, -2))
