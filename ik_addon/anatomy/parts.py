@@ -37,8 +37,8 @@ LOWER = (Part.FOREARM, Part.SHIN)
 EXTREMITIES = (Part.HAND, Part.FOOT)
 LIMBS = (*UPPER, *LOWER)
 
-LEFT = frozenset({"l", "left", "lft", "lf", "左"})
-RIGHT = frozenset({"r", "right", "rgt", "rt", "右"})
+LEFT = frozenset({"l", "left", "lft", "lf", "le", "左"})
+RIGHT = frozenset({"r", "right", "rgt", "rt", "ri", "右"})
 NOISE = frozenset(
     {"jnt", "joint", "jt", "bone", "def", "deform", "bind", "skin", "skel", "c", "m", "fk", "ctrl", "ctl", "con"}
     | {"control", "stretch", "nostr", "anim", "bend"}

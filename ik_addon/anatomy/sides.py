@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..solve.problem import Floats
-from .chain_ends import elbow, extremity_of, limb_of, part_of, tops, way_down
 from .figure import Figure
+from .limbs import elbow, extremity_of, limb_of, part_of, tops, way_down
 from .parts import ARM, LEG, Part, is_thumb, side_of
 
 CLEAR = 0.3
@@ -57,6 +57,11 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
         if len(sizes) and sizes.max() > FOOT * size:
             return _unit(steps[int(sizes.argmax())])
     return None
+
+
+def is_leg(figure: Figure, row: list[int]) -> bool:
+    """Whether a chain, root first, begins with a bone of a leg."""
+    return part_of(figure, row[0]) in LEG
 
 
 def front_of(figure: Figure) -> Floats | None:

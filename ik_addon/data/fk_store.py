@@ -1,4 +1,4 @@
-"""The FK base: what the channels of a solved bone held before a solution was written over them.
+"""The FK store: what the channels of a solved bone held before a solution was written over them.
 
 It is stored on the bones themselves, so that it survives saving, undo and duplicating, and comes back bit for bit.
 Where it is the rest pose, the tip of the chain notes the bone's name alone: Blender copies whatever a bone stores each
@@ -19,7 +19,8 @@ import numpy as np
 from ..pose import channels
 from ..pose.channels import REST, Row
 from ..solve.problem import Bools, Ints
-from .settings import IKAddonBase, IKAddonChain, chain_of, has_settings
+from .chain_settings import IKAddonChain, IKAddonFKStore
+from .settings import chain_of, has_settings
 
 _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
@@ -28,19 +29,19 @@ NEAR = 1e-4
 """In lengths of its tip: bones of a path that differ by less begin in the same place."""
 
 
-def _base(ob: bpy.types.Object, bone: int) -> IKAddonBase:
+def _store_of(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
     return chain_of(ob.pose.bones[bone]).base
 
 
-def _has_base(bone: bpy.types.PoseBone) -> bool:
+def _is_stored(bone: bpy.types.PoseBone) -> bool:
     return has_settings(bone) and bool(chain_of(bone).base.stored)
 
 
-# ---- bones whose base is the rest pose
+# ---- bones whose stored FK pose is the rest pose
 
 
 def _noted(chain: IKAddonChain) -> dict[str, float | None]:
-    """What `_note` wrote: each bone from the tip up, and how far it is from the tip where its base is the rest pose.
+    """What `_note` wrote: each bone from the tip up, and how far from the tip it is where its FK pose is the rest pose.
 
     Nothing where a file holds anything else.
     """
@@ -68,7 +69,7 @@ def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
 
 
 def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
-    """Bones whose base is the rest pose, by the bone that notes them; those that were renamed since, too."""
+    """Bones whose stored FK pose is the rest pose, by the bone that notes them; those that were renamed since, too."""
     found: dict[int, set[int]] = {}
     bones = ob.pose.bones
     for tip, bone in enumerate(bones):
@@ -97,7 +98,7 @@ def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, 
 
 
 def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
-    """Note on a bone which of its ancestors, or itself, have the rest pose as their base.
+    """Note on a bone which of its ancestors, or itself, have the rest pose as their FK pose.
 
     The others are noted by name, to know them from bones that were renamed. Bones that are no ancestors any more, which
     were hung on other bones, store the rest pose themselves.
@@ -115,7 +116,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
 
 
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
-    """Note that the base of these bones is the rest pose; returns those that no chain runs through."""
+    """Note that the FK pose of these bones is the rest pose; returns those that no chain runs through."""
     left = set(bones)
     known = _resting(ob)
     for tip, bone in enumerate(ob.pose.bones):
@@ -135,17 +136,17 @@ def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
             _note(ob, tip, resting - bones)
 
 
-# ---- all bases
+# ---- all stored FK poses
 
 
 def stored_bones(ob: bpy.types.Object) -> list[int]:
-    """Indices of the bones that have a base."""
-    explicit = {i for i, bone in enumerate(ob.pose.bones) if _has_base(bone)}
+    """Indices of the bones whose FK pose is stored."""
+    explicit = {i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)}
     return sorted(explicit.union(*_resting(ob).values()))
 
 
 def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
-    """Make rows of channels (17,) the base of bones."""
+    """Make rows of channels (17,) the stored FK pose of bones."""
     content = dict(zip(bones, rows, strict=True))
     resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
     resting -= _note_rest(ob, resting)
@@ -158,23 +159,23 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
 
 
 def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
-    base = _base(ob, bone)
-    base.channels = row.tolist()
-    base.rotation_mode = ob.pose.bones[bone].rotation_mode
-    base.stored = True
+    kept = _store_of(ob, bone)
+    kept.channels = row.tolist()
+    kept.rotation_mode = ob.pose.bones[bone].rotation_mode
+    kept.stored = True
 
 
 def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
-    """The base (17,) of a bone, if it has one that is of any use: a file may be made by hand.
+    """The stored FK pose (17,) of a bone, if it has one that is of any use: a file may be made by hand.
 
-    A base that was stored under another rotation mode is converted to the current one, as Blender converts the
+    A pose that was stored under another rotation mode is converted to the current one, as Blender converts the
     channels when the mode is changed, by a user or by animation.
     """
     pose_bone = ob.pose.bones[bone]
-    if _has_base(pose_bone):
+    if _is_stored(pose_bone):
         try:
-            base = _base(ob, bone)
-            old, row = base.rotation_mode, np.array(base.channels, dtype=np.float32)
+            kept = _store_of(ob, bone)
+            old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
         except UnicodeDecodeError:
             return None
         if old not in channels.MODES or not np.isfinite(row).all():
@@ -185,14 +186,14 @@ def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | 
 
 
 def compact(ob: bpy.types.Object) -> None:
-    """Note the bases that are the rest pose as `store` does; an older version stored them like the others."""
-    bones = [i for i, bone in enumerate(ob.pose.bones) if _has_base(bone) and not chain_of(bone).base.noted]
+    """Note the stored FK poses that are the rest pose as `store` does; an older version stored them like the others."""
+    bones = [i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone) and not chain_of(bone).base.noted]
     rows = {bone: row for bone in bones if (row := _row_of(ob, bone, ())) is not None}
     store(ob, rows.keys(), rows.values())
 
 
 def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
-    """The base (k, 17) of bones, and the positions (in `bones`) of those that had none: they take what is present."""
+    """The stored FK pose (k, 17) of bones, and the positions in `bones` of those without one, which take `present`."""
     rows = present.copy()
     known = _resting(ob)
     for tip, noted in known.items():
@@ -205,7 +206,10 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
             new.append(k)
         else:
             rows[k] = row
-            if _has_base(ob.pose.bones[bone]) and _base(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode:
+            if (
+                _is_stored(ob.pose.bones[bone])
+                and _store_of(ob, bone).rotation_mode != ob.pose.bones[bone].rotation_mode
+            ):
                 changed.append(k)
     if new or changed:
         store(ob, bones[new + changed].tolist(), rows[new + changed])
@@ -213,7 +217,7 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
 
 
 def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
-    """The base (k, 17) as `load` has it, with what was moved by hand since it was written over; changes nothing.
+    """The stored FK pose (k, 17) as `load` has it, with what was moved by hand since; changes nothing.
 
     Numbers that are `animated` (k, 17) are moved one by one, on other frames. By hand channels are moved as a whole.
     """
@@ -225,7 +229,7 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
         if row is None:
             continue
         rows[k] = row
-        noted = has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted
+        noted = has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted
         moved = (_written(ob, bone, present[k]) if noted else present[k]) != present[k]
         if animated is not None:
             rows[k] = np.where(moved & animated[k], present[k], rows[k])
@@ -239,18 +243,18 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to tell later whether they were moved by hand since."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
-        base = _base(ob, bone)
-        base.written = row.tolist()
-        base.rotation_mode = ob.pose.bones[bone].rotation_mode
-        base.noted = True
+        kept = _store_of(ob, bone)
+        kept.written = row.tolist()
+        kept.rotation_mode = ob.pose.bones[bone].rotation_mode
+        kept.noted = True
 
 
 def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
     """What `note_written` noted (17,), in the present rotation mode."""
-    base, row = _base(ob, bone), np.array(_base(ob, bone).written, dtype=np.float32)
+    kept, row = _store_of(ob, bone), np.array(_store_of(ob, bone).written, dtype=np.float32)
     mode = ob.pose.bones[bone].rotation_mode
     return (
-        channels.as_converted(row, base.rotation_mode, present, mode) if base.rotation_mode in channels.MODES else row
+        channels.as_converted(row, kept.rotation_mode, present, mode) if kept.rotation_mode in channels.MODES else row
     )
 
 
@@ -258,31 +262,31 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     """What `note_written` noted (k, 17), and forget it; what is present where there is no note."""
     rows = present.copy()
     for k, bone in enumerate(bones.tolist()):
-        if has_settings(ob.pose.bones[bone]) and _base(ob, bone).noted:
+        if has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted:
             rows[k] = _written(ob, bone, present[k])
-            base = _base(ob, bone)
-            base.noted = False
-            if not base.stored:
+            kept = _store_of(ob, bone)
+            kept.noted = False
+            if not kept.stored:
                 _clear(ob, bone)
     return rows
 
 
 def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Put the base of these bones back into their channels; bones without one are left alone."""
+    """Put the stored FK pose of these bones back into their channels; bones without one are left alone."""
     stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
     rows, _new = load(ob, stored, channels.read(ob, stored))
     channels.write(ob, stored, rows)
 
 
 def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Put the base of these bones back into their channels and forget it; bones without one are left alone."""
+    """Put the stored FK pose of these bones back into their channels and forget it; others are left alone."""
     bones = list(bones)
     restore(ob, bones)
     forget(ob, bones)
 
 
 def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Drop the base of these bones; the channels stay as they are."""
+    """Drop the stored FK pose of these bones; the channels stay as they are."""
     bones = set(bones)
     _drop_rest(ob, bones)
     for bone in bones:
@@ -305,34 +309,34 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
 
 @dataclass(frozen=True)
 class Stored:
-    """All bases of an armature, to put them back."""
+    """All stored FK poses of an armature, to put them back."""
 
     resting: dict[int, str]
-    bases: dict[int, dict[str, Any]]
+    stores: dict[int, dict[str, Any]]
 
 
 def snapshot(ob: bpy.types.Object) -> Stored:
-    """Note all bases down."""
+    """Note all of them down."""
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
-    bases = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
+    stores = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
     return Stored(
         {i: text for i, chain in own.items() if (text := _read(chain, "resting"))},
-        {i: {name: _read(base, name) for name in _FIELDS} for i, base in bases.items()},
+        {i: {name: _read(kept, name) for name in _FIELDS} for i, kept in stores.items()},
     )
 
 
 def put_back(ob: bpy.types.Object, stored: Stored) -> None:
-    """Put all bases back as they were noted; the channels stay as they are."""
+    """Put all of them back as they were noted; the channels stay as they are."""
     now = snapshot(ob)
     for bone in now.resting.keys() | stored.resting.keys():
         if now.resting.get(bone) != stored.resting.get(bone):
             chain_of(ob.pose.bones[bone]).resting = stored.resting.get(bone, "")
-    for bone in now.bases.keys() - stored.bases.keys():
+    for bone in now.stores.keys() - stored.stores.keys():
         _clear(ob, bone)
-    for bone, content in stored.bases.items():
-        if now.bases.get(bone) != content:
+    for bone, content in stored.stores.items():
+        if now.stores.get(bone) != content:
             for name, value in content.items():
-                setattr(_base(ob, bone), name, value)
+                setattr(_store_of(ob, bone), name, value)
 
 
 def _read(holder: Any, name: str) -> Any:

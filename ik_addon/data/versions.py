@@ -13,15 +13,16 @@ from typing import Final
 import bpy
 
 from ..solve import Solver
-from . import fk_store, settings
-from .settings import IKAddonChain, chain_of, has_settings, object_of
+from . import chain_settings, fk_store
+from .chain_settings import IKAddonChain
+from .settings import chain_of, has_settings, object_of
 
 FABRIK_IS_FABRIK = 2
 """The layout from which on FABRIK means FABRIK: until then an even bend was called so."""
 
 
 def _from_0(ob: bpy.types.Object) -> None:
-    """0.1.0 stored no number, and the base of each bone on the bone, also where it is the rest pose."""
+    """0.1.0 stored no number, and the FK pose of each bone on the bone, also where it is the rest pose."""
     fk_store.compact(ob)
 
 
@@ -100,12 +101,12 @@ def _solver_chosen(chain: IKAddonChain) -> None:
 
 def register() -> None:
     """Follow what is chosen."""
-    settings.on_solver_changed.append(_solver_chosen)
+    chain_settings.on_solver_changed.append(_solver_chosen)
 
 
 def unregister() -> None:
     """No longer."""
-    settings.on_solver_changed.remove(_solver_chosen)
+    chain_settings.on_solver_changed.remove(_solver_chosen)
 
 
 def is_newer(ob: bpy.types.Object) -> bool:

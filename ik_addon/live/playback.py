@@ -1,7 +1,8 @@
-"""An armature from frame to frame, without its base being put back before Blender evaluates: what is it now?"""
+"""An armature from frame to frame, without its FK pose being restored before Blender evaluates: what is it now?"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,15 +13,15 @@ from ..pose.channels import FIELDS, REST, Row, rotation_field
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample, take_animated
+from ..rig.write.lookup import Lookup
 from ..rig.write.waves import Posed, pose
-from .lookup import Steady
-from .prefetch import Ahead, Known, Solved
+from .prefetch import Known, Prefetch, Solved
 
 
 class Source(Protocol):
     """What the frames of an armature are computed from, and how."""
 
-    leads: bool
+    poses_early: bool
     """Nothing sets the channels that a solution is written to: it can be written before Blender evaluates."""
 
     def read(
@@ -36,11 +37,11 @@ class Source(Protocol):
             in_step: the originals are at this frame, too.
 
         Returns:
-            The numbers (1, w) of the frame, and what its live bones show (k, 17); None if that cannot be told.
+            The numbers (1, w) of the frame, and what its live bones show (k, 17); None if they are not known.
         """
 
-    def foresee(self, frames: Sequence[float]) -> Numbers | None:
-        """Tell the numbers (F, w) of frames to come; None where more than F-curves has a say."""
+    def numbers_at(self, frames: Sequence[float]) -> Numbers | None:
+        """The numbers (F, w) of frames to come; None where F-curves alone do not determine them."""
 
     def sample(self, numbers: Numbers) -> Sample:
         """Compute frames from their numbers (F, w)."""
@@ -49,7 +50,7 @@ class Source(Protocol):
         """FK channels (k, 17) on a frame with the numbers (1, w)."""
 
 
-class Following:
+class Playback:
     """What is solved without Blender having to evaluate the FK pose first.
 
     It is begun on a frame that was solved, and ends as soon as anything else changes than the numbers that frames are
@@ -61,7 +62,7 @@ class Following:
         ob: bpy.types.Object,
         plan: Plan,
         source: Source,
-        steady: Steady | None,
+        lookup: Lookup | None,
         before: tuple[Sample, Posed] | None,
     ) -> None:
         """Begin after a frame was solved and written.
@@ -70,11 +71,13 @@ class Following:
             ob: the armature object.
             plan: its plan.
             source: what its frames are computed from.
-            steady: the short way to solve them, if there is one.
+            lookup: the short way to solve them, if there is one.
             before: the frame and its solution, where that is known.
         """
-        self._plan, self._source, self._steady = plan, source, steady
-        self._ahead = Ahead(source.foresee, len(plan.chains))
+        self._plan, self._source, self._lookup = plan, source, lookup
+        self._prefetch = Prefetch(source.numbers_at)
+        self._began = 0.0
+        """When Blender began to evaluate the frame."""
         self._present: dict[str, Row] = {}
         """(bones, width) room for what all bones hold in the channels that are written."""
         for name in {rotation_field(mode) for mode in plan.modes}:
@@ -84,7 +87,7 @@ class Following:
         self._before = before
         """The last frame that was posed by itself, and its solution."""
 
-    def lead(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
+    def pose_early(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
         """Pose the armature for a frame that Blender has not evaluated yet, if it is known.
 
         Args:
@@ -92,10 +95,11 @@ class Following:
             frame: the frame.
             written: (k, 17) what the channels of `Plan.live` hold by now; brought up to date.
         """
-        self._led = self._ahead.find(frame) if self._source.leads and self.is_untouched(ob, written) else None
+        self._led = self._prefetch.find(frame) if self._source.poses_early and self.is_untouched(ob, written) else None
         if self._led is not None and (self._led.channels != written).any():
-            self._put(ob, self._led.channels, written)
+            self.put(ob, self._led.channels, written)
             written[:] = self._led.channels
+        self._began = time.perf_counter()
 
     def step(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, *, in_step: bool) -> Row | None:
         """Pose the armature for a new frame.
@@ -110,28 +114,33 @@ class Following:
             (k, 17) the FK channels; None if that is not possible, and nothing was done.
         """
         found = self._source.read(ob, depsgraph, written, None, in_step=in_step)
-        if found is None or not (self._led is not None or not self._source.leads or self.is_untouched(ob, written)):
+        if found is None or not (
+            self._led is not None or not self._source.poses_early or self.is_untouched(ob, written)
+        ):
             return None
+        evaluation = time.perf_counter() - self._began
         numbers, shown = found
         frame = depsgraph.scene.frame_current_final
         known = self._now if self._led is None else self._led
         if known is None or not known.is_of(numbers):
-            known = self._ahead.find(frame)
+            known = self._prefetch.find(frame)
             if known is not None and not known.is_of(numbers):
-                self._ahead.surprised()
+                self._prefetch.surprised()
                 known = None
         if known is None:
-            known = self._ahead.solved(frame, numbers, lambda some: self._solved(ob, some))
+            known = self._prefetch.solved(frame, numbers, lambda some: self._solved(ob, some))
         if (known.channels != shown).any():
             if not in_step:
                 take_animated(ob, depsgraph)
-            self._put(ob, known.channels, shown)
+            self.put(ob, known.channels, shown)
         written[:] = known.channels
         self._now, self._led = known, None
-        self._ahead.look(frame, lambda some: self._solved(ob, some))
+        self._prefetch.look(frame, evaluation, lambda some: self._solved(ob, some))
         return self._source.fk(numbers)
 
-    def step_aside(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row) -> bool:
+    def pose_again(
+        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row, *, hurried: bool
+    ) -> bool:
         """Pose the armature anew on a frame that it was posed for, where goals were moved.
 
         Args:
@@ -139,6 +148,7 @@ class Following:
             depsgraph: evaluated at the frame, the solution standing in the live bones.
             written: (k, 17) as for `lead`.
             fk: (k, 17) the FK channels.
+            hurried: see `pose`; the next time it is posed for the same goals as well.
 
         Returns:
             Whether that is possible; if not, nothing was done.
@@ -147,15 +157,15 @@ class Following:
         if found is None or not self.is_untouched(ob, written):
             return False
         if self._now is None or not self._now.is_of(found[0]):
-            self._now = Known(self._solved(ob, found[0], again=True), 0)
+            self._now = Known(self._solved(ob, found[0], again=True, hurried=hurried), 0)
             if (self._now.channels != written).any():
-                self._put(ob, self._now.channels, written)
+                self.put(ob, self._now.channels, written)
                 written[:] = self._now.channels
         return True
 
-    def foresees(self, frame: float) -> bool:
+    def has_prefetched(self, frame: float) -> bool:
         """Whether a frame is solved before it is played."""
-        return self._ahead.find(frame) is not None
+        return self._prefetch.find(frame) is not None
 
     def posed(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
         """The last frame and its solution, for who asks what became of it."""
@@ -174,17 +184,18 @@ class Following:
                 return False
         return True
 
-    def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False) -> Solved:
+    def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False, hurried: bool = False) -> Solved:
         """Solve frames with these numbers (F, w), or one frame again where little was changed."""
         sample = self._source.sample(numbers)
-        if self._steady is not None:
-            posed = self._steady.solve(ob, sample)
+        if self._lookup is not None:
+            posed = self._lookup.solve(ob, sample)
         else:
-            posed = pose(ob, self._plan, sample, before=self._before if again else None)
-            self._before = (sample, posed) if again else None
-        return Solved(numbers, posed.channels, posed.outcomes)
+            posed = pose(ob, self._plan, sample, before=self._before if again else None, hurried=hurried)
+            if not hurried:
+                self._before = (sample, posed) if again else None
+        return Solved(numbers, posed.channels, posed.outcomes, hurried)
 
-    def _put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
+    def put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
         """Write channels (k, 17) where they differ from what is present (k, 17)."""
         bones = ob.pose.bones
         for name, columns in FIELDS.items():

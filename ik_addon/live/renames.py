@@ -1,4 +1,4 @@
-"""Targets and poles follow their bones when those are renamed, which Blender does for its own constraints only.
+"""Targets, poles and end bones follow their bones when those are renamed, as Blender does for its own constraints.
 
 A bone that has another name by now, in its old place among the bones of its armature and with its old rest pose, while
 its old name is gone, was renamed.
@@ -14,7 +14,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.settings import IKAddonChain, chain_of, goal_of
+from ..data.chain_settings import IKAddonChain
+from ..data.settings import chain_of, end_name, goal_of
 from ..rig.plan.chain import tips
 
 
@@ -53,8 +54,8 @@ def clear() -> None:
 
 def remember(ob: bpy.types.Object) -> None:
     """Note the bones of the armatures on which goals of an armature object's chains are."""
-    for _chain, _role, goal in _goals_on_bones([ob]):
-        armature: Any = goal.data
+    for _chain, _setting, named in _bones_named([ob]):
+        armature: Any = named.data
         if armature.session_uid not in _known:
             _known[armature.session_uid] = _Bones.of(armature)
 
@@ -69,13 +70,13 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
         names = before.renamed(after)
         if not names:
             continue
-        for chain, role, goal in list(_goals_on_bones(bpy.data.objects)):
-            name = getattr(chain, role)
-            if goal.data == armature and name in names:
-                setattr(chain, role, names[name])
+        for chain, setting, named in list(_bones_named(bpy.data.objects)):
+            name = getattr(chain, setting)
+            if named.data == armature and name in names:
+                setattr(chain, setting, names[name])
 
 
-def _goals_on_bones(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
+def _bones_named(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
     """Chains, the setting that names a bone, and the armature object on which this bone is."""
     for ob in objects:
         for tip in tips(ob) if ob.type == "ARMATURE" else ():
@@ -84,3 +85,5 @@ def _goals_on_bones(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAdd
                 goal, bone = goal_of(chain, role)
                 if goal is not None and goal.type == "ARMATURE" and bone:
                     yield chain, f"{role}_bone", goal
+            if end_name(chain):
+                yield chain, "end_bone", ob

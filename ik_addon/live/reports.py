@@ -40,7 +40,7 @@ class Report:
 
 
 Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
-"""Tells a frame that was solved (F = 1) and what came of it; most frames are solved without anybody asking."""
+"""A frame that was solved (F = 1) and what came of it; most frames are solved without anybody asking."""
 
 
 STATUSES = {int(status): status for status in Status}
@@ -61,7 +61,7 @@ def percent(fraction: float) -> str:
 class _Armature:
     """What is known of the chains of one armature object."""
 
-    told: dict[str, Report | None] = field(default_factory=dict)
+    known: dict[str, Report | None] = field(default_factory=dict)
     """By tip bone; None: not solved."""
     plan: Plan | None = None
     """The other chains, which were solved."""
@@ -85,16 +85,16 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     own = _armatures.get(ob.session_uid)
     if own is None:
         return None
-    if tip not in own.told and own.plan is not None and tip in own.index:
+    if tip not in own.known and own.plan is not None and tip in own.index:
         frame, posed = own.solved(ob)
-        own.told[tip] = of_chain(ob, own.plan, frame, posed, own.index[tip])
-    return own.told.get(tip)
+        own.known[tip] = of_chain(ob, own.plan, frame, posed, own.index[tip])
+    return own.known.get(tip)
 
 
 def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
     """How the last solve of each chain ended for its user, None where there was none, and its bones at a limit.
 
-    The same as `get` tells, without making sentences of it: cheap enough for each redraw.
+    The same as `get` says, without making sentences of it: cheap enough for each redraw.
     """
     own = _armatures.get(ob.session_uid, _Armature())
     outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
@@ -104,7 +104,7 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status
         there = has_reached(outcomes.status[0], outcomes.error[0])
         status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
     for tip in tips:
-        if tip not in own.told and tip in own.index and not is_limited:
+        if tip not in own.known and tip in own.index and not is_limited:
             yield STATUSES[status[own.index[tip]]], ()
         elif (found := get(ob, tip)) is None:
             yield None, ()
@@ -114,7 +114,7 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
     """Make this the last report on a chain; None: it was not solved."""
-    _armatures.setdefault(ob.session_uid, _Armature()).told[tip] = report
+    _armatures.setdefault(ob.session_uid, _Armature()).known[tip] = report
 
 
 def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
@@ -139,11 +139,11 @@ def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
     own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
     if own.plan is not plan:
         # Chains that are not solved this time keep their report.
-        own.told.update({tip: get(ob, tip) for tip in own.index})
+        own.known.update({tip: get(ob, tip) for tip in own.index})
         own.plan, own.index = plan, {chain.tip: i for i, chain in enumerate(plan.chains)}
-    if own.told:
-        for tip in own.index.keys() & own.told.keys():
-            del own.told[tip]
+    if own.known:
+        for tip in own.index.keys() & own.known.keys():
+            del own.known[tip]
     own.source = source
     for tip, fault in plan.faults.items():
         fail(ob, [tip], fault)
@@ -177,7 +177,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         iterations=used,
         remarks=chain.remarks,
         status=status,
-        at_limit=tuple(plan.skeleton.names[chain.bones[i]] for i in np.flatnonzero(outcome.at_limit[0])),
+        at_limit=tuple(plan.skeleton.names[chain.posed[i]] for i in np.flatnonzero(outcome.at_limit[0])),
     )
 
 

@@ -10,9 +10,9 @@ import bpy
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Value
 from ..rig.read.sample import Sample
+from ..rig.write.lookup import Lookup
 from ..rig.write.waves import Posed
-from .lookup import Steady
-from .playback import Following
+from .playback import Playback
 
 PLANS = 32
 """How many plans a view keeps for settings that change from frame to frame."""
@@ -23,12 +23,12 @@ class State(Enum):
 
     UNKNOWN = "unknown"
     """The channels hold who knows what: after loading, undo, or a solve on another frame or in another scene."""
-    AT_BASE = "at base"
-    """The channels hold the base; Blender is about to evaluate the frame from it."""
+    RESTORED = "restored"
+    """The channels hold the stored FK pose; Blender is about to evaluate the frame from it."""
     SOLVED = "solved"
     """The channels hold the solution, and the FK pose of the frame is known."""
-    FOLLOWING = "following"
-    """The channels hold the solution, and the FK pose of every frame is known: the next one is posed from its goals."""
+    PLAYBACK = "playback"
+    """The channels hold the solution, and F-curves determine all frames: the next is posed without the FK pose."""
     FAILED = "failed"
     """An error nobody expected: the channels are left alone until a setting changes."""
     READ_ONLY = "read-only"
@@ -43,11 +43,11 @@ class View:
     state: State = State.UNKNOWN
     solved: tuple[Sample, Posed, bool] | None = None
     """The last frame that was solved, where all that it depends on is in the sample; and whether by tables."""
-    steady: Steady | None = None
-    restless: int = 0
+    lookup: Lookup | None = None
+    tables_made: int = 0
     """How often an FK pose was tabulated."""
-    following: Following | None = None
-    is_aside: bool = False
+    playback: Playback | None = None
+    is_dragged: bool = False
     """It follows goals that are moved on one frame."""
     may_be_keyed: bool = True
     """Nothing was found that keeps it from being followed by its F-curves."""
@@ -61,7 +61,7 @@ class View:
     def take(self, plan: Plan) -> None:
         """Go on with a plan for other values of what is watched."""
         if plan is not self.plan:
-            self.plan, self.solved, self.steady, self.following = plan, None, None, None
+            self.plan, self.solved, self.lookup, self.playback = plan, None, None, None
         if plan.watch and plan.seen not in self.plans:
             if len(self.plans) >= PLANS:
                 self.plans.clear()

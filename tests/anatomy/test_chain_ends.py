@@ -214,11 +214,14 @@ def test_the_tip_becomes_active_where_the_chain_would_not_be() -> None:
     assert ob.data.bones.active.name == "upper_arm"
 
 
-def test_the_hand_of_an_arm_that_has_a_chain_gets_its_own() -> None:
+def test_the_hand_of_an_arm_that_has_a_chain_belongs_to_it_or_gets_its_own() -> None:
     ob = build(row("upper_arm", "forearm", "hand"))
     activate(ob, "hand")
     bpy.ops.ik_addon.chain_add()
     activate(ob, "hand")
+    with pytest.raises(RuntimeError, match="Bone 'forearm' has a chain already"):
+        bpy.ops.ik_addon.chain_add()
+    ob.pose.bones["forearm"].ik_addon.end_bone = ""
     bpy.ops.ik_addon.chain_add()
     assert ob.pose.bones["hand"].ik_addon.is_chain
     assert ob.pose.bones["hand"].ik_addon.chain_length == 1

@@ -287,7 +287,7 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     ob.ik_addon.live = True
     expected = poses_at(ob, range(1, 21))
     solved = []
-    module = addon.module("solve.tabulated")
+    module = addon.module("solve.lookup")
     look_up = module.Tabulated.look_up
 
     def counted(table: object, target: np.ndarray, *others: object) -> object:
@@ -299,14 +299,14 @@ def test_does_nothing_on_frames_on_which_nothing_moves(addon: Addon, monkeypatch
     # On the frames up to 10, and after the last key, the target stands still.
     assert sum(solved) <= 13
     written = []
-    following = addon.module("live.playback")
-    put = following.Following._put
+    playback = addon.module("live.playback")
+    put = playback.Playback.put
 
     def noted(*arguments: object) -> None:
         written.append(bpy.context.scene.frame_current)
         put(*arguments)
 
-    monkeypatch.setattr(following.Following, "_put", noted)
+    monkeypatch.setattr(playback.Playback, "put", noted)
     assert poses_at(ob, range(1, 21)) == expected
     assert written == [1, *range(11, 21)]
 
@@ -453,8 +453,8 @@ def test_an_unexpected_error_is_told_once_and_in_the_panel(
     def broken(*_args: object) -> None:
         raise ZeroDivisionError("broken on purpose")
 
-    monkeypatch.setattr(addon.module("live.lookup"), "pose", broken)
-    monkeypatch.setattr(addon.module("live.lookup").Steady, "solve", broken)
+    monkeypatch.setattr(addon.module("rig.write.lookup"), "pose", broken)
+    monkeypatch.setattr(addon.module("rig.write.lookup").Lookup, "solve", broken)
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 9: (0.3, 0.5, 1.0)})
     for frame in range(2, 9):
         bpy.context.scene.frame_set(frame)

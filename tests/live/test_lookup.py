@@ -47,8 +47,8 @@ def misses(ob: bpy.types.Object) -> float:
 
 
 def follows(addon: Addon, ob: bpy.types.Object) -> bool:
-    state = addon.module("live.handlers").state_of(ob, bpy.context.view_layer)
-    return state is addon.module("live.state").State.FOLLOWING
+    state = addon.module("live.registry").state_of(ob, bpy.context.view_layer)
+    return state is addon.module("live.state").State.PLAYBACK
 
 
 def poses(ob: bpy.types.Object) -> dict[int, bytes]:
@@ -169,7 +169,7 @@ def test_a_change_between_frames_is_seen_on_the_next(
         bpy.context.view_layer.update()
     after = poses(ob)
     # As it is for who opens the file and never saw it otherwise.
-    addon.module("live.handlers").clear()
+    addon.module("live.registry").clear()
     monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
     assert {frame: np.frombuffer(pose, dtype=np.float32) for frame, pose in after.items()} == {
         frame: pytest.approx(np.frombuffer(pose, dtype=np.float32), abs=2e-6) for frame, pose in poses(ob).items()

@@ -140,7 +140,7 @@ def plan_of(addon: Addon, ob: bpy.types.Object) -> tuple[Any, Any]:
 def test_predicts_what_blender_evaluates(curves: Any, addon: Addon, seed: int) -> None:
     ob = rig(np.random.default_rng(seed))
     plan, base = plan_of(addon, ob)
-    found = curves.told(ob, plan, base, FRAMES)
+    found = curves.sample_fcurves(ob, plan, base, FRAMES)
     real = stepped(addon, ob, plan, FRAMES)
     for name in ("world", "channels", "basis", "poses"):
         np.testing.assert_allclose(getattr(found, name), getattr(real, name), atol=2e-5, rtol=2e-5, err_msg=name)
@@ -217,10 +217,10 @@ def test_what_else_has_a_say_is_noticed(curves: Any, addon: Addon, thing: str) -
     more_than_curves(thing, ob, target)
     plan, base = plan_of(addon, ob)
     if thing == "nothing":
-        curves.told(ob, plan, base, FRAMES)
+        curves.sample_fcurves(ob, plan, base, FRAMES)
     else:
-        with pytest.raises(curves.Untold):
-            curves.told(ob, plan, base, FRAMES)
+        with pytest.raises(curves.NotDetermined):
+            curves.sample_fcurves(ob, plan, base, FRAMES)
 
 
 def test_what_others_do_on_a_frame_change_is_not_told(curves: Any) -> None:
@@ -228,11 +228,11 @@ def test_what_others_do_on_a_frame_change_is_not_told(curves: Any) -> None:
         pass
 
     scene = bpy.context.scene
-    assert curves.may_tell(scene)
+    assert curves.decide_alone(scene)
     bpy.app.handlers.frame_change_pre.append(moves_something)
     try:
-        assert not curves.may_tell(scene)
+        assert not curves.decide_alone(scene)
     finally:
         bpy.app.handlers.frame_change_pre.remove(moves_something)
     scene.render.frame_map_new = 50
-    assert not curves.may_tell(scene)
+    assert not curves.decide_alone(scene)

@@ -132,4 +132,4 @@ def test_where_its_fk_pose_stands_still_a_shared_bend_is_looked_up(addon: Addon,
     depsgraph = bpy.context.evaluated_depsgraph_get()
     plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)
     frame = addon.module("rig.read.sample").sample(ob, plan, depsgraph)
-    assert addon.module("live.lookup").Steady(ob, plan, frame).works is is_looked_up
+    assert addon.module("rig.write.lookup").Lookup(ob, plan, frame).works is is_looked_up

@@ -78,9 +78,9 @@ def _is_on(constraint: bpy.types.Constraint) -> bool:
     return not constraint.mute and constraint.influence > 0.0
 
 
-def _is_bone(aim: Any) -> bool:
+def _is_bone(entry: Any) -> bool:
     """Whether the target of a constraint, or of one of several that it has, is a bone."""
-    return aim.target is not None and aim.target.type == "ARMATURE" and bool(aim.subtarget)
+    return entry.target is not None and entry.target.type == "ARMATURE" and bool(entry.subtarget)
 
 
 def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[ParentBone]:
@@ -89,8 +89,8 @@ def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator
     while ob is not None:
         for constraint in ob.constraints:
             if isinstance(constraint, PULLING) and _is_on(constraint):
-                aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-                yield from (ParentBone(uid_of(aim.target), aim.subtarget) for aim in aims if _is_bone(aim))
+                entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
+                yield from (ParentBone(uid_of(entry.target), entry.subtarget) for entry in entries if _is_bone(entry))
         ob = ob.parent
 
 
@@ -111,7 +111,9 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
         pose_bone = own.pose.bones.get(name) if name and own.pose is not None else None
         parts: tuple[Any, ...] = (own,) if pose_bone is None else (own, pose_bone, *pose_bone.parent_recursive)
         for constraint in (constraint for part in parts for constraint in part.constraints):
-            aims: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-            waiting += [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None)]
+            entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
+            waiting += [
+                (entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)
+            ]
         waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
     return list(found.values())

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import bpy
+from mathutils import Vector
 
 from ...data import versions
-from ...data.settings import IKAddonChain, chain_of, has_settings, unusable
+from ...data.chain_settings import IKAddonChain
+from ...data.settings import chain_of, end_name, has_settings, unusable
 from ...pose.channels import rotation_field
 from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
@@ -35,11 +37,45 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     return bones[::-1]
 
 
+def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """The bones of the chain on `tip`, root first, that bend to its side: not the tip if that takes an orientation."""
+    bones = chain_bones(tip)
+    return bones[:-1] if chain_of(tip).use_rotation and len(bones) > 2 else bones
+
+
+def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """The hand or foot at the end of the chain on `tip`; None where it has none."""
+    name = end_name(chain_of(tip))
+    return next((child for child in tip.children if child.name == name), None) if name else None
+
+
+def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """The end bone of the chain on `tip`, if it takes the target's orientation."""
+    chain = chain_of(tip)
+    return end_of(tip) if chain.use_end_rotation and not chain.use_rotation else None
+
+
+def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """The bones that the chain on `tip` poses, root first: its own, then its end bone if that takes an orientation."""
+    end = turning_end(tip)
+    return [*chain_bones(tip), *([] if end is None else [end])]
+
+
+def reach_of(tip: bpy.types.PoseBone) -> Vector:
+    """The place, in the rest axes of the tip, that the chain brings to its target: its tail, or its end bone's head."""
+    end = end_of(tip)
+    if end is None or end.bone.use_connect:
+        return Vector((0.0, tip.bone.length, 0.0))
+    return tip.bone.matrix_local.inverted() @ end.bone.head_local
+
+
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The tip of the chain that `bone` belongs to: its own, else the first that runs through it."""
+    """The tip of the chain that `bone` belongs to: its own, else the first that runs through it or ends in it."""
     if has_settings(bone) and chain_of(bone).is_chain:
         return bone
-    return next((tip for tip in tips(bone.id_data) if bone in chain_bones(tip)), None)
+    every = tips(bone.id_data)
+    through = next((tip for tip in every if bone in chain_bones(tip)), None)
+    return through or next((tip for tip in every if bone == end_of(tip)), None)
 
 
 def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
@@ -51,13 +87,14 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
         view_layer: where its goals must be.
     """
     constrained = [bone for bone in ob.pose.bones if bone.constraints]
-    return check_seen(ob, tip, chain_bones(tip), constrained, Presence(view_layer))
+    return check_seen(ob, tip, chain_bones(tip), turning_end(tip), constrained, Presence(view_layer))
 
 
 def check_seen(
     ob: bpy.types.Object,
     tip: bpy.types.PoseBone,
     bones: list[bpy.types.PoseBone],
+    end: bpy.types.PoseBone | None,
     constrained: Sequence[bpy.types.PoseBone],
     presence: Presence,
 ) -> list[str]:
@@ -67,6 +104,7 @@ def check_seen(
         ob: the armature object, the original one.
         tip: its tip bone.
         bones: the chain's bones as evaluated, root first.
+        end: its end bone as evaluated, if that takes the target's orientation.
         constrained: the bones that have constraints, as evaluated.
         presence: of goals, and what they are as evaluated.
     """
@@ -78,12 +116,15 @@ def check_seen(
     chain = chain_of(tip)
     for _, label in unusable(chain):
         raise ChainError(f"'{label}' has a value that is not allowed. Reset this setting")
-    _check_goal(ob, bones, chain.target, chain.target_bone, "target", presence)
+    posed = [*bones, *([] if end is None else [end])]
+    _check_goal(ob, posed, chain.target, chain.target_bone, "target", presence)
     if chain.target is None:
         raise ChainError("No target. Pick an object for the tip to follow")
-    _check_goal(ob, bones, chain.pole, chain.pole_bone, "pole", presence)
-    check_bones(ob, bones, constrained)
-    segments, movable = _segments(bones)
+    _check_goal(ob, posed, chain.pole, chain.pole_bone, "pole", presence)
+    if chain.end_bone and end_of(tip) is None:
+        raise ChainError(f"The end bone '{chain.end_bone}' is not a child of '{tip.name}'. Choose another end bone")
+    check_bones(ob, posed, constrained)
+    segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
         raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
@@ -141,9 +182,12 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Pre
     return remarks
 
 
-def _segments(bones: list[bpy.types.PoseBone]) -> tuple[int, int]:
-    """How many segments of a chain have a length at rest, and how many others may get one by a bone being moved."""
-    segments, movable = int(bones[-1].bone.length > 0.0), 0
+def _segments(bones: list[bpy.types.PoseBone], last: float) -> tuple[int, int]:
+    """How many segments of a chain have a length at rest, and how many others may get one by a bone being moved.
+
+    The last one, from the head of the tip to what it brings to the target, is as long as `last`.
+    """
+    segments, movable = int(last > 0.0), 0
     for bone, child in pairwise(bones):
         if (child.bone.head_local - bone.bone.head_local).length > 0.0:
             segments += 1

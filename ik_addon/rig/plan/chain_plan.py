@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import bpy
+import numpy as np
+from mathutils import Quaternion, Vector
 
-from ...data.settings import chain_of
+from ...data.chain_settings import IKAddonChain
+from ...data.settings import chain_of, folds_of
 from ...data.versions import stiffness_is_shared
+from ...pose.skeleton import Skeleton
 from .attachments import Attachment, attachments_of
-from .chain import check_seen
+from .chain import check_seen, reach_of
 from .limits import check_numbers, is_free, stiffness_of
 from .presence import Presence
 
@@ -23,6 +27,14 @@ class ChainPlan:
     """Name of the tip bone."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, root first."""
+    end: int | None
+    """Index of the end bone, if it takes the target's rotation."""
+    end_offset: tuple[tuple[float, float, float], ...]
+    """(3, 3) rotation from the target's axes to those of the end bone."""
+    reach: tuple[float, float, float]
+    """What is brought to the target, in the rest axes of the tip: its tail, or the head of its end bone."""
+    is_loose: bool
+    """The end bone takes the target's rotation, and is not connected to the tip."""
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
     target_attachments: tuple[Attachment, ...]
@@ -33,6 +45,18 @@ class ChainPlan:
     """The tip takes the target's rotation."""
     bend_side: tuple[float, float, float]
     """In the rest axes of the root bone; zero: none."""
+    folds: tuple[tuple[float, float, float], ...]
+    """Of each bone in the rest axes of the one above, see `Problem.folds`; empty: the chain bends evenly."""
+
+    @property
+    def posed(self) -> tuple[int, ...]:
+        """Indices of the bones that the chain poses, root first, its end bone last."""
+        return self.bones if self.end is None else (*self.bones, self.end)
+
+    @property
+    def takes_rotation(self) -> bool:
+        """Whether the tip or the end bone takes the target's rotation."""
+        return self.turns or self.end is not None
 
     @property
     def goal_attachments(self) -> tuple[Attachment, ...]:
@@ -45,27 +69,56 @@ def checked(
     tip: bpy.types.PoseBone,
     bones: list[bpy.types.PoseBone],
     path: tuple[int, ...],
+    end: int | None,
     constrained: list[bpy.types.PoseBone],
     presence: Presence,
+    skeleton: Skeleton,
 ) -> ChainPlan:
     """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
     settings = chain_of(tip)
-    remarks = check_seen(ob, tip, bones, constrained, presence)
-    for bone in bones:
+    last = None if end is None else presence.seen(ob).pose.bones[end]
+    remarks = check_seen(ob, tip, bones, last, constrained, presence)
+    for bone in (*bones, *([] if last is None else [last])):
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
         remarks.append("Planar has no effect together with limits or rotation. Lock axes instead")
-    pole = None if settings.pole is None else presence.seen(settings.pole)
+    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # which may be animated or driven
+    pole = presence.seen(settings.pole) if use_pole else None
     return ChainPlan(
         tip=tip.name,
         bones=path,
+        end=end,
+        end_offset=_axes(settings.end_offset),
+        reach=reach_of(tip).to_tuple(),
+        is_loose=last is not None and not last.bone.use_connect,
         remarks=tuple(remarks),
         target_attachments=attachments_of(presence.seen(settings.target), settings.target_bone),
         pole_attachments=attachments_of(pole, settings.pole_bone),
-        has_pole=settings.pole is not None,
+        has_pole=use_pole,
         turns=settings.use_rotation,
         bend_side=tuple(settings.bend_side),
+        folds=_folds(settings, path, skeleton),
     )
+
+
+def _axes(offset: Quaternion) -> tuple[tuple[float, float, float], ...]:
+    """The matrix (3, 3) of a rotation as it is stored: somebody may have set all of it to 0."""
+    turned = offset.normalized() if offset.magnitude > 0.0 else Quaternion()
+    columns = [turned @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+    return tuple(zip(*((column.x, column.y, column.z) for column in columns), strict=True))
+
+
+def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:
+    """The folds of a chain, from the root on; empty where it has none."""
+    shares = folds_of(settings, len(path))
+    if not (any(shares) and any(settings.bend_side)):
+        return ()
+    axes = skeleton.bend_axes(path, np.array(settings.bend_side))
+    size = np.linalg.norm(axes[0])
+    if not size > 0.0:
+        return ()
+    vectors = axes / size * np.array(shares)[:, None]
+    return tuple((x, y, z) for x, y, z in vectors.tolist())
 
 
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:

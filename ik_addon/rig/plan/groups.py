@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
-from ...solve.problem import Bools, Ints
+from ...solve.problem import Bools, Floats, Ints
 from .chain_plan import ChainPlan
 from .order import in_order
 
@@ -43,6 +43,8 @@ class Shape(NamedTuple):
     bend_lead: float
     planar: bool
     """A free chain that stays in the plane of its rest pose."""
+    is_end: bool
+    """Each group is the end bone of a chain, which takes the target's rotation."""
     plain: bool
     """The bones have no special inheritance flags, see `Skeleton.plain`."""
 
@@ -73,6 +75,8 @@ class Group:
     """Indices of the chains, in the order of their effectors."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, parents before children."""
+    is_end: bool = False
+    """It is the end bone of the one chain."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,14 @@ class Wave:
     """(G, n) positions in `Plan.live`."""
     modes: NDArray[np.str_]
     """(G, n) rotation modes."""
+    reaches: Floats
+    """(G, E, 3) what each chain brings to its target, in the rest axes of its tip."""
+    loose: Bools
+    """(G, E) chains whose end bone, which takes a rotation, is not connected: its location moves what is brought."""
 
     def some(self, chosen: Bools) -> Wave:
         """The chosen groups (G,) alone."""
-        return Wave(self.shape, self.chains[chosen], self.bones[chosen], self.rows[chosen], self.modes[chosen])
+        return Wave(self.shape, *(array[chosen] for name, array in vars(self).items() if name != "shape"))
 
     def as_members(self, array: Any) -> Any:
         """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
@@ -120,6 +128,19 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
     ]
 
 
+def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]) -> None:
+    """Take chains out of `planned`, with a fault, whose end bone another one poses: by going through it, or first."""
+    owners = {bone: chain for chain in reversed(planned) for bone in chain.posed}
+    owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
+    for chain in planned.copy():
+        if chain.end is not None and owners[chain.end] is not chain:
+            faults[chain.tip] = (
+                f"The chain on '{owners[chain.end].tip}' also poses the end bone '{skeleton.names[chain.end]}'. "
+                "Turn off End Rotation of one, or make the other shorter"
+            )
+            planned.remove(chain)
+
+
 def without_loops(
     ob: bpy.types.Object,
     skeleton: Skeleton,
@@ -130,6 +151,7 @@ def without_loops(
     """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
     while True:
         groups = groups_of([chain.bones for chain in planned], skeleton)
+        groups += [Group((i,), (c.end,), is_end=True) for i, c in enumerate(planned) if c.end is not None]
         owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
         needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
         for g, group in enumerate(groups):
@@ -163,6 +185,7 @@ def in_waves(
     needs: Mapping[int, set[int]],
     rows: Mapping[int, int],
     modes: Sequence[str],
+    planned: Sequence[ChainPlan],
 ) -> tuple[Wave, ...]:
     """All groups, in the order in which they are solved.
 
@@ -172,6 +195,7 @@ def in_waves(
         needs: groups, by index, that move the root or a goal of a group.
         rows: position of each bone in `Plan.live`.
         modes: rotation modes of `Plan.live`.
+        planned: the chains.
     """
     level: dict[int, int] = {}
     batches: dict[tuple[int, Shape], list[Group]] = {}
@@ -188,6 +212,8 @@ def in_waves(
                 bones=np.array([group.bones for group in batch], dtype=np.int64),
                 rows=own,
                 modes=np.array(modes)[own],
+                reaches=np.array([[planned[i].reach for i in group.chains] for group in batch]),
+                loose=np.array([[planned[i].is_loose and not group.is_end for i in group.chains] for group in batch]),
             )
         )
     return tuple(waves)

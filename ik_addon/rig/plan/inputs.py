@@ -1,8 +1,8 @@
 """The numbers that the FK pose and the goals of a frame are computed from, where nothing else has a say in them.
 
-Blender stores them in single precision and sets each from one F-curve, so that F-curves determine them to the bit:
+Blender stores them in single precision and sets each from one F-curve, so that F-curves determine them exactly:
 transform channels of bones, objects as they stand to their parents, and settings of chains. All else follows by our own
-forward kinematics, whether the numbers were read from an evaluated frame or foreseen: a frame is the same both ways.
+forward kinematics, whether numbers were read from an evaluated frame or from F-curves: a frame is the same both ways.
 """
 
 from __future__ import annotations
@@ -244,9 +244,10 @@ class _Collected:
                     bone = ob.parent.data.bones[ob.parent_bone]
                     if bone.use_relative_parent:
                         raise _NotPlaced
-                    reach = bone.length * getattr(ob, "parent_bone_head_tail_factor", 1.0)
+                    reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self._objects)
-            self._objects.append(Placed(Reference.of(ob), above, reach, matrix_array(ob.matrix_parent_inverse)))
+            # Of the evaluated copy: in a render the original stands at another frame.
+            self._objects.append(Placed(Reference.of(ob), above, reach, matrix_array(seen.matrix_parent_inverse)))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:

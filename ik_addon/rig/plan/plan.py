@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import bpy
 import numpy as np
 
-from ...data.settings import IKAddonChain, chain_of, goal_of
+from ...data.chain_settings import IKAddonChain
+from ...data.settings import chain_of, goal_of
 from ...data.versions import solver_of, stiffness_is_shared
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
@@ -22,11 +24,11 @@ from . import chain as chains
 from .attachments import Attachment, ParentBone, attachments_of, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
-from .groups import Group, Shape, Wave, in_waves, without_loops
+from .groups import Group, Shape, Wave, in_waves, without_loops, without_shared_ends
 from .inputs import Inputs
 from .limits import FREE, ranges_of, stiffness_of
 from .presence import Presence
-from .watch import Facts, Value, Watch, facts_of
+from .watch import Facts, Value, Watch, facts_of, own_facts
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Plan:
     waves: tuple[Wave, ...]
     """All of these, in the order in which they are solved."""
     paths: dict[str, tuple[int, ...]]
-    """The bones of each enabled chain, solvable or not, by its tip bone: indices in `pose.bones`, root first."""
+    """The bones that each enabled chain poses, solvable or not, by its tip bone: indices in `pose.bones`, root first,
+    an end bone that takes an orientation last."""
+    ends: frozenset[int]
+    """These end bones."""
     faults: dict[str, str]
     """Tip bone of each chain that cannot be solved: why, and what to do."""
     live: Ints
@@ -70,12 +75,23 @@ class Plan:
     """Its values then: the plan fits where they are the same."""
     determined: Inputs | None
     """The numbers that frames are computed from; None where Blender's matrices are needed."""
+    is_followed: bool
+    """Goals of other armatures are attached to bones of this one."""
     is_alone: bool
     """Nothing of this armature is attached to a bone of another one, nor the other way round."""
+    own_facts: Facts
+    """What decided it of the armature object."""
+    others: tuple[int, ...]
+    """Indices of the bones beside the live ones that count: above them, and goals."""
     facts: Mapping[int, Facts]
     """What decided it of objects other than the armature's, by `session_uid`."""
     is_elsewhere: bool
     """A goal is missing in this view layer, and another layer of the scene has all of them: it decides the pose."""
+
+    @cached_property
+    def goals_are_moved(self) -> bool:
+        """Whether chains move a bone of this armature that a goal is attached to, here or in another armature."""
+        return any(map(self.moves, self.followed))
 
     def moves(self, bone: int) -> bool:
         """Whether a bone is posed by a chain, or below one that is."""
@@ -83,7 +99,7 @@ class Plan:
 
     def length(self, tip: str) -> float:
         """The length of the chain on a tip bone at rest."""
-        return float(self.skeleton.lengths[list(self.paths[tip])].sum())
+        return float(self.skeleton.lengths[[bone for bone in self.paths[tip] if bone not in self.ends]].sum())
 
     @classmethod
     def of(
@@ -112,17 +128,23 @@ class Plan:
         faults: dict[str, str] = {}
         planned: list[ChainPlan] = []
         paths: dict[str, tuple[int, ...]] = {}
+        ends: set[int] = set()
         goals: list[tuple[bpy.types.Object, str]] = []
         constrained = [bone for bone in seen.pose.bones if bone.constraints]
         for tip in chains.tips(ob):
             settings = chain_of(tip)
             if not (settings.enabled if only is None else tip.name in only):
                 continue
-            path = paths[tip.name] = tuple(index[bone.name] for bone in chains.chain_bones(tip))
+            path = tuple(index[bone.name] for bone in chains.chain_bones(tip))
+            last = chains.turning_end(tip)
+            end = None if last is None else index[last.name]
+            paths[tip.name] = path if end is None else (*path, end)
+            ends |= set(paths[tip.name][len(path) :])
             try:
                 if tip.name in aside:
                     raise ChainError(aside[tip.name])
-                planned.append(checked(ob, tip, [seen.pose.bones[bone] for bone in path], path, constrained, presence))
+                posed = [seen.pose.bones[bone] for bone in path]
+                planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
             except ChainError as error:
                 faults[tip.name] = str(error)
             for goal, bone in (goal_of(settings, "target"), goal_of(settings, "pole")):
@@ -130,12 +152,18 @@ class Plan:
                     goals.append((goal, bone))
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         bones = {bone for path in paths.values() for bone in path}
+        without_shared_ends(skeleton, planned, faults)
         groups, needs = without_loops(ob, skeleton, index, planned, faults)
         live = np.array(sorted(bones), dtype=np.int64)
         rows = {int(bone): row for row, bone in enumerate(live)}
         solved = frozenset(bone for group in groups for bone in group.bones)
         modes = tuple(seen.pose.bones[int(bone)].rotation_mode for bone in live)
-        shapes = [_shape(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
+        shapes = [
+            _end_shape(ob, seen.pose.bones[group.bones[0]], skeleton, planned[group.chains[0]])
+            if group.is_end
+            else _shape(ob, seen, skeleton, group, [planned[i] for i in group.chains])
+            for group in groups
+        ]
         root_attachments = attachments_of(seen)
         of_goals = (attachment for chain in planned for attachment in chain.goal_attachments)
         parent_bones = frozenset(attachment.parent for attachment in (*root_attachments, *of_goals))
@@ -144,13 +172,16 @@ class Plan:
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
+        of_wanted = {name for bone in wanted for name in (bone, *skeleton.ancestors(bone))}
+        beside = tuple(sorted(above.union(of_wanted) - bones))
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
         sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
-            waves=in_waves(groups, shapes, needs, rows, modes),
+            waves=in_waves(groups, shapes, needs, rows, modes, planned),
             paths=paths,
+            ends=frozenset(ends),
             faults=faults,
             live=live,
             rows=rows,
@@ -165,11 +196,18 @@ class Plan:
             is_static=not parent_bones and not wanted and _is_static(ob, skeleton, groups, solved),
             watch=watch,
             seen=watch.values(depsgraph),
+            is_followed=bool(followed),
             is_alone=not followed and all(parent.armature == ob.session_uid for parent in parent_bones),
             determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
+            own_facts=own_facts(ob, live.tolist(), beside),
+            others=beside,
             facts={uid: facts_of(other) for uid, other in others.items() if uid != ob.session_uid},
             is_elsewhere=not _has(presence, ob, whole) and any(_has(other, ob, whole) for other in presence.others()),
         )
+
+    def is_current(self, ob: bpy.types.Object) -> bool:
+        """Whether nothing but its pose was changed on its armature object."""
+        return own_facts(ob, self.live.tolist(), self.others) == self.own_facts
 
     def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
         """Whether anything but their transforms was changed on goals, or on what these are attached to."""
@@ -218,7 +256,31 @@ def _shape(
         stiffness=tuple(stiffness) if is_stiff else None,
         bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
         planar=settings[0].planar and len(own) == 1,
+        is_end=False,
         plain=bool(skeleton.plain[list(group.bones)].all()),
+    )
+
+
+def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
+    """The shape of the end bone of a chain, which is seen as evaluated."""
+    x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
+    return Shape(
+        solver=Solver.AUTO,
+        out_of_reach=OutOfReach.EXTEND,
+        iterations=0,
+        parents=(-1,),
+        segments=(0,),
+        weights=(1.0,),
+        poles=(False,),
+        turns=(True,),
+        inherits=(bone.bone.use_inherit_rotation,),
+        stretch_weights=(0.0,),
+        limits=None if (x, z, y) == (FREE,) * 3 else ((*x, *z, *y),),
+        stiffness=None,
+        bend_lead=0.0,
+        planar=False,
+        is_end=True,
+        plain=bool(skeleton.plain[chain.end]),
     )
 
 
@@ -233,7 +295,7 @@ def _solver(settings: Sequence[IKAddonChain]) -> Solver:
 
 def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
     """Whether the parents of all groups stay where they are, unless they are animated."""
-    above = {bone for group in groups for bone in skeleton.ancestors(group.bones[0])}
+    above = {bone for group in groups if not group.is_end for bone in skeleton.ancestors(group.bones[0])}
     return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
 
 

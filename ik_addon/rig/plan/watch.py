@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import bpy
+import numpy as np
 
 from ... import compat
+from ...data.settings import chain_of
 from ...pose.channels import FIELDS
 from ...pose.data_paths import value_at
-from .chain import CHAIN_CONSTRAINTS
+from .chain import CHAIN_CONSTRAINTS, tips
 from .reference import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
@@ -38,6 +40,25 @@ BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
 BONE_BYSTANDERS = ("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale")
 """The same below a pose bone, or a bone of an armature."""
 BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
+BONE_FACTS = (
+    "length",
+    "use_connect",
+    "use_inherit_rotation",
+    "inherit_scale",
+    "use_local_location",
+    "use_relative_parent",
+)
+"""What a plan depends on of a bone at rest, beside its matrix and its parent."""
+JOINT_FACTS = (
+    "rotation_mode",
+    "ik_stretch",
+    *(
+        f"{kind}_{axis}"
+        for kind in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
+        for axis in ("x", "y", "z")
+    ),
+)
+"""The same of a pose bone that a chain poses."""
 READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in NUMBERS)))
 """What is read of a pose bone on each frame."""
 
@@ -94,7 +115,80 @@ class Watch:
 
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
-    ob = ob.original
+    return (*_bones(ob.original), *_placing(ob.original), *_of_goal(ob.original))
+
+
+def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
+    """What a plan depends on of its armature object.
+
+    It is read after each edit of the armature, as the depsgraph does not say what was edited.
+
+    Args:
+        ob: the armature object, the original one.
+        posed: indices of the pose bones that chains pose.
+        others: those of the other bones that count, above these or goals.
+    """
+    bones: Any = ob.pose.bones
+    posed = [*posed]
+    return (
+        *_bones(ob),
+        *_placing(ob),
+        *(getattr(bones[bone], name) for bone in posed for name in JOINT_FACTS),
+        *(getattr(bones[bone].bone, name) for bone in (*posed, *others) for name in BONE_FACTS),
+        *(bones[bone].rotation_mode for bone in others),
+        *(None if (parent := bones[bone].parent) is None else parent.name for bone in (*posed, *others)),
+        *(value for tip in tips(ob) for value in _settings(chain_of(tip))),
+        *_animation(ob),
+        *_animation(ob.data),
+    )
+
+
+def _bones(ob: bpy.types.Object) -> Facts:
+    """Which bones an armature object has, and how they stand at rest."""
+    if ob.type != "ARMATURE":
+        return ()
+    bones: Any = ob.data.bones
+    rest = np.empty(16 * len(bones), dtype=np.float32)
+    bones.foreach_get("matrix_local", rest)
+    return *bones.keys(), rest.tobytes(), ob.data.pose_position
+
+
+def _settings(chain: Any) -> Iterator[object]:
+    """The settings of a chain, as what can be compared."""
+    for setting in chain.bl_rna.properties:
+        try:
+            value: Any = getattr(chain, setting.identifier)
+        except UnicodeDecodeError:  # see `settings.unusable`
+            value = None
+        if isinstance(value, bpy.types.ID):
+            value = value.session_uid
+        elif isinstance(value, bpy.types.bpy_struct):
+            continue  # the FK store, and what describes the settings
+        yield value if isinstance(value, str | int | float | set | None) else tuple(value)
+
+
+def _animation(owner: Any) -> Facts:
+    """What shows that other properties of a data-block may be animated by now."""
+    data = owner.animation_data
+    if data is None:
+        return ()
+    curves = compat.curve_owner(owner)
+    muted = np.zeros(0 if curves is None else len(curves.fcurves), dtype=bool)
+    if curves is not None:
+        curves.fcurves.foreach_get("mute", muted)
+    return (
+        None if data.action is None else data.action.session_uid,
+        muted.tobytes(),
+        *((driver.data_path, driver.mute) for driver in data.drivers),
+        *((strip.mute, strip.action and strip.action.session_uid) for strip in compat.strips_of(data)),
+        *(track.mute for track in data.nla_tracks),
+        data.use_nla,
+        data.use_tweak_mode,
+    )
+
+
+def _placing(ob: bpy.types.Object) -> Facts:
+    """What decides where an object is but its transform, and what moves its bones."""
     bones = ob.pose.bones if ob.pose is not None else ()
     return (
         ob.hide_viewport,
@@ -102,19 +196,27 @@ def facts_of(ob: bpy.types.Object) -> Facts:
         ob.parent_type,
         ob.parent_bone,
         None if ob.parent is None else ob.parent.session_uid,
+        *(ob.matrix_parent_inverse[row][:] for row in range(4)),
+        getattr(ob, "parent_bone_head_tail_factor", None),
+        ob.rigid_body is not None,
         *(("", *_facts(constraint)) for constraint in ob.constraints),
         *((bone.name, *_facts(constraint)) for bone in bones for constraint in bone.constraints),
-        *_of_goal(ob),
     )
 
 
 def _facts(constraint: Any) -> Facts:
-    aims = getattr(constraint, "targets", (constraint,))
-    targets = [(aim.target, getattr(aim, "subtarget", "")) for aim in aims if getattr(aim, "target", None) is not None]
+    entries = getattr(constraint, "targets", (constraint,))
+    targets = [
+        (entry.target, getattr(entry, "subtarget", ""))
+        for entry in entries
+        if getattr(entry, "target", None) is not None
+    ]
     return (
         constraint.type,
         constraint.mute,
         constraint.influence > 0.0,
+        getattr(constraint, "chain_count", None),
+        getattr(constraint, "use_tail", None),
         *((target.session_uid, bone) for target, bone in targets),
     )
 

@@ -1,7 +1,7 @@
 """Objects, bones and settings on many frames at once, from their F-curves alone: Blender evaluates no frame for it.
 
-That is possible where nothing but F-curves moves them and what they hang on. Where anything else has a say, or might
-have, `Untold` is raised, and Blender must be asked frame by frame.
+That is possible where nothing but F-curves moves them and what they are attached to. Where anything else may,
+`NotDetermined` is raised, and Blender must be asked frame by frame.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ Curves = Mapping[str, list[bpy.types.FCurve]]
 """F-curves by data path."""
 
 
-class Untold(Exception):  # noqa: N818 - it is no error, only not known
+class NotDetermined(Exception):  # noqa: N818 - no error, only not known
     """Something moves by more than F-curves; the message says what."""
 
 
-def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
-    """The numbers (F, w) of frames that Blender has not evaluated: the same that it would evaluate, to the bit.
+def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
+    """The numbers (F, w) of frames that Blender has not evaluated: exactly those that it would evaluate.
 
     Args:
         inputs: what frames are computed from.
-        held: (k, 17) what the channels of the live bones hold where they are not animated.
+        stored: (k, 17) what the channels of the live bones are where they are not animated.
         frames: F of them.
 
     Raises:
-        Untold: more than F-curves have a say.
+        NotDetermined: more than F-curves have a say.
     """
     originals = inputs.originals()
     if originals is None:
-        raise Untold("An object was deleted")
+        raise NotDetermined("An object was deleted")
     numbers = np.empty((len(frames), inputs.width), dtype=np.float32)
     in_all = [in_force(ob) for ob in originals]
     for item, (ob, own) in enumerate(zip(originals, in_all, strict=True)):
@@ -61,7 +61,7 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
         count = len(bones.indices)
         rows[:, start : start + count] = channels.read(originals[bones.item], bones.indices)
         start += count
-    rows[:, inputs.live] = held
+    rows[:, inputs.live] = stored
     settings = numbers[:, inputs.rows.stop :].reshape(len(frames), len(inputs.tips), len(NUMBERS))
     start = 0
     for bones in inputs.armatures:
@@ -71,7 +71,7 @@ def foreseen(inputs: Inputs, held: Row, frames: Sequence[float]) -> Numbers:
             own, apart = curves.get(name, {}), driven.get(name, {})
             for path in {*own, *apart}:
                 if path in apart or not path.startswith((*FIELDS, "[", "ik_addon.", *BONE_BYSTANDERS)):
-                    raise Untold(f"'{path}' of bone '{name}' in '{ob.name}' is animated or driven")
+                    raise NotDetermined(f"'{path}' of bone '{name}' in '{ob.name}' is animated or driven")
             for path, columns in FIELDS.items():
                 if path in own:
                     rows[:, start, columns] = evaluated(rows[0, start, columns], own[path], frames)
@@ -88,7 +88,7 @@ def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], 
     for name in NUMBERS:
         path = f"ik_addon.{name}"
         if path in driven:
-            raise Untold(f"'{name}' of the chain on '{tip.name}' is driven")
+            raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")
         value = evaluated([getattr(settings, name)], curves.get(path, ()), frames)
         known = settings.bl_rna.properties[name]
         columns.append(np.clip(value, known.hard_min, known.hard_max))
@@ -101,14 +101,14 @@ def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
     for path in {*curves, *driven}:
         known = path in OBJECT_FIELDS and path not in driven
         if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
-            raise Untold(f"'{path}' of '{ob.name}' is animated or driven")
+            raise NotDetermined(f"'{path}' of '{ob.name}' is animated or driven")
     if any(not constraint.mute for constraint in ob.constraints):
-        raise Untold(f"'{ob.name}' has constraints")
+        raise NotDetermined(f"'{ob.name}' has constraints")
     return {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
 
 
 def place(ob: bpy.types.Object, frames: Sequence[float]) -> Row:
-    """Where (F, 3), or (1, 3), an object is seen from its parent, as far as F-curves tell."""
+    """Where (F, 3), or (1, 3), an object is seen from its parent, as far as F-curves determine it."""
     return _place(ob, _placing(ob, in_force(ob)), frames)
 
 
@@ -149,12 +149,12 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
     if data is None:
         return {}
     if data.use_tweak_mode or (data.use_nla and any(track.strips for track in data.nla_tracks)):
-        raise Untold(f"'{ob.name}' is animated by NLA strips")
+        raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
     owner = compat.curve_owner(ob)
     if owner is None:
         return {}
     if compat.is_layered(data.action):
-        raise Untold(f"The action '{data.action.name}' has several layers or strips")
+        raise NotDetermined(f"The action '{data.action.name}' has several layers or strips")
     found: dict[str, list[bpy.types.FCurve]] = {}
     for curve in owner.fcurves:
         if not compat.is_muted(curve) and curve.is_valid and not curve.is_empty:
@@ -176,28 +176,28 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     return found
 
 
-def at_frame(ob: bpy.types.Object, bones: Ints, held: Row, frame: float) -> Row:
-    """FK channels (k, 17) of bones on a frame, which hold the given ones (k, 17) where they are not animated.
+def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Row:
+    """FK channels (k, 17) of bones on a frame, which are the given ones (k, 17) where they are not animated.
 
     Unlike asking Blender to evaluate the animation, this leaves no mark by which undo would evaluate it again.
 
     Raises:
-        Untold: something else than F-curves sets them.
+        NotDetermined: something else than F-curves sets them.
     """
     curves, driven = _by_bone(in_force(ob).items()), _by_bone((path, []) for path in _driven(ob))
-    rows = held.copy()
+    rows = stored.copy()
     for k, bone in enumerate(bones.tolist()):
         name = ob.pose.bones[bone].name
         if not FIELDS.keys().isdisjoint(driven.get(name, ())):
-            raise Untold(f"Bone '{name}' in '{ob.name}' is driven")
+            raise NotDetermined(f"Bone '{name}' in '{ob.name}' is driven")
         for path, columns in FIELDS.items():
-            rows[k, columns] = evaluated(held[k, columns], curves.get(name, {}).get(path, ()), [frame])[0]
+            rows[k, columns] = evaluated(stored[k, columns], curves.get(name, {}).get(path, ()), [frame])[0]
     return rows
 
 
-def evaluated(held: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
+def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
     """Values (F, n) of a property of n numbers, which holds the given ones where no F-curve sets them."""
-    row = np.array(held, dtype=np.float32).reshape(1, -1)
+    row = np.array(unanimated, dtype=np.float32).reshape(1, -1)
     curves = [curve for curve in curves if curve.array_index < row.shape[1]]
     if not curves:
         return row
@@ -240,24 +240,24 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def told(ob: bpy.types.Object, plan: Plan, base: Row, frames: Sequence[float]) -> Sample:
-    """What `read.sample` reads on each of F frames, without evaluating one.
+def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequence[float]) -> Sample:
+    """What `sample` reads on each of F frames, without evaluating one.
 
     Args:
         ob: the armature object.
         plan: its plan.
-        base: (k, 17) what the channels of `Plan.live` hold where they are not animated.
+        stored: (k, 17) what the channels of `Plan.live` are where they are not animated.
         frames: F of them.
 
     Raises:
-        Untold: more than F-curves have a say.
+        NotDetermined: more than F-curves have a say.
     """
     if plan.watch or plan.determined is None:
-        raise Untold(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
-    return sample_of(plan, Frames(plan.determined, foreseen(plan.determined, base, frames)))
+        raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
+    return sample_of(plan, Frames(plan.determined, numbers_at(plan.determined, stored, frames)))
 
 
-def may_tell(scene: bpy.types.Scene) -> bool:
+def decide_alone(scene: bpy.types.Scene) -> bool:
     """Whether nothing else than the animation of what is in a scene moves anything as its frames go by."""
     return not others_handle_frames() and scene.render.frame_map_old == scene.render.frame_map_new
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...pose import transforms
 from ...pose.channels import WIDTH, Row
+from ...solve.maths.products import times
 from ...solve.problem import Floats, Ints
-from ...solve.products import times
 from ..plan.inputs import Inputs, Numbers, Spot
 from ..plan.watch import NUMBERS
 
@@ -73,6 +73,10 @@ class Frames:
         """World matrices (F, 4, 4) of an object, or of the head of its bone."""
         world = self.world(spot.item)
         return world.copy() if spot.bone < 0 else times(world, self._poses[:, spot.bone])
+
+    def basis_at(self, spot: Spot) -> Floats:
+        """What an object's own channels, or those of its bone, make: (F, 4, 4)."""
+        return self._locals[spot.item] if spot.bone < 0 else self._basis[:, spot.bone]
 
     def _pose(self, bones: Ints, basis: Floats) -> None:
         """Pose bones of one depth by their basis (F, m, 4, 4)."""

@@ -29,9 +29,9 @@ CROWD = 30
 
 
 class Still:
-    """What frames are computed from where nothing but goals moves; see `following.Source`."""
+    """What frames are computed from where nothing but goals moves; see `Source`."""
 
-    leads = True
+    poses_early = True
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample) -> None:
         """Begin with a frame (F = 1) of an armature object that nothing animates.
@@ -52,7 +52,7 @@ class Still:
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
-        """As in `following.Source`; the numbers are the matrix of the armature object and the places of the goals."""
+        """As in `Source`; the numbers are the matrix of the armature object and the places of the goals."""
         places = None if is_edited(depsgraph) else self._goals.places(depsgraph)
         if places is None:
             return None
@@ -62,8 +62,8 @@ class Still:
             self._turned = np.array(world, dtype=np.float32).ravel()
         return np.concatenate([self._turned, places.ravel()])[None], written
 
-    def foresee(self, frames: Sequence[float]) -> Numbers | None:
-        """As in `following.Source`."""
+    def numbers_at(self, frames: Sequence[float]) -> Numbers | None:
+        """As in `Source`."""
         places = self._goals.at(frames)
         if places is None:
             return None
@@ -71,7 +71,7 @@ class Still:
         return np.concatenate([world, places.reshape(len(frames), -1)], axis=1)
 
     def sample(self, numbers: Numbers) -> Sample:
-        """As in `following.Source`."""
+        """As in `Source`."""
         count, chains = len(numbers), len(self._plan.chains)
         world = numbers[0, :MATRIX].reshape(4, 4).astype(np.float64)
         places = in_object_space(world, numbers[:, MATRIX:].reshape(count, -1, 3).astype(np.float64))
@@ -88,13 +88,13 @@ class Still:
         )
 
     def fk(self, _numbers: Numbers) -> Row:
-        """As in `following.Source`."""
+        """As in `Source`."""
         return self._frame.channels[0]
 
 
 def _repeated(values: NDArray[Any], frames: int) -> NDArray[Any]:
     """Values (1, ...) for F frames, not to be written to."""
-    return np.broadcast_to(values, (frames, *values.shape[1:]))
+    return values if frames == 1 else np.broadcast_to(values, (frames, *values.shape[1:]))
 
 
 class FreeGoals:
@@ -126,7 +126,7 @@ class FreeGoals:
         return np.array(points, dtype=np.float32)
 
     def at(self, frames: Sequence[float]) -> Numbers | None:
-        """Where they will stand (F, G, 3) on other frames, as far as their F-curves tell; None if these do not."""
+        """Where they will stand (F, G, 3) on other frames, as their F-curves have it; None if there is more."""
         found = self._objects()
         if found is None:
             return None
@@ -134,7 +134,7 @@ class FreeGoals:
         try:
             for g, goal in enumerate(found):
                 places[:, g] = fcurves.place(goal, frames)
-        except fcurves.Untold:
+        except fcurves.NotDetermined:
             return None
         return places
 

@@ -15,14 +15,15 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import inverse, inverse_of_one, matrix_array, orthonormal
+from ...pose.skeleton import inverse, inverse_of_one, matrix_array
 from ...pose.transforms import basis
+from ...solve.maths.products import applied, times
 from ...solve.problem import Bools, Floats, Ints
-from ...solve.products import applied, times
 from ..plan.chain_plan import ChainPlan
 from ..plan.plan import Plan
 from ..plan.watch import NUMBERS
 from .frames import Frames
+from .orientation import orientation
 
 FARTHEST = 1e30
 """Blender turns an infinite location into the largest float, whose square is no longer a number."""
@@ -35,7 +36,8 @@ class Goals:
     target: Floats
     """(F, C, 3) in the armature's object space; not finite where there is none."""
     rotation: Floats
-    """(F, C, 3, 3) orientation of the target in the armature's object space; the identity where none is wanted."""
+    """(F, C, 3, 3) what the tip or the end bone takes from the target, in the armature's object space; the identity
+    where they take none."""
     pole: Floats
     """(F, C, 3) in the armature's object space; zero where there is none."""
     settings: Floats
@@ -96,7 +98,7 @@ class Sample:
         return Sample(**own, goals=self.goals.members(chosen))
 
     def equals(self, other: Sample) -> bool:
-        """Whether everything is the same to the bit."""
+        """Whether everything is exactly the same."""
         own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))
         return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
 
@@ -110,7 +112,8 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         depsgraph: evaluated at the frame.
         fk: channels (k, 17) of the live bones, where the evaluated ones are not the FK pose.
     """
-    if plan.determined is not None and plan.is_alone:
+    # What follows its bones is taken along from where they are seen, so that these have to be Blender's matrices.
+    if plan.determined is not None and not plan.is_followed:
         numbers = plan.determined.read(depsgraph, fk)
         if numbers is not None:
             return sample_of(plan, Frames(plan.determined, numbers))
@@ -137,8 +140,8 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     for c, (chain, aim, side) in enumerate(zip(plan.chains, inputs.targets, inputs.poles, strict=True)):
         goal = frames.at(aim)
         target[:, c] = goal[:, :3, 3]
-        if chain.turns:
-            rotation[:, c] = orientation(times(to_object, goal))
+        if chain.takes_rotation:
+            rotation[:, c] = _wanted(chain, times(to_object, goal))
         if side is not None:
             pole[:, c] = frames.at(side)[:, :3, 3]
     with_pole = [c for c, side in enumerate(inputs.poles) if side is not None]
@@ -188,8 +191,8 @@ def _goals(
         numbers.append([getattr(seen, name) for name in NUMBERS])
         goal = _world(pointers.target, pointers.target_bone, depsgraph)
         targets.append(goal[:3, 3])
-        if chain.turns:
-            rotations[c] = orientation(to_object @ goal)
+        if chain.takes_rotation:
+            rotations[c] = _wanted(chain, to_object @ goal)
         if chain.has_pole:
             # A pole that was deleted since the plan was made shows no direction, as one at the target does.
             gone = pointers.pole is None
@@ -220,12 +223,12 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
     return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
 
 
-def orientation(matrices: Floats) -> Floats:
-    """Orientations (..., 3, 3) of matrices (..., 4, 4); of mirrored ones the X axis is turned round."""
-    frames = orthonormal(matrices[..., :3, :3])
-    with np.errstate(invalid="ignore"):
-        frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
-    return frames
+def _wanted(chain: ChainPlan, matrices: Floats) -> Floats:
+    """What a chain takes (..., 3, 3) from matrices (..., 4, 4) of its target in object space."""
+    turned = orientation(matrices)
+    if chain.end is None:
+        return turned
+    return times(turned, np.broadcast_to(np.array(chain.end_offset), turned.shape))
 
 
 def transformed(matrices: Floats, points: Floats) -> Floats:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
 
 import bpy
 import numpy as np
@@ -12,15 +14,32 @@ from ...pose import channels
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
+from ...solve.maths.products import applied, back_times, times
+from ...solve.maths.rotations import norm
+from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
-from ...solve.products import applied
-from ...solve.rotations import norm
-from ...solve.twist import total
 from ..plan.groups import Wave, paths
 from ..plan.plan import Plan
 
 UNIFORM = 1e-6
 """Scale factors that differ by less than this are the same."""
+
+
+Found = TypeVar("Found")
+
+
+def _remembered(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
+    """A method whose result is computed once, until members are replaced."""
+
+    @wraps(method)
+    def found(self: Limbs) -> Found:
+        known = self.remembered
+        if method.__name__ not in known:
+            known[method.__name__] = method(self)
+        result: Found = known[method.__name__]
+        return result
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,29 +57,40 @@ class Limbs:
     """(B, n, 17) channels."""
     basis: Floats
     """(B, n, 4, 4) basis matrices that the channels make."""
+    reach: Floats
+    """(B, E, 3) what each chain brings to its target, in the axes of its tip."""
     poses: Floats
     """(B, n, 4, 4) pose matrices in armature space."""
+    remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
+    """What was computed of them."""
 
     @classmethod
     def fk(
-        cls, ob: bpy.types.Object, plan: Plan, wave: Wave, group: Ints, root: Floats, rows: Row, basis: Floats
+        cls,
+        ob: bpy.types.Object,
+        plan: Plan,
+        wave: Wave,
+        group: Ints,
+        root: Floats,
+        rows: Row,
+        basis: Floats,
+        reach: Floats,
     ) -> Limbs:
         """Limbs in the pose that their channels make."""
-        limbs = cls(ob, plan, wave, group, root, rows, basis, np.empty_like(basis))
+        limbs = cls(ob, plan, wave, group, root, rows, basis, reach, np.empty_like(basis))
         if wave.shape.plain:
-            limbs._pose_plain(plan.skeleton.offsets[wave.bones][group])
+            limbs._pose_plain()
         else:
             for members, bones in limbs._by_group():
                 limbs._put_below(members, bones, basis)
         return limbs
 
+    @_remembered
     def joints(self) -> Floats:
-        """Joint positions (B, n+E, 3): the heads, then the tails of the tips."""
-        tips = list(self.wave.shape.segments)
-        lengths = self.plan.skeleton.lengths[self.wave.bones[:, tips]][self.group]
-        ends = self.poses[:, tips]
-        tails = ends[..., :3, 3] + ends[..., :3, 1] * lengths[:, :, None]
-        return np.concatenate([self.poses[:, :, :3, 3], tails], axis=1)
+        """Joint positions (B, n+E, 3): the heads, then what the tips bring to their targets."""
+        tips = self.poses[:, list(self.wave.shape.segments)]
+        ends = tips[..., :3, 3] + applied(tips[..., :3, :3], self.reach)
+        return np.concatenate([self.poses[:, :, :3, 3], ends], axis=1)
 
     def lengths(self, joints: Floats) -> Floats:
         """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
@@ -71,6 +101,7 @@ class Limbs:
             found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
         return found
 
+    @_remembered
     def limits(self) -> Limits | None:
         """The limits of the joints."""
         ranges = self.wave.shape.limits
@@ -83,6 +114,7 @@ class Limbs:
         angles = np.array(ranges)
         return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
+    @_remembered
     def plane(self) -> Floats | None:
         """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
         if not self.wave.shape.planar:
@@ -91,13 +123,25 @@ class Limbs:
         parents = orthonormal(self.root[:, :3, :3])
         return applied(parents, normals[self.group])
 
-    def bend_side(self, frames: Floats) -> Floats | None:
-        """Bend sides (B, 3) of chains, whose frames are (B, n, 3, 3); None for trees and where no chain has one."""
+    @_remembered
+    def bend_side(self) -> Floats | None:
+        """Bend sides (B, 3) of chains; None for trees and where no chain has one."""
         sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
         if not (self.wave.shape.is_chain and sides.any()):
             return None
-        return applied(frames[:, 0], sides[self.group])
+        return applied(self.frames()[:, 0], sides[self.group])
 
+    @_remembered
+    def folds(self) -> Floats | None:
+        """How the joints of chains fold (B, n, 3); None where all bend evenly."""
+        own = [self.plan.chains[c].folds for c in self.wave.chains[:, 0].tolist()]
+        if not (self.wave.shape.is_chain and any(own)):
+            return None
+        bones = self.wave.bones.shape[1]
+        local = np.array([folds or np.zeros((bones, 3)) for folds in own])
+        return applied(self.frames()[:, [0, *range(bones - 1)]], local[self.group])
+
+    @_remembered
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
         scale = self.rows[:, :, FIELDS["scale"]]
@@ -127,12 +171,25 @@ class Limbs:
             root=self.root[chosen],
             rows=self.rows[chosen],
             basis=self.basis[chosen],
+            reach=self.reach[chosen],
             poses=self.poses[chosen],
         )
+
+    def groups(self, chosen: Bools) -> Limbs:
+        """The chosen groups (G,) of a wave alone, on one frame."""
+        if chosen.all():
+            return self
+        key = chosen.tobytes()
+        if key not in self.remembered:
+            some = replace(self.members(chosen), wave=self.wave.some(chosen))
+            self.remembered[key] = replace(some, group=np.arange(len(some.group)))
+        found: Limbs = self.remembered[key]
+        return found
 
     def put(self, chosen: Bools, other: Limbs) -> None:
         """Replace the chosen members (B,) by those of other limbs."""
         self.rows[chosen], self.basis[chosen], self.poses[chosen] = other.rows, other.basis, other.poses
+        self.remembered.clear()
 
     def blended(self, fk: Limbs, influence: Floats) -> Limbs:
         """The limbs between their FK pose (0) and this one (1), by the influence (B, n) on each bone."""
@@ -147,10 +204,10 @@ class Limbs:
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
         rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
-        # What is not blended, or was not solved, keeps its FK channels to the bit.
+        # What is not blended, or was not solved, keeps its FK channels exactly.
         still = ((influence == 0.0) | (self.rows == fk.rows).all(axis=2))[:, :, None]
         rows, basis = np.where(still, fk.rows, rows), np.where(still[..., None], fk.basis, basis)
-        return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis)
+        return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis, self.reach)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
         """The limbs with a solution, given as orthonormal frames (B, n, 3, 3) and joints, in their channels.
@@ -185,6 +242,7 @@ class Limbs:
         """Whether any of the groups has a parent bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
+    @_remembered
     def rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:
@@ -195,26 +253,26 @@ class Limbs:
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
         with np.errstate(invalid="ignore"):  # a constraint may leave a bone that is not a number
-            square = linear.transpose(0, 2, 1) @ linear
+            square = back_times(linear, linear)
             size = np.trace(square, axis1=1, axis2=2) / 3.0
             skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
             return np.asarray(uniform.all(axis=1) & (skew <= UNIFORM * size) & (np.linalg.det(linear) > 0.0))
 
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
-        """All bones at once: the frames of the parents are those of the solution."""
-        offsets = self.plan.skeleton.offsets[self.wave.bones][self.group]
-        unturned = self.plan.skeleton.unturned[self.wave.bones][self.group]
-        above: Any = self._of_parents(self.root[:, :3, :3], frames).swapaxes(-1, -2)
-        if self._has_parents():
-            above[:, 0] = np.linalg.inv(self.root[:, :3, :3])
-        local = unturned @ (above @ frames)
-        rotations[:] = _finite_or_none(orthonormal(local))
+        """All bones at once: each is turned further than its parent, and what turns alike keeps its channels.
+
+        Rest matrices, which are rotations only roughly where a bone points against its parent, have no part in it.
+        """
+        turns: Any = solution.rotations
+        above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
+        turn = times(back_times(frames, turns), back_times(above, frames))
+        rotations[:] = _finite_or_none(orthonormal(times(channels.basis_rotation(self.basis, self.rows), turn)))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
                 posed.basis[members, 0, :3, 3] = local[:, :3, 3]
-        posed._pose_plain(offsets)
+        posed._pose_plain()
 
     def _place_bone_by_bone(
         self,
@@ -237,11 +295,12 @@ class Limbs:
                 posed.basis[members, 0, :3, 3] = local[:, :3, 3]
             posed.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, posed.basis[members, i], parent)
 
-    def _pose_plain(self, offsets: Floats) -> None:
-        """Pose all members from their basis; `offsets` (B, n, 4, 4) are their bones' rest matrices in the parent's."""
-        local = offsets @ self.basis
+    def _pose_plain(self) -> None:
+        """Pose all members from their basis."""
+        # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
+        local = times(self.plan.skeleton.offsets[self.wave.bones][self.group], self.basis)
         for i, parent in enumerate(self.wave.shape.parents):
-            np.matmul(self.root if parent < 0 else self.poses[:, parent], local[:, i], out=self.poses[:, i])
+            self.poses[:, i] = times(self.root if parent < 0 else self.poses[:, parent], local[:, i])
 
     def _put_below(self, members: Ints, bones: list[int], basis: Floats) -> None:
         for i, bone in enumerate(bones):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...solve import Solution, Status
 from ...solve.problem import Bools, Floats, Ints
+from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals
 from .limb import Limbs
@@ -25,7 +26,7 @@ class Outcome:
     iterations: Ints
     """(F,)"""
     at_limit: Bools
-    """(F, n) which of the chain's bones, root first, stand at a limit."""
+    """(F, n) which of the bones that the chain poses, root first, stand at a limit."""
 
 
 OUTCOMES = ("status", "error", "iterations", "at_limit")
@@ -59,6 +60,10 @@ class Outcomes:
         self.iterations[:, wave.chains] = wave.as_frames(np.broadcast_to(solution.iterations[:, None], error.shape))
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
+    def put_end(self, wave: Wave, at_limit: Bools) -> None:
+        """Set which end bones (B,) of a wave of such bones stand at a limit."""
+        self.at_limit[:, wave.rows] = wave.as_frames(at_limit[:, None])
+
     def put_frames(self, chosen: Bools, other: Outcomes) -> None:
         """Replace the outcomes on the chosen frames (F,) by others of the same chains."""
         for name in OUTCOMES:
@@ -73,5 +78,5 @@ class Outcomes:
 
     def __getitem__(self, chain: int) -> Outcome:
         """The outcome of one chain, by its index in the plan."""
-        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].bones]
+        rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].posed]
         return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])

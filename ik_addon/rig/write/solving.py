@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...solve import Goal, Problem, Solution, Status, solve
+from ...solve import Goal, Problem, Solution, Status, check, solve
+from ...solve.maths.products import times
+from ...solve.maths.rotations import norm
 from ...solve.problem import Bools, Floats
-from ...solve.rotations import norm
 from ..plan.groups import paths
 from ..read.sample import Goals
+from .ends import turned_ends
 from .limb import Limbs
 from .outcomes import Outcomes
 
@@ -16,17 +18,25 @@ REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
 WRITTEN_TOLERANCE = 1e-6
 """The miss, in chain lengths, from which that is worthwhile."""
+SINGLE_STEPS = 6.0
+"""A target this near to the tip in FK, in steps of single precision at their coordinates, stands on it: no channel, no
+F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
 
 
-def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
-    """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended."""
-    solution, posed = _solve_once(limbs, goals)
+def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False) -> Limbs:
+    """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
+
+    Where it is `hurried`, bodies that are searched for answer with their first attempt.
+    """
+    if limbs.wave.shape.is_end:
+        return turned_ends(limbs, goals, outcomes)
+    solution, posed = _solve_once(limbs, goals, hurried)
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, WRITTEN_TOLERANCE)
         if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from the pose that resulted.
-        better, again = _solve_once(posed.members(missed), goals.members(missed))
+        better, again = _solve_once(posed.members(missed), goals.members(missed), hurried)
         # In that pose a chain may have lost its length: then it stays there.
         usable = better.status != Status.INVALID
         missed[missed] = usable
@@ -52,12 +62,12 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
-    shape, frames = limbs.wave.shape, limbs.frames()
+def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Limbs]:
+    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.joints()
     tree = not shape.is_chain
     wanted = [
         Goal(
-            target=goals.target[:, e],
+            target=_target(goals.target[:, e], joints, len(shape.parents) + e),
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
             rotation=goals.rotation[:, e] if shape.turns[e] else None,
@@ -66,29 +76,41 @@ def _solve_once(limbs: Limbs, goals: Goals) -> tuple[Solution, Limbs]:
         )
         for e in range(len(shape.segments))
     ]
-    solution = solve(
-        Problem(
-            joints=limbs.joints(),
-            frames=frames,
-            goal=wanted[0],
-            others=tuple(wanted[1:]),
-            parents=np.array(shape.parents) if tree else None,
-            inherits=np.array(shape.inherits),
-            solver=shape.solver,
-            out_of_reach=shape.out_of_reach,
-            softness=0.0 if tree else goals.softness[:, 0],
-            push_limit=goals.push_limit[:, 0],
-            stretch_weights=np.array(shape.stretch_weights),
-            tolerance=goals.tolerance.min(axis=1),
-            iterations=shape.iterations,
-            limits=limbs.limits(),
-            bend_side=limbs.bend_side(frames),
-            plane=limbs.plane(),
-            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-            bend_lead=shape.bend_lead,
-        )
+    problem = Problem(
+        joints=joints,
+        frames=frames,
+        goal=wanted[0],
+        others=tuple(wanted[1:]),
+        parents=np.array(shape.parents) if tree else None,
+        inherits=np.array(shape.inherits),
+        solver=shape.solver,
+        out_of_reach=shape.out_of_reach,
+        softness=0.0 if tree else goals.softness[:, 0],
+        push_limit=goals.push_limit[:, 0],
+        stretch_weights=np.array(shape.stretch_weights),
+        tolerance=goals.tolerance.min(axis=1),
+        iterations=shape.iterations,
+        limits=limbs.limits(),
+        bend_side=limbs.bend_side(),
+        folds=limbs.folds(),
+        plane=limbs.plane(),
+        stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+        bend_lead=shape.bend_lead,
+        is_first_attempt=hurried,
     )
-    return solution, limbs.solved(solution.rotations @ frames, solution)
+    # The FK pose is looked at once, whatever the goals are.
+    if "checked" not in limbs.remembered:
+        limbs.remembered["checked"] = check(problem)
+    solution = solve(problem, limbs.remembered["checked"])
+    return solution, limbs.solved(times(solution.rotations, frames), solution)
+
+
+def _target(target: Floats, joints: Floats, tip: int) -> Floats:
+    """Targets (B, 3), put on the tips, joints (B, n+E, 3) of that number, where these differ by mere rounding."""
+    sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(target - joints[:, tip]).max(axis=1) <= SINGLE_STEPS * np.spacing(sizes)
+    return np.where(near[:, None], joints[:, tip], target)
 
 
 def _influence(limbs: Limbs, goals: Goals) -> Floats:

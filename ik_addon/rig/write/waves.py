@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import inverse, orthonormal
+from ...solve.maths.products import applied, times
+from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
-from ...solve.products import applied
-from ...solve.rotations import matrices
 from ..plan.attachments import Attachment, ParentBone, uid_of
 from ..plan.groups import Wave
 from ..plan.plan import Plan
@@ -39,6 +41,8 @@ class Posed:
     """How the solution moved the bones of `Plan.followed`, together with the moves of other armatures."""
     poses_on: Callable[[slice | Ints], Floats]
     """(f, k, 4, 4) pose matrices of `Plan.live` in armature space, on some of the frames."""
+    fk: Mapping[int, Limbs] = field(default_factory=dict)
+    """The FK pose of each wave, by its index in the plan, where F is 1 and all of its groups were solved."""
 
     @cached_property
     def poses(self) -> Floats:
@@ -57,6 +61,8 @@ def pose(
     sample: Sample,
     moves: Moves = MappingProxyType({}),
     before: tuple[Sample, Posed] | None = None,
+    *,
+    hurried: bool = False,
 ) -> Posed:
     """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose.
 
@@ -67,6 +73,7 @@ def pose(
         moves: of other armatures' bones that were solved before, in world space.
         before: a frame and its solution by the same plan, without such moves. Where F is 1, chains to which nothing
             differs from it are not solved again.
+        hurried: see `solve_limbs`; what comes of it is nobody's `before`.
     """
     current = _Poses(ob, plan, sample)
     changes = None if before is None else _Changes(plan, sample, before[0])
@@ -74,9 +81,10 @@ def pose(
     world = sample.world
     for attachment in plan.root_attachments:
         if attachment.parent in known:
-            world = _displacement(attachment, known[attachment.parent], sample.world[:, :3, 3]) @ sample.world
+            world = times(_displacement(attachment, known[attachment.parent], sample.world[:, :3, 3]), sample.world)
             break
-    to_object = inverse(world) if plan.parent_bones else world
+    to_object = inverse(world) if known and plan.parent_bones else world
+    may_move = bool(known) or plan.goals_are_moved
 
     def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
         """The displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
@@ -90,35 +98,54 @@ def pose(
                 rides = True
             elif parent in known:
                 moved = _displacement(attachment, known[parent], _moved(sample.world, points))
-                return to_object @ moved @ sample.world
-        return None if rides else to_object @ sample.world
+                return times(times(to_object, moved), sample.world)
+        return None if rides else times(to_object, sample.world)
 
     outcomes = Outcomes(plan, len(sample.world))
-    for whole in plan.waves:
-        wave = whole
+    fk: dict[int, Limbs] = {}
+    for w, whole in enumerate(plan.waves):
+        wave, limbs = whole, None
         if before is not None and changes is not None:
-            again = changes.concern(whole)
-            current.keep(whole.some(~again), before[1], outcomes)
+            again, posed_anew = changes.concern(whole)
+            if not again.all():
+                current.keep(whole.some(~again), before[1], outcomes)
+                wave = whole.some(again)
+            if w in before[1].fk and not posed_anew.any():
+                fk[w] = before[1].fk[w]
+                limbs = fk[w].groups(again)
             if not again.any():
                 continue
-            wave = whole.some(again)
         goals = sample.goals[wave.chains]
-        if plan.parent_bones:
+        if may_move:
             for g, e in np.ndindex(wave.chains.shape):
                 chain = plan.chains[wave.chains[g, e]]
                 moved = displaced(chain.target_attachments, goals.target[:, g, e])
                 if moved is not None:
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
-                    if chain.turns:
-                        goals.rotation[:, g, e] = orthonormal(moved[:, :3, :3] @ goals.rotation[:, g, e])
+                    if chain.takes_rotation:
+                        goals.rotation[:, g, e] = orthonormal(times(moved[:, :3, :3], goals.rotation[:, g, e]))
                 moved = displaced(chain.pole_attachments, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
-        current.put(solve_limbs(current.limbs(wave), _members(wave, goals), outcomes))
+        if limbs is None:
+            limbs = current.limbs(wave)
+            if wave is whole and len(sample.world) == 1:
+                fk[w] = limbs
+        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried))
     current.put_fk()
     for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
         known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
-    return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen])
+    return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen], fk)
+
+
+def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row, outcomes: Outcomes) -> Row:
+    """Channels (F, k, 17) with unit quaternions as they are given, but end bones as their chains' targets turn them."""
+    current = _posed(ob, plan, sample, rows)
+    for wave in plan.waves:
+        limbs = current.limbs(wave)
+        turns = wave.shape.is_end
+        current.put(solve_limbs(limbs, _members(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
+    return current.rows
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
@@ -128,14 +155,19 @@ def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Li
 
 def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Floats:
     """Pose matrices (F, k, 4, 4) of `Plan.live` with unit quaternions, from channels (F, k, 17)."""
-    basis = sample.basis.copy()
-    turns = rows[..., FIELDS["rotation_quaternion"]].astype(np.float64)
-    basis[..., :3, :3] = matrices(turns.T).transpose(3, 2, 0, 1) * rows[..., None, FIELDS["scale"]]
-    current = _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
+    current = _posed(ob, plan, sample, rows)
     for wave in plan.waves:
         current.put(current.limbs(wave))
     current.put_fk()
     return current.poses
+
+
+def _posed(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> _Poses:
+    """What channels (F, k, 17) with unit quaternions make, no wave being posed yet."""
+    basis = sample.basis.copy()
+    turns = rows[..., FIELDS["rotation_quaternion"]].astype(np.float64)
+    basis[..., :3, :3] = matrices(turns.T).transpose(3, 2, 0, 1) * rows[..., None, FIELDS["scale"]]
+    return _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
 
 
 def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
@@ -157,21 +189,40 @@ class _Changes:
 
     def __init__(self, plan: Plan, now: Sample, before: Sample) -> None:
         self._plan = plan
-        self._everything = not (np.array_equal(now.world, before.world) and np.array_equal(now.poses, before.poses))
-        self._rows = (now.channels != before.channels).any(axis=(0, 2))
-        pairs = ((value, vars(before.goals)[name]) for name, value in vars(now.goals).items())
-        self._goals = np.any([(a != b).any(axis=(0, *range(2, a.ndim))) for a, b in pairs], axis=0)
-        self._solved: set[int] = set()
+        self._everything = not _is_same(now.world, before.world)
+        self._moved: set[int] = set()
+        """Sampled bones that stand elsewhere, and bones that were solved again."""
+        if not _is_same(now.poses, before.poses):
+            self._moved.update(plan.sampled[(now.poses != before.poses).any(axis=(0, 2, 3))].tolist())
+        self._rows = np.zeros(len(plan.live), dtype=bool)
+        if not _is_same(now.channels, before.channels):
+            self._rows = (now.channels != before.channels).any(axis=(0, 2))
+        self._goals = np.zeros(len(plan.chains), dtype=bool)
+        for name, value in vars(now.goals).items():
+            was = vars(before.goals)[name]
+            if value is not was:
+                self._goals |= (value != was).any(axis=(0, *range(2, value.ndim)))
 
-    def concern(self, wave: Wave) -> Bools:
-        """Groups (G,) of a wave that must be solved again, waves in their order."""
-        again = self._rows[wave.rows].any(axis=1) | self._goals[wave.chains].any(axis=1)
-        if self._everything or (self._solved and any(map(self._plan.moves, self._plan.followed))):
-            again[:] = True  # a goal may be carried by what is solved again
-        for group, bones in enumerate(wave.bones.tolist()):
-            again[group] |= not self._solved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
-        self._solved.update(wave.bones[again].ravel().tolist())
-        return again
+    def concern(self, wave: Wave) -> tuple[Bools, Bools]:
+        """Groups (G,) of a wave that must be solved again, and those whose FK pose is another, waves in their order."""
+        posed_anew: Bools = np.asarray(self._rows[wave.rows].any(axis=1))
+        # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
+        for group, chain in np.argwhere(wave.loose).tolist():
+            end = self._plan.chains[wave.chains[group, chain]].end
+            posed_anew[group] |= end is not None and self._rows[self._plan.rows[end]]
+        if self._everything:
+            posed_anew[:] = True
+        for group, bones in enumerate(wave.bones.tolist() if self._moved else ()):
+            posed_anew[group] |= not self._moved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
+        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
+        if self._moved and self._plan.goals_are_moved:
+            again[:] = True  # a goal may be attached to what is solved again
+        self._moved.update(wave.bones[again].ravel().tolist())
+        return again, posed_anew
+
+
+def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one is other or np.array_equal(one, other)
 
 
 class _Poses:
@@ -195,7 +246,12 @@ class _Poses:
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         group = np.repeat(np.arange(len(root)), frames)
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
-        return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis)
+        reach = wave.reaches[group]
+        for g, e in np.argwhere(wave.loose).tolist():
+            bone = self._plan.chains[wave.chains[g, e]].end
+            local = self._basis[:, self._plan.rows[bone]]
+            reach[group == g, e] = applied(self._plan.skeleton.offsets[bone], local[:, :, 3])[:, :3]
+        return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
@@ -222,8 +278,8 @@ class _Poses:
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
-            before, after = worlds[0] @ before, worlds[1] @ after
-        moved = np.asarray(after @ inverse(before))
+            before, after = times(worlds[0], before), times(worlds[1], after)
+        moved = times(after, inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
         moved[flat] = np.eye(4)
         moved[flat, :3, 3] = (after - before)[flat, :3, 3]

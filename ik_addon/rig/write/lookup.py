@@ -13,18 +13,18 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pose.channels import FIELDS
-from ..pose.skeleton import orthonormal
-from ..rig.plan.groups import Wave
-from ..rig.plan.plan import Plan
-from ..rig.read.sample import Goals, Sample
-from ..rig.write.limb import Limbs
-from ..rig.write.outcomes import Outcomes
-from ..rig.write.waves import Posed, fk_limbs, pose, posed_by
-from ..solve import Goal, OutOfReach, Problem, Solver, Status
-from ..solve.problem import Floats
-from ..solve.products import applied
-from ..solve.tabulated import Found, Tabulated
+from ...pose.channels import FIELDS
+from ...pose.skeleton import orthonormal
+from ...solve import Goal, OutOfReach, Problem, Solver, Status
+from ...solve.lookup import Found, Tabulated
+from ...solve.maths.products import applied
+from ...solve.problem import Floats
+from ..plan.groups import Wave
+from ..plan.plan import Plan
+from ..read.sample import Goals, Sample
+from .limb import Limbs
+from .outcomes import Outcomes
+from .waves import Posed, fk_limbs, pose, posed_by, with_ends_turned
 
 ROTATION = FIELDS["rotation_quaternion"]
 
@@ -45,6 +45,7 @@ class _Chains:
         free = shape.limits is None and not shape.planar and not any(shape.turns)
         # Led by its tip a chain bends by where its target is, and not by the distance alone.
         free = free and shape.solver is not Solver.FABRIK
+        free = free and not any(limbs.plan.chains[c].folds for c in wave.chains[:, 0].tolist())
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
         if not (free and plain and set(wave.modes.ravel()) == {"QUATERNION"}):
             return None
@@ -59,7 +60,7 @@ class _Chains:
         joints = limbs.joints()
         roots = joints[:, :1]
         frames = limbs.frames()
-        sides = limbs.bend_side(frames)
+        sides = limbs.bend_side()
         problem = Problem(
             joints=(joints - roots) @ space,
             frames=back[:, None] @ frames,
@@ -97,16 +98,19 @@ def _in_space(to_space: Floats, points: Floats) -> Floats:
     return np.asarray(x * a + y * b + z * c + origin)
 
 
-class Steady:
+class Lookup:
     """The chains of an armature in one FK pose."""
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample, only: Goals | None = None) -> None:
         """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in plan.waves] if plan.is_static else []
+        ends = [wave for wave in plan.waves if wave.shape.is_end]
+        waves = [wave for wave in plan.waves if not wave.shape.is_end] if plan.is_static else []
+        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in waves]
         self._chains = [own for own in chains if own is not None]
-        self.works = bool(chains) and None not in chains
+        self._has_ends = bool(ends)
+        self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""
 
     def fits(self, frame: Sample) -> bool:
@@ -122,6 +126,8 @@ class Steady:
             rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
             usual &= looked_up.usual.all(axis=0)
         outcomes = self._outcomes(frame.goals, found)
+        if self._has_ends:
+            rows = with_ends_turned(ob, self._plan, frame, rows, outcomes)
         if not usual.all():
             other = pose(ob, self._plan, frame.frames(~usual))
             rows[~usual] = other.channels
@@ -140,5 +146,5 @@ class Steady:
 
 def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
     """Values of `Status` (C, F), with the tolerance (C, F) in chain lengths."""
-    missing = found.distance - found.wanted
-    return np.where(np.abs(missing) <= tolerance, Status.REACHED, Status.TOO_FAR).astype(np.int8)
+    residual = found.distance - found.wanted
+    return np.where(np.abs(residual) <= tolerance, Status.REACHED, Status.TOO_FAR).astype(np.int8)

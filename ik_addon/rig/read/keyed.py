@@ -7,37 +7,37 @@ from collections.abc import Sequence
 import bpy
 import numpy as np
 
-from ..pose import channels
-from ..pose.channels import FIELDS, Row, rotation_field
-from ..rig.plan.inputs import Inputs, Numbers, is_edited
-from ..rig.plan.plan import Plan
-from ..rig.read import fcurves
-from ..rig.read.frames import Frames
-from ..rig.read.sample import Sample, sample_of
-from ..solve.problem import Bools
+from ...pose import channels
+from ...pose.channels import FIELDS, Row, rotation_field
+from ...solve.problem import Bools
+from ..plan.inputs import Inputs, Numbers, is_edited
+from ..plan.plan import Plan
+from . import fcurves
+from .frames import Frames
+from .sample import Sample, sample_of
 
 
 class Keyed:
-    """What frames are computed from where `Plan.determined` has it all; see `following.Source`."""
+    """What frames are computed from where `Plan.determined` has it all; see `live.playback.Source`."""
 
-    def __init__(self, plan: Plan, inputs: Inputs, base: Row, animated: Bools) -> None:
+    def __init__(self, plan: Plan, inputs: Inputs, stored: Row, animated: Bools) -> None:
         """Begin where F-curves determine the inputs on every frame.
 
         Args:
             plan: of the armature object.
             inputs: of this plan.
-            base: (k, 17) what the live bones hold where they are not animated.
+            stored: (k, 17) what the live bones are where they are not animated.
             animated: (k, 17) where they are.
         """
-        self._plan, self._inputs, self._base, self._animated = plan, inputs, base, animated
+        self._plan, self._inputs, self._stored, self._animated = plan, inputs, stored, animated
         self._last: Frames | None = None
         turned = [FIELDS[rotation_field(mode)] for mode in plan.modes]
-        self.leads = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
+        self.poses_early = not any(own[columns].any() for own, columns in zip(animated, turned, strict=True))
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
-        """As in `following.Source`; None as well where others than the same F-curves have set the live bones."""
+        """As in `Source`; None as well where others than the same F-curves have set the live bones."""
         # In a render everything is new.
         numbers = None if in_step and is_edited(depsgraph) else self._inputs.read(depsgraph)
         if numbers is None:
@@ -51,27 +51,27 @@ class Keyed:
         if not (same | self._animated).all():
             return None
         # An F-curve that was muted leaves what was written. It may also have set the same again: look closely then.
-        if (same & self._animated & (shown != self._base)).any() and self._is_other(ob):
+        if (same & self._animated & (shown != self._stored)).any() and self._is_other(ob):
             return None
-        rows[self._inputs.live] = np.where(self._animated, shown, self._base)
+        rows[self._inputs.live] = np.where(self._animated, shown, self._stored)
         return numbers, shown
 
-    def foresee(self, frames: Sequence[float]) -> Numbers | None:
-        """As in `following.Source`."""
+    def numbers_at(self, frames: Sequence[float]) -> Numbers | None:
+        """As in `Source`."""
         try:
-            return fcurves.foreseen(self._inputs, self._base, frames)
-        except fcurves.Untold:
+            return fcurves.numbers_at(self._inputs, self._stored, frames)
+        except fcurves.NotDetermined:
             return None
 
     def sample(self, numbers: Numbers) -> Sample:
-        """As in `following.Source`."""
+        """As in `Source`."""
         frames = Frames(self._inputs, numbers, self._last)
         if len(numbers) == 1:
             self._last = frames
         return sample_of(self._plan, frames)
 
     def fk(self, numbers: Numbers) -> Row:
-        """As in `following.Source`."""
+        """As in `Source`."""
         return self._inputs.fk(numbers)[0]
 
     def _is_other(self, ob: bpy.types.Object) -> bool:

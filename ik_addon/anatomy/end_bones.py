@@ -1,0 +1,44 @@
+"""The hand or foot at the end of a limb, which goes where the limb's target goes and turns with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .chain_ends import LONGER
+from .figure import Figure
+from .limbs import limb_of, part_of
+from .parts import ARM, EXTREMITIES, Part, is_end
+
+NUB = 0.02
+"""A bone shorter than this, in lengths of its limb, only shows where the limb ends."""
+
+
+def end_below(figure: Figure, row: list[int]) -> int | None:
+    """The hand or foot that is a child of the last bone of a limb, root first; None where there is none.
+
+    Names tell it. Without telling names it is what goes on below two bones that are by far longer.
+    """
+    tip = row[-1]
+    children = [b for b in figure.children[tip] if part_of(figure, b) is not Part.HELPER and b not in figure.steered]
+    limb = limb_of(figure, tip)
+    if limb:
+        if tip != limb[-1] or len(row) < 2:
+            return None
+        wanted = EXTREMITIES if part_of(figure, limb[0]) in ARM else (Part.FOOT,)
+        named = [
+            b for b in children if part_of(figure, b) in wanted or (is_end(figure.names[b]) and len(children) == 1)
+        ]
+        found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
+        return None if found is None or _is_nub(figure, row, found) else found
+    is_plain = len(row) == 2 and len(children) == 1 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
+    if not is_plain or is_end(figure.names[children[0]]) or _is_nub(figure, row, children[0]):
+        return None
+    joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[children[0]]])
+    shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
+    return children[0] if shortest > LONGER * figure.length(children[0]) else None
+
+
+def _is_nub(figure: Figure, row: list[int], bone: int) -> bool:
+    """Whether a bone below a limb, root first, has neither children nor a length that shows a direction."""
+    size = float(np.linalg.norm(figure.heads[bone] - figure.heads[row[0]]))
+    return not figure.children[bone] and figure.length(bone) < NUB * size

@@ -1,0 +1,230 @@
+"""Arms and legs: which bones they have, where their halves meet, and in which hand or foot they end.
+
+A limb is the way from the topmost bone of an arm or leg down to its hand or foot. What hangs beside that way (twist
+bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .figure import Figure
+from .parts import (
+    ARM,
+    EXTREMITIES,
+    LEG,
+    LIMBS,
+    LOWER,
+    UPPER,
+    Part,
+    is_ambiguous,
+    is_end,
+    is_helper,
+    part_in,
+    side_of,
+)
+
+NO_SEGMENT = 0.02
+"""A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is no segment."""
+TWIN = 0.03
+"""Limbs whose joints are nearer to each other than this, in their lengths, are the same limb of a control rig."""
+TURN = 3.0
+"""Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
+
+
+def limb_of(figure: Figure, bone: int) -> list[int]:
+    """The bones of the arm or leg of which a bone is part, parent or child, root first; none where it is another."""
+    part = part_of(figure, bone)
+    if part is Part.GIRDLE:
+        own = [child for child in figure.children[bone] if top_of(figure, child) == child]
+        beside = any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in figure.children[bone])
+        carried = own or [child for child in figure.children[bone] if part_of(figure, child) is Part.GIRDLE]
+        return limb_of(figure, carried[0]) if len(carried) == 1 and not beside else []
+    if part in (Part.UNKNOWN, Part.FINGER, Part.SPINE, Part.NECK):
+        return []
+    top = top_of(figure, bone)
+    if top is None:
+        return _named_alike(figure, bone) if part is Part.HELPER else []
+    return way_down(figure, top)
+
+
+def way_down(figure: Figure, top: int) -> list[int]:
+    """The bones from the first one of a limb to the one before its hand or foot."""
+    kind, ending = _kind(part_of(figure, top)), _extremities(figure, top)
+    row, end = [top], None
+    while end is None:
+        ways = [child for child in figure.children[row[-1]] if _leads(figure, child, (*kind, *ending))]
+        if not ways:
+            break
+        best = max(ways, key=lambda child: _worth(figure, child, kind, ending))
+        if part_of(figure, best) in ending or is_end(figure.names[best]):
+            end = best
+        elif part_of(figure, best) is Part.HELPER and not _leads(figure, best, (*kind, *ending), helpers=False):
+            break
+        else:
+            row.append(best)
+    if end is not None:
+        size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
+        while (
+            len(row) > 1 and part_of(figure, row[-1]) is Part.HELPER and _gap(figure, row[-1], end) < NO_SEGMENT * size
+        ):
+            row.pop()
+    return row
+
+
+def tops(figure: Figure) -> Iterator[int]:
+    """The first bones of all limbs."""
+    for bone in range(len(figure.names)):
+        if part_of(figure, bone) in LIMBS and top_of(figure, bone) == bone:
+            yield bone
+
+
+def elbow(figure: Figure, row: list[int]) -> int | None:
+    """Where in a row of bones, root first, the lower half of a limb begins; None where there is no whole limb in it."""
+    limb = limb_of(figure, row[-1])
+    if len(limb) < 2 or not set(limb) <= set(row):
+        return None
+    named = [bone for bone in limb if part_of(figure, bone) in LOWER]
+    # Where all bones have the same name only the shape shows it.
+    is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
+    return row.index(named[0] if is_known else limb[_bent_most(figure, limb)])
+
+
+def extremity_of(figure: Figure, row: list[int]) -> int | None:
+    """The hand or foot below the last bone of a limb; None where there is none."""
+    wanted = _extremities(figure, row[-1])
+    return next((bone for bone in figure.below(row[-1]) if bone != row[-1] and part_of(figure, bone) in wanted), None)
+
+
+def free_twin(figure: Figure, limb: list[int]) -> list[int]:
+    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
+    if figure.steered.isdisjoint(limb):
+        return limb
+    found = [limb]
+    at = elbow(figure, limb) or 0
+    joints = np.array([figure.heads[limb[0]], figure.heads[limb[at]], figure.tails[limb[-1]]])
+    size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
+    for top in tops(figure):
+        twin = way_down(figure, top)
+        if top == limb[0] or not figure.steered.isdisjoint(twin):
+            continue
+        at = elbow(figure, twin) or 0
+        others = np.array([figure.heads[top], figure.heads[twin[at]], figure.tails[twin[-1]]])
+        if np.linalg.norm(others - joints, axis=1).max() < TWIN * size:
+            found.append(twin)
+    return found[min(1, len(found) - 1)]
+
+
+# ---- parts
+
+
+def part_of(figure: Figure, bone: int) -> Part:
+    """What a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
+    name = figure.names[bone]
+    if is_helper(name) or (is_end(name) and not figure.children[bone]):
+        return Part.HELPER
+    part = part_in(name)
+    parent = figure.parents[bone]
+    if part in UPPER and parent >= 0 and is_ambiguous(name):
+        # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
+        return LOWER[UPPER.index(part)] if part_in(figure.names[parent]) is part else part
+    if part is Part.GIRDLE:
+        # Joints are named where others name bones: shoulder, elbow, wrist.
+        below = {_first_named(figure, child) for child in figure.children[bone]}
+        return next((upper for upper, lower in zip(UPPER, LOWER, strict=True) if lower in below), part)
+    return part
+
+
+def top_of(figure: Figure, bone: int) -> int | None:
+    """The first bone of the limb that a bone belongs to."""
+    top, kind = None, None
+    for above in figure.up(bone):
+        part = part_of(figure, above)
+        if part in (*ARM, *LEG):
+            if kind is not None and _kind(part) is not kind and not (top is None and part in LOWER):
+                break
+            kind = _kind(part)
+            top = above if part in LIMBS else top
+        elif part is not Part.HELPER and (part is not Part.UNKNOWN or top is not None or above == bone):
+            break
+    return top
+
+
+def _first_named(figure: Figure, bone: int) -> Part:
+    """The part of a bone by its name, or of what a bone without one goes on in."""
+    while is_helper(figure.names[bone]) and len(figure.children[bone]) == 1:
+        bone = figure.children[bone][0]
+    # A helper that carries nothing, such as the pole of a knee, says nothing about its parent.
+    is_last = is_helper(figure.names[bone]) and not figure.children[bone]
+    return Part.HELPER if is_last else part_in(figure.names[bone])
+
+
+def _kind(part: Part) -> tuple[Part, ...]:
+    return ARM if part in ARM else LEG
+
+
+def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
+    """What a limb may end in: the arms of animals end in feet."""
+    return EXTREMITIES if part_of(figure, bone) in ARM else (Part.FOOT,)
+
+
+# ---- on the way down
+
+
+def _leads(figure: Figure, bone: int, parts: tuple[Part, ...], helpers: bool = True) -> bool:
+    """Whether a bone or what descends from it is one of these parts; or, `helpers`, itself a helper."""
+    if helpers and part_of(figure, bone) is Part.HELPER:
+        return True
+    return any(part_of(figure, below) in parts for below in figure.below(bone))
+
+
+def _worth(
+    figure: Figure, bone: int, kind: tuple[Part, ...], ending: tuple[Part, ...]
+) -> tuple[bool, bool, bool, float]:
+    """How likely a limb goes on in a bone: best where it leads to the hand or foot."""
+    part = part_of(figure, bone)
+    return (
+        _leads(figure, bone, ending, helpers=False),
+        part in ending or _leads(figure, bone, kind[1:2], helpers=False),
+        part in kind,
+        float(figure.reaches[bone]),
+    )
+
+
+def _gap(figure: Figure, a: int, b: int) -> float:
+    return float(np.linalg.norm(figure.heads[a] - figure.heads[b]))
+
+
+def _named_alike(figure: Figure, bone: int) -> list[int]:
+    """The limb of which a control or mechanism bone that is no part of it has the name; the nearest that is free."""
+    part, side = part_in(figure.names[bone]), side_of(figure.names[bone])
+    if part not in (*ARM, *LEG) or not side:
+        return []
+    near = [top for top in tops(figure) if side_of(figure.names[top]) == side]
+    limbs = [way_down(figure, top) for top in near if _kind(part_of(figure, top)) is _kind(part)]
+    return min(
+        limbs,
+        key=lambda limb: (
+            not figure.steered.isdisjoint(limb),
+            min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
+        ),
+        default=[],
+    )
+
+
+def _joints(figure: Figure, row: list[int]) -> list[np.ndarray]:
+    return [*(figure.heads[bone] for bone in row), figure.tails[row[-1]]]
+
+
+def _bent_most(figure: Figure, limb: list[int]) -> int:
+    """Which bone of a limb the lower half begins with, by the shape."""
+    steps = np.diff(np.array(_joints(figure, limb)), axis=0)
+    sizes = np.linalg.norm(steps, axis=1)
+    units = steps / np.maximum(sizes, 1e-30)[:, None]
+    turns = np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0))
+    if turns.max() > np.radians(TURN):
+        return int(turns.argmax()) + 1
+    along = np.cumsum(sizes)
+    return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1

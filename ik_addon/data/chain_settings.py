@@ -1,0 +1,316 @@
+"""What a user sets of a chain: the properties on its tip bone (`pose_bone.ik_addon`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+
+FOLDS = 32
+"""Joints that can fold, each in its own way; Blender stores no longer vectors."""
+SOLVERS = (
+    ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),
+    ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
+    ("FABRIK", "FABRIK", "The tip leads: a small move turns the joints next to it, and the root rests"),
+    ("EVEN_BEND", "Even Bend", "The chain turns to the target as a whole, and all joints share the bend"),
+)
+OUT_OF_REACH = (
+    ("EXTEND", "Extend", "The chain points straight at a target that it cannot reach"),
+    ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
+    ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
+)
+
+
+on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
+on_solver_changed: list[Callable[[IKAddonChain], None]] = []
+"""Called with the settings of a chain when its solver was chosen, before `on_chain_changed`."""
+on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
+"""Called with the settings of a chain when Rotation was switched, before `on_chain_changed`."""
+on_number_changed: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when a number that a solve reads on each frame was set, by hand or by a script."""
+
+
+def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    for listener in on_chain_changed:
+        listener(group.id_data)
+
+
+def _solver_changed(group: IKAddonChain, context: bpy.types.Context) -> None:
+    for listener in on_solver_changed:
+        listener(group)
+    _changed(group, context)
+
+
+def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
+    """Of the tip and the end bone, one takes the target's orientation."""
+    if group.use_rotation and group.use_end_rotation:
+        group.use_end_rotation = False
+    for listener in on_rotation_switched:
+        listener(group)
+    _changed(group, context)
+
+
+def _end_rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
+    if group.use_end_rotation and group.use_rotation:
+        group.use_rotation = False
+    _changed(group, context)
+
+
+def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    for listener in on_number_changed:
+        listener(group.id_data)
+    group.id_data.update_tag()
+
+
+class IKAddonFKStore(bpy.types.PropertyGroup):
+    """The FK store of a bone: what its channels held before the first solution was written into them."""
+
+    stored: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    rotation_mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    channels: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
+    """location 3, quaternion 4, Euler 3, axis-angle 4, scale 3."""
+    noted: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """`written` holds; Live, which would have to note it on every frame, keeps it in memory instead."""
+    written: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
+    """The channels as Solve IK left them: where they differ by now, the bone was moved by hand since."""
+
+
+class IKAddonChain(bpy.types.PropertyGroup):
+    """An IK chain, stored on its tip bone."""
+
+    resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    """Names of the bones up from this one as JSON; of those whose FK pose is the rest pose, the distance from here."""
+    stiff_as_limited: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
+    """Without limits its stiffness acts as in 0.1.0, see `versions.stiffness_is_shared`."""
+
+    is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
+    enabled: BoolProperty(
+        name="Enabled",
+        description="Solve this chain; when off, its bones go back to their FK pose",
+        default=True,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    solver: EnumProperty(
+        name="Solver",
+        description="How the chain is solved",
+        items=SOLVERS,
+        default="AUTO",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_solver_changed,
+    )
+    chain_length: IntProperty(
+        name="Chain Length",
+        description="How many bones the chain has, counted from the tip up; 0: up to the armature's root",
+        default=0,
+        min=0,
+        soft_max=64,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    target: PointerProperty(
+        name="Target",
+        description="The object that the tip of the chain follows",
+        type=bpy.types.Object,
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    target_bone: StringProperty(
+        name="Target Bone",
+        description="The bone of the target armature whose head the tip follows",
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole: PointerProperty(
+        name="Pole",
+        description="The object towards which the chain bends",
+        type=bpy.types.Object,
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole_bone: StringProperty(
+        name="Pole Bone",
+        description="The bone of the pole armature towards whose head the chain bends",
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    pole_angle: FloatProperty(
+        name="Pole Angle",
+        description="Turns the bend about the line from the root to the target",
+        subtype="ANGLE",
+        soft_min=-math.pi,
+        soft_max=math.pi,
+        override=OVERRIDABLE,
+        update=_number_changed,
+    )
+    use_pole: BoolProperty(
+        name="Use Pole",
+        description="Bend towards the pole; when off, the chain bends as its FK pose does",
+        default=True,
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    bend_side: FloatVectorProperty(
+        name="Bend Side",
+        description="Direction to which the middle of the chain bends, in the axes of its root bone at rest; "
+        "zero: as the FK pose bends, and a straight one about the root bone's X axis",
+        size=3,
+        subtype="XYZ",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    folds: FloatVectorProperty(
+        name="Folds",
+        description="How much each joint folds when the chain becomes shorter, compared with the others, from the tip "
+        "up: positive to the bend side, negative to the other one, 0: as posed; all 0: the chain bends evenly",
+        size=FOLDS,
+        min=-1.0,
+        max=1.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    iterations: IntProperty(
+        name="Iterations",
+        description="Maximum passes per frame; the solver stops as soon as the tolerance is reached",
+        default=100,
+        min=1,
+        soft_max=500,
+        options=set(),
+        override=OVERRIDABLE,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance",
+        description="The error that counts as reached, as a fraction of the chain's length",
+        default=1e-6,
+        min=1e-9,
+        soft_max=0.01,
+        max=1.0,
+        precision=6,
+        step=0.001,
+        override=OVERRIDABLE,
+        update=_number_changed,
+    )
+    out_of_reach: EnumProperty(
+        name="Out of Reach",
+        description="What the chain does when the target is too far away or too near",
+        items=OUT_OF_REACH,
+        default="EXTEND",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    softness: FloatProperty(
+        name="Softness",
+        description="The last part of the reach over which the chain eases into extension, so that no knee snaps",
+        subtype="FACTOR",
+        default=0.0,
+        min=0.0,
+        max=1.0,
+        soft_max=0.3,
+        override=OVERRIDABLE,
+        update=_number_changed,
+    )
+    push_limit: FloatProperty(
+        name="Push Limit",
+        description="How far the root may be pushed, as a fraction of the chain's length",
+        default=0.25,
+        min=0.0,
+        soft_max=1.0,
+        override=OVERRIDABLE,
+        update=_number_changed,
+    )
+    use_limits: BoolProperty(
+        name="Limits",
+        description="Keep the bones within their IK limits, locks and stiffness (Bone properties, Inverse Kinematics)",
+        default=True,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    use_rotation: BoolProperty(
+        name="Rotation",
+        description="The tip takes over the target's orientation",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_rotation_switched,
+    )
+    end_bone: StringProperty(
+        name="End Bone",
+        description="The hand or foot: a child of the tip, whose head the chain brings to the target",
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    use_end_rotation: BoolProperty(
+        name="End Rotation",
+        description="The end bone takes over the target's orientation, so that a foot stays level and a hand stays put",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_end_rotation_switched,
+    )
+    end_offset: FloatVectorProperty(
+        name="End Offset",
+        description="Rotation from the target's axes to those of the end bone",
+        size=4,
+        subtype="QUATERNION",
+        default=(1.0, 0.0, 0.0, 0.0),
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    planar: BoolProperty(
+        name="Planar",
+        description="Keep the chain in the plane of its rest pose, for flat characters and mechanisms",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    weight: FloatProperty(
+        name="Weight",
+        description="How much this chain counts where it shares bones with others that pull elsewhere",
+        default=1.0,
+        min=0.001,
+        soft_max=10.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    bend_lead: FloatProperty(
+        name="Bend Lead",
+        description="Which joints of an even bend turn most: those next to the root (-1) or next to the tip (1)",
+        subtype="FACTOR",
+        default=0.0,
+        min=-1.0,
+        max=1.0,
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
+    influence: FloatProperty(
+        name="Influence",
+        description="Blends between the FK pose (0) and the solved pose (1)",
+        subtype="FACTOR",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        override=OVERRIDABLE,
+        update=_number_changed,
+    )
+    base: PointerProperty(type=IKAddonFKStore, override=OVERRIDABLE)

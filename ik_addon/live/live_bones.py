@@ -1,0 +1,214 @@
+"""What the bones of an armature's chains hold: the stored FK pose, that of the frame, and what the add-on wrote.
+
+Rows (k, 17) are the channels of the live bones, in the order of `Plan.live`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from copy import copy
+
+import bpy
+import numpy as np
+
+from ..data import fk_store
+from ..pose import channels
+from ..pose.channels import Row
+from ..rig.plan.plan import Plan
+from ..rig.read import fcurves
+
+
+class LiveBones:
+    """The live bones of one armature object. It holds no reference to Blender's data."""
+
+    def __init__(self, ob: bpy.types.Object, plan: Plan) -> None:
+        """Load (or store, where new) the FK pose of the bones of all chains.
+
+        Args:
+            ob: the armature object.
+            plan: of its chains.
+        """
+        self.indices = plan.live
+        self._rows = plan.rows
+        self._skeleton = plan.skeleton
+        present = channels.read(ob, plan.live)
+        self.written: Row = fk_store.take_written(ob, plan.live, present)
+        """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
+        self.stored, new = fk_store.load(ob, plan.live, present)
+        """(k, 17) what the bones have in the FK pose where they are not animated."""
+        self.fk: Row | None = None
+        """(k, 17) channels of the FK pose; None: not known."""
+        self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
+        self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
+        self._never_solved = set(new)
+        self.animated = fcurves.animated(ob, plan.live)
+        """(k, 17) which channels F-curves, strips or drivers set."""
+        self._sampled: Row | None = None
+        """(k, 17) the FK pose as F-curves determine it, until that of a frame is known."""
+        self.are_new = len(new) == len(plan.live)
+        """None of them was stored before: no chain has posed them yet."""
+        if self.are_new:
+            self.fk = present
+
+    def copy(self) -> LiveBones:
+        """What is known at this moment, to go back to when the channels are put back."""
+        known = copy(self)
+        known.written = self.written.copy()
+        known._before_edit = dict(self._before_edit)
+        return known
+
+    @property
+    def _last_fk(self) -> Row | None:
+        """FK channels (k, 17) as far as they are known."""
+        return self._sampled if self.fk is None else self.fk
+
+    def begin(self, ob: bpy.types.Object, frame: float) -> None:
+        """Take over an armature of which nothing else is known, after undo, say, on the current frame.
+
+        Bones that belong to no chain any more go back to their FK pose. Of the others, what F-curves determine is
+        noted, in case they are removed before a frame is solved.
+        """
+        unused = np.array(sorted(set(fk_store.stored_bones(ob)).difference(self.indices.tolist())), dtype=np.int64)
+        rows, _new = fk_store.load(ob, unused, channels.read(ob, unused))
+        with suppress(fcurves.NotDetermined):
+            self._sampled = fcurves.at_frame(ob, self.indices, self.stored, frame)
+            rows = fcurves.at_frame(ob, unused, rows, frame)
+        channels.write(ob, unused, rows)
+        fk_store.forget(ob, unused.tolist())
+
+    def planned_anew(self, ob: bpy.types.Object, plan: Plan) -> LiveBones:
+        """The live bones after chains, bones or settings changed; bones that stay keep what is known of them.
+
+        The FK pose of bones that no longer belong to a chain is restored.
+        """
+        matches = self._skeleton.matches(ob)
+        if not matches:
+            self._store_what_was_noted(ob)
+        after = LiveBones(ob, plan)
+        names = {plan.skeleton.names[bone] for bone in plan.live}
+        if matches:
+            self.release(ob, [bone for bone in self._rows if self._skeleton.names[bone] not in names])
+        fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
+        if not matches:
+            return after  # a bone that was renamed may have the name of another by now
+        after._before_edit = self._before_edit
+        row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
+        kept = [
+            (new, row_of[name])
+            for bone, new in plan.rows.items()
+            if (name := plan.skeleton.names[bone]) in row_of and self._modes[row_of[name]] == after._modes[new]
+        ]
+        if kept:
+            new_rows, old_rows = (list(rows) for rows in zip(*kept, strict=True))
+            after.written[new_rows] = self.written[old_rows]
+            last = self._last_fk
+            if last is not None:
+                # What is no longer animated stays as it was last, as Blender leaves it.
+                ceased = self.animated[old_rows] & ~after.animated[new_rows]
+                rows = after.stored.copy()
+                rows[new_rows] = np.where(ceased, last[old_rows], rows[new_rows])
+                after._store(ob, rows)
+                if self.fk is None:
+                    after._sampled = after.stored.copy()
+                    after._sampled[new_rows] = last[old_rows]
+        if self.fk is not None and after.fk is None:
+            known = set(new_rows if kept else []) | after._never_solved
+            if len(known) == len(plan.live):
+                after.fk = channels.read(ob, plan.live)
+                after.fk[new_rows] = self.fk[old_rows]
+        return after
+
+    def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
+        """Store FK poses again that were noted on tips, where those were deleted."""
+        names, bones = self._skeleton.names, ob.pose.bones
+        if not set(bones.keys()) < set(names):
+            return  # a bone that was renamed may have the name of another by now
+        stored = fk_store.stored_bones(ob)
+        left = [(i, row) for bone, row in self._rows.items() if (i := bones.find(names[bone])) not in {-1, *stored}]
+        fk_store.store(ob, [bone for bone, _ in left], [self.stored[row] for _, row in left])
+
+    def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
+        """Put live bones back into their FK pose of the current frame and drop what is stored of them."""
+        own = [bone for bone in fk_store.stored_bones(ob) if bone in bones]
+        last = self._last_fk
+        if last is not None and own:
+            rows = last[[self._rows[bone] for bone in own]]
+            for k, bone in enumerate(own):
+                before, mode = self._modes[self._rows[bone]], ob.pose.bones[bone].rotation_mode
+                rows[k] = rows[k] if mode == before else channels.convert_rotation(rows[k], before, mode)
+            channels.write(ob, np.array(own, dtype=np.int64), rows)
+            fk_store.forget(ob, own)
+
+    def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
+        """Take channels that were changed by hand (or animated) since the last write as new FK pose.
+
+        Before a frame changes, values already in an evaluated copy were written by another add-on, not the user; they
+        are kept out of the FK store, where they would pile up from frame to frame.
+        """
+        live = self.indices
+        present = channels.read(ob, live)
+        for depsgraph in evaluated:
+            seen = ob.evaluated_get(depsgraph)
+            if seen.pose is not None and len(seen.pose.bones) == len(ob.pose.bones):
+                self.written = np.where(channels.read(seen, live) == present, present, self.written)
+        rows, fk_rows = self.stored.copy(), (self.stored if self.fk is None else self.fk).copy()
+        animated = fcurves.animated(ob, live)
+        for k, bone in enumerate(live.tolist()):
+            before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
+            if before_mode != mode:
+                # Blender has converted the solution: so are the FK poses that it stands for.
+                self._modes[k] = mode
+                self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
+                rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
+                fk_rows[k] = channels.convert_rotation(fk_rows[k], before_mode, mode)
+            for name, columns in channels.FIELDS.items():
+                old, new = self.written[k, columns], present[k, columns]
+                if np.array_equal(old, new):
+                    continue
+                if (animated | self.animated)[k, columns].any():
+                    # Animation that was evaluated again leaves the solution in the numbers that it does not set.
+                    new = np.where(~animated[k, columns] & (old == new), fk_rows[k, columns], new)
+                # A gesture that is cancelled puts back what was written before it: so does the FK pose of that time.
+                key = self._skeleton.names[bone], name
+                before = self._before_edit.get((*key, new.tobytes()))
+                self._before_edit[*key, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
+                rows[k, columns], fk_rows[k, columns] = before or (new, new)
+        self._store(ob, rows)
+        self.written = present
+        if self.fk is not None:
+            channels.write(ob, live, fk_rows)
+            self.written = fk_rows
+            self.fk = fk_rows
+
+    def are_as_written(self, ob: bpy.types.Object) -> bool:
+        """Whether nobody else has changed the channels since the last write."""
+        return np.array_equal(channels.read(ob, self.indices), self.written)
+
+    def forget_edits(self) -> None:
+        """Forget what was there before edits: a frame was evaluated since, and cancels none of them."""
+        self._before_edit.clear()
+
+    def _store(self, ob: bpy.types.Object, rows: Row) -> None:
+        """Store rows (k, 17), as far as they are new."""
+        changed = np.flatnonzero((rows != self.stored).any(axis=1))
+        fk_store.store(ob, self.indices[changed].tolist(), rows[changed])
+        self.stored = rows
+
+    def restore(self, ob: bpy.types.Object, present: Row | None = None) -> None:
+        """Put the stored FK pose into the channels, so that what is not animated is evaluated from there.
+
+        What the channels hold at `present` (k, 17) saves reading them.
+        """
+        channels.write(ob, self.indices, self.stored, present)
+        self.written = self.stored.copy()
+
+    def take_modes(self, ob: bpy.types.Object) -> None:
+        """Have the stored FK pose stand for the same rotations where animation has changed the mode of a bone."""
+        rows = self.stored.copy()
+        for k, bone in enumerate(self.indices.tolist()):
+            mode = ob.pose.bones[bone].rotation_mode
+            if mode != self._modes[k]:
+                rows[k] = channels.convert_rotation(rows[k], self._modes[k], mode)
+                self._modes[k] = mode
+        self.stored = rows

@@ -1,0 +1,86 @@
+"""What happens when chains are added, removed or set, and when Live is switched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import bpy
+import numpy as np
+
+from ..data import chain_settings, fk_store, settings, versions
+from ..data.settings import chain_of, object_of
+from ..pose import channels
+from ..rig.plan import chain
+from ..rig.read import fcurves
+from . import reports
+from .registry import registry
+from .state import State
+
+
+def settings_changed(ob: bpy.types.Object) -> None:
+    """A chain of this armature was added, removed, switched or given another goal."""
+    versions.bring_up(ob)
+    own = registry.of(ob)
+    own.is_stale = True
+    own.failed.clear()
+    if own.state is State.FAILED:
+        own.state = State.UNKNOWN
+    if ob.session_uid in registry.paused_rigs:
+        return  # whoever paused it changes more, and calls this afterwards
+    if object_of(ob).live:
+        ob.update_tag()
+    elif ob.is_editable:
+        _release_unused(ob)
+
+
+def number_changed(ob: bpy.types.Object) -> None:
+    """A number that is read on each frame was set."""
+    rig = registry.of(ob).rig
+    if rig is not None:
+        rig.stop_playback()
+
+
+def live_switched(ob: bpy.types.Object) -> None:
+    """Live was switched on or off for this armature."""
+    registry.live.clear()
+    rig = registry.of(ob).rig
+    registry.armatures.pop(ob.session_uid)
+    if object_of(ob).live:
+        ob.update_tag()
+    elif ob.is_editable:  # an override that is not editable holds what its library had solved: that goes, too
+        if rig is not None and rig.plan.skeleton.matches(ob):
+            rig.bones.release(ob, rig.plan.live.tolist())
+        _give_back(ob, fk_store.stored_bones(ob))
+    if not object_of(ob).live:
+        reports.clear(ob)
+
+
+def _release_unused(ob: bpy.types.Object) -> None:
+    """Give back the FK pose of bones that no chain poses any more, as far as the solution still stands in them."""
+    stored = fk_store.stored_bones(ob)
+    if not stored:
+        return
+    index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+    used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.posed_bones(tip)}
+    _give_back(ob, set(stored) - used)
+
+
+def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
+    """Put bones back into their stored FK pose and forget it, but for what moved since the solution was written."""
+    bones = np.array(sorted(stored), dtype=np.int64)
+    channels.write(ob, bones, fk_store.held(ob, bones, fcurves.animated(ob, bones)))
+    fk_store.forget(ob, bones.tolist())
+
+
+def register() -> None:
+    """Have the settings call what is here."""
+    chain_settings.on_chain_changed.append(settings_changed)
+    chain_settings.on_number_changed.append(number_changed)
+    settings.on_live_switched.append(live_switched)
+
+
+def unregister() -> None:
+    """Undo `register`."""
+    settings.on_live_switched.remove(live_switched)
+    chain_settings.on_number_changed.remove(number_changed)
+    chain_settings.on_chain_changed.remove(settings_changed)

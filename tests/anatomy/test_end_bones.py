@@ -1,0 +1,62 @@
+"""Which bone is the hand or foot of a limb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+import pytest
+
+from tests import rigs_named
+from tests.anatomy.test_chain_ends import Tree, build, row
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def found(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:
+    figure = addon.module("anatomy.figure").Figure.of(ob)
+    end = addon.module("anatomy.end_bones").end_below(figure, [figure.names.index(name) for name in chain])
+    return None if end is None else figure.names[end]
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    for chain in rigs_named.limbs(RIGS[name], ob):
+        end = found(addon, ob, chain)
+        assert end is not None, chain
+        assert ob.data.bones[end].parent.name == chain[-1]
+        words = ("hand", "wrist", "手首", "foot", "ankle", "足首", "end", "tarsus")
+        assert any(word in end.lower() for word in words), end
+
+
+@pytest.mark.parametrize(
+    ("tree", "chain", "expected"),
+    [
+        (row("a", "b", "c=0.3", end=row("d=0.2")), ["a", "b"], "c"),
+        (row("a", "b", "c=0.3"), ["a", "b"], "c"),
+        (row("a", "b", "c=0.01"), ["a", "b"], None),
+        (row("a", "b", "end=0.3"), ["a", "b"], None),
+        (row("a", "b", "c", "d"), ["a", "b"], None),
+        (row("a", "b", end={"c=0.3": {}, "d=0.3": {}}), ["a", "b"], None),
+        (row("a", "b", "c=0.3"), ["b"], None),
+        (row("thigh.L", "shin.L", "foot.L=0.01"), ["thigh.L", "shin.L"], None),
+        (row("thigh.L", "shin.L", "prop=0.3"), ["thigh.L", "shin.L"], None),
+        (row("thigh.L", "shin.L", "foot.L=0.3"), ["thigh.L"], None),
+        (row("thigh.L", "shin.L", end={"heel.L=0.1": {}, "foot.L=0.3": {}}), ["thigh.L", "shin.L"], "foot.L"),
+        (row("finger.01", "finger.02", "finger.03=0.3"), ["finger.01", "finger.02"], None),
+        (row("tail.1", "tail.2", "tail.3"), ["tail.1", "tail.2"], None),
+    ],
+)
+def test_what_is_a_hand_or_foot_and_what_is_none(
+    addon: Addon, tree: Tree, chain: list[str], expected: str | None
+) -> None:
+    assert found(addon, build(tree), chain) == expected
+
+
+def test_one_that_a_constraint_moves_is_none(addon: Addon) -> None:
+    ob = build(row("thigh.L", "shin.L", "foot.L=0.3"))
+    ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION").target = ob
+    assert addon.module("setup.ends").find(ob, [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]) is None

@@ -1,0 +1,176 @@
+"""The parts of whole figures, by the bone names and hierarchies of common rigs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+from mathutils import Matrix
+
+from tests import rigs_named
+from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.rigs_named import RIGS, NamedRig
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["rigify"]
+LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
+
+
+def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
+    """The bones of each part by what it is called, whether the figure is a human, and what is missing."""
+    members = addon.module("anatomy.members")
+    steered: frozenset[str] = addon.module("rig.plan.chain").steered_bones(ob)
+    figure = addon.module("anatomy.figure").Figure.of(ob, steered)
+    found = members.find_members(figure)
+    named = {member.words: [figure.names[bone] for bone in member.row] for member in found}
+    assert len(named) == len(found)
+    return named, members.is_human(figure, found), members.missing(found, frozenset(members.Region))
+
+
+def without(rig: NamedRig, name: str) -> NamedRig:
+    """A rig without a bone and all below it."""
+    kept: list[str] = []
+    depth = -1
+    for line in rig.bones.strip("\n").splitlines():
+        indent = len(line) - len(line.lstrip())
+        if depth >= 0 and indent > depth:
+            continue
+        depth = indent if line.split()[0] == name else -1
+        if depth < 0:
+            kept.append(line)
+    return replace(rig, bones="\n".join(kept))
+
+
+@pytest.mark.parametrize("turn", [Matrix.Identity(4), LYING], ids=["upright", "lying"])
+@pytest.mark.parametrize("name", RIGS)
+def test_everything_is_found_of_figures_with_common_names(addon: Addon, name: str, turn: Matrix) -> None:
+    rig = RIGS[name]
+    limbs = rigs_named.limbs(rig, rigs_named.build(rig))
+    found, is_human, missing = parts(addon, rigs_named.build(rig, turn=turn))
+    assert missing == []
+    assert is_human == (name != "bird")
+    own = [f"{side} {limb}" for limb in ("arm", "leg") for side in ("left", "right")]
+    assert {*found} == {*own, "spine", "head"}
+    assert sorted(found[words] for words in own) == sorted(limbs)
+    for words in own:
+        side = rig.sides[words.startswith("right")]
+        assert all(side in bone for bone in found[words])
+    assert found["spine"] in [chain for chain, _meant in rigs_named.both(rig)]
+    *neck, head = (bone.lower() for bone in found["head"])
+    assert all("neck" in bone or "首" in bone for bone in neck)
+    assert "head" in head or "頭" in head
+
+
+def test_twist_bones_are_part_of_a_neck(addon: Addon) -> None:
+    found, _is_human, _missing = parts(addon, rigs_named.build(RIGS["Character Creator"]))
+    assert found["head"] == ["CC_Base_NeckTwist01", "CC_Base_NeckTwist02", "CC_Base_Head"]
+
+
+@pytest.mark.parametrize(
+    ("bone", "missing"),
+    [
+        ("mixamorig:{s}Shoulder", ["arms"]),
+        ("mixamorig:{s}UpLeg", ["legs"]),
+        ("mixamorig:Neck", ["head"]),
+    ],
+)
+def test_what_is_not_there_is_missing(addon: Addon, bone: str, missing: list[str]) -> None:
+    found, is_human, lacks = parts(addon, rigs_named.build(without(RIGS["Mixamo"], bone)))
+    assert lacks == missing
+    assert len(found) == 6 - len(rigs_named.NamedRig.named(RIGS["Mixamo"], bone))
+    assert is_human == (missing == ["head"])
+
+
+def test_one_limb_alone_misses_the_other(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["OptiTrack"])
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in ("RShoulder", "RUArm", "RFArm", "RHand"):
+        ob.data.edit_bones.remove(ob.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    found, is_human, missing = parts(addon, ob)
+    assert missing == ["right arm"]
+    assert not is_human
+    assert "left arm" in found
+
+
+SCHEMES = {
+    "Biped": (
+        *("L", "R", "Bip001_Pelvis", "Bip001_Spine", "Bip001_Spine1", "Bip001_Neck", "Bip001_Head"),
+        *("Bip001_{s}_Clavicle", "Bip001_{s}_UpperArm", "Bip001_{s}_Forearm", "Bip001_{s}_Hand"),
+        *("Bip001_{s}_Thigh", "Bip001_{s}_Calf", "Bip001_{s}_Foot"),
+    ),
+    "R15": (
+        *("Left", "Right", "LowerTorso", "MidTorso", "UpperTorso", "Neck", "Head"),
+        *("{s}Shoulder", "{s}UpperArm", "{s}LowerArm", "{s}Hand", "{s}UpperLeg", "{s}LowerLeg", "{s}Foot"),
+    ),
+    "joints": (
+        *("LEFT", "RIGHT", "PELVIS", "SPINE_NAVEL", "SPINE_CHEST", "NECK", "HEAD"),
+        *("CLAVICLE_{s}", "SHOULDER_{s}", "ELBOW_{s}", "WRIST_{s}", "HIP_{s}", "KNEE_{s}", "ANKLE_{s}"),
+    ),
+    "Xsens": (
+        *("Left", "Right", "Hips", "L5", "T8", "Neck", "Head"),
+        *("{s}Shoulder", "{s}UpperArm", "{s}ForeArm", "{s}Hand", "{s}UpLeg", "{s}Leg", "{s}Foot"),
+    ),
+    "le and ri": (
+        *("le", "ri", "j_mainroot", "j_spinelower", "j_spineupper", "j_neck", "j_head"),
+        *("j_clavicle_{s}", "j_shoulder_{s}", "j_elbow_{s}", "j_wrist_{s}", "j_hip_{s}", "j_knee_{s}", "j_ankle_{s}"),
+    ),
+}
+"""The two sides, and the bones from the hips to the head, of an arm from the collar, and of a leg."""
+PLACES = ("hips", "spine1", "spine4", "neck", "head", "collar", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")
+DEPTHS = (0, 1, 2, 3, 4, 3, 4, 5, 6, 1, 2, 3)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_ways_to_name_a_human(addon: Addon, scheme: str) -> None:
+    left, right, *bones = SCHEMES[scheme]
+    lines = [f"{' ' * d}{bone} {place}" for d, bone, place in zip(DEPTHS, bones, PLACES, strict=True)]
+    found, is_human, missing = parts(addon, rigs_named.build(NamedRig((left, right), "\n".join(lines), {})))
+    arm, leg = bones[6:8], bones[9:11]
+    assert found == {
+        "spine": bones[1:3],
+        "head": bones[3:5],
+        **{f"{side} arm": [bone.format(s=s) for bone in arm] for side, s in (("left", left), ("right", right))},
+        **{f"{side} leg": [bone.format(s=s) for bone in leg] for side, s in (("left", left), ("right", right))},
+    }
+    assert (is_human, missing) == (True, [])
+
+
+def test_bones_without_telling_names_are_no_figure(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    for i, bone in enumerate(ob.data.bones):
+        bone.name = f"Bone.{i:03}"
+    found, is_human, missing = parts(addon, ob)
+    assert (found, is_human, missing) == ({}, False, ["arms", "legs", "spine", "head"])
+
+
+FRONT_LEGS = {"left front leg", "right front leg"}
+LEGS = {"left leg", "right leg"}
+ARMS = {"left arm", "right arm"}
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(
+    ("kind", "limbs"),
+    [
+        ("horse", LEGS | FRONT_LEGS),
+        ("wolf", LEGS | FRONT_LEGS),
+        ("cat", LEGS | ARMS),
+        ("bird", LEGS | ARMS),
+        ("human", LEGS | ARMS),
+    ],
+)
+def test_rigifys_metarigs(addon: Addon, kind: str, limbs: set[str]) -> None:
+    ob: Any = armature_of(kind)
+    found, is_human, missing = parts(addon, ob)
+    assert {*found} == limbs | {"spine", "head"}
+    assert missing == []
+    assert is_human == (kind == "human")
+    if kind == "wolf":
+        assert found["left front leg"][0] == "front_thigh.L"
+        assert found["spine"][-1] == "spine.008"
+        assert found["head"] == ["spine.009", "spine.010", "spine.011"]

@@ -1,0 +1,156 @@
+"""What an edit of an armature, or of what its goals are attached to, leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+from tests import rigs
+from tests.conftest import Addon
+
+
+def rig() -> bpy.types.Object:
+    """Two limbs with limits on a body, whose targets are control bones; the second one's pole is one as well."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
+    for x, side in ((-0.4, "L"), (0.4, "R")):
+        rigs.add_bones(ob, [(x, 0, 1), (x, 0.1, 0.5), (x, 0, 0)], [f"upper.{side}", f"lower.{side}"], parent="body")
+        rigs.add_bones(ob, [(x, 0.2, 0.1), (x, 0.4, 0.1)], [f"target.{side}"])
+    rigs.add_bones(ob, [(0.4, 2, 0.5), (0.4, 2.2, 0.5)], ["pole"])
+    rigs.chain(ob, "lower.L", ob, 2, target_bone="target.L")
+    rigs.chain(ob, "lower.R", ob, 2, target_bone="target.R", pole=ob, pole_bone="pole", pole_angle=0.3)
+    bone: Any = ob.pose.bones["lower.L"]
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.5, 2.0
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(1)
+    return ob
+
+
+def bits(ob: bpy.types.Object) -> bytes:
+    bpy.context.view_layer.update()
+    return rigs.pose(ob).tobytes() + rigs.channels(ob).tobytes()
+
+
+def planned(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Has one more member for each plan that is made."""
+    plan, counted = addon.module("rig.plan.plan").Plan, list[int]()
+    made = plan.of
+
+    def noted(*given: Any, **named: Any) -> object:
+        counted.append(1)
+        return made(*given, **named)
+
+    monkeypatch.setattr(plan, "of", noted)
+    return counted
+
+
+def test_a_control_bone_is_moved_without_a_new_plan(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    ob = rig()
+    rng = np.random.default_rng(4)
+    places = rng.uniform(0.0, 0.1, size=(4, 3))
+    ob.pose.bones["target.L"].location = places[0]
+    bits(ob)
+    plans = planned(addon, monkeypatch)
+    for name, place in zip(("target.L", "target.R", "pole"), places[1:], strict=True):
+        ob.pose.bones[name].location = place
+        dragged = bits(ob)
+        assert not plans
+        bpy.context.scene.frame_set(1)
+        assert bits(ob) == dragged
+        plans.clear()
+    gap = ob.pose.bones["lower.R"].tail - ob.pose.bones["target.R"].head
+    assert gap.length < 1e-5
+
+
+def turn_limit(ob: Any) -> None:
+    ob.pose.bones["lower.L"].ik_min_x, ob.pose.bones["lower.L"].ik_max_x = -0.05, 0.05
+
+
+def lock(ob: Any) -> None:
+    ob.pose.bones["upper.L"].lock_ik_y = True
+
+
+def change_mode(ob: Any) -> None:
+    ob.pose.bones["body"].rotation_mode = "XYZ"
+    ob.pose.bones["body"].rotation_euler = 0.1, 0.2, 0.3
+
+
+def constrain(ob: Any) -> None:
+    ob.pose.bones["body"].constraints.new("LIMIT_LOCATION")
+    ob.pose.bones["body"].location = 0.1, 0.2, 0.3
+
+
+def constrain_a_limb(ob: Any) -> None:
+    ob.pose.bones["upper.R"].constraints.new("LIMIT_ROTATION")
+
+
+def disinherit(ob: Any) -> None:
+    ob.data.bones["upper.L"].use_inherit_rotation = False
+    ob.pose.bones["body"].rotation_quaternion = 0.9, 0.1, 0.2, 0.3
+
+
+def drive(ob: Any) -> None:
+    ob.pose.bones["upper.L"].driver_add("rotation_quaternion", 1).driver.expression = "0.2"
+
+
+def lengthen(ob: Any) -> None:
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["lower.L"].tail *= 1.3
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def reparent(ob: Any) -> None:
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["target.L"].parent = ob.data.edit_bones["body"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.pose.bones["body"].location = 0.1, 0.2, 0.3
+
+
+def key(ob: Any) -> None:
+    ob.pose.bones["target.L"].location = 0.1, 0.2, 0.1
+    ob.pose.bones["target.L"].keyframe_insert("location", frame=1)
+
+
+EDITS = (turn_limit, lock, change_mode, constrain, constrain_a_limb, disinherit, drive, lengthen, reparent, key)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_whatever_else_is_edited_is_planned(addon: Addon, edit: Callable[[bpy.types.Object], None]) -> None:
+    ob = rig()
+    bpy.context.view_layer.objects.active = ob
+    for name in ("target.L", "target.R"):
+        ob.pose.bones[name].location = 0.1, 0.3, 0.1
+        before = bits(ob)
+    edit(ob)
+    edited = bits(ob)
+    assert edited != before or edit is constrain_a_limb
+    registry = addon.module("live.registry")
+    assert registry.state_of(ob, bpy.context.view_layer) is not addon.module("live.state").State.FAILED
+    registry.clear()
+    bpy.context.scene.frame_set(1)
+    assert bits(ob) == edited
+
+
+def test_the_inverse_of_a_targets_parent_is_edited(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    holder = rigs.empty("Holder", (0.3, 0.2, 0.1))
+    target.parent = holder
+    target.matrix_parent_inverse = holder.matrix_world.inverted()
+    ob.ik_addon.live = True
+    rigs.key(target, "location", {1: (0.2, 0.4, 1.2), 20: (0.1, -0.5, 1.0)})
+    for frame in (1, 2, 3):
+        bpy.context.scene.frame_set(frame)
+    target.matrix_parent_inverse = Matrix.Identity(4)
+    bits(ob)
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
+    bpy.context.scene.frame_set(4)
+    assert np.linalg.norm(rigs.tail(ob, "lower") - rigs.position(target)) < 1e-5
+    played = bits(ob)
+    addon.module("live.registry").clear()
+    bpy.context.scene.frame_set(4)
+    assert bits(ob) == played

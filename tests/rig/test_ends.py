@@ -1,0 +1,345 @@
+"""Hands and feet at the end of chains, in the pose that is written, as the depsgraph evaluates it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Quaternion, Vector
+from numpy.typing import NDArray
+
+from tests import rigs
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+PLACE, TURN = 1e-5, math.radians(0.05)
+"""In lengths of the leg, and radians: how still a foot stands."""
+
+
+def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """Hips with a leg, whose foot and toes hang on a chain with a target that is turned against the foot."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
+    rigs.add_bones(ob, [(0.1, 0, 1), (0.1, -0.03, 0.5), (0.1, 0, 0.1)], ["thigh", "shin"], parent="hips")
+    ankle = (0.1, 0, 0.1) if connect else (0.12, 0.03, 0.08)
+    rigs.add_bones(ob, [ankle, (0.1, -0.15, 0.02), (0.1, -0.2, 0.02)], ["foot", "toe"], parent="shin")
+    target = rigs.empty("Target", ankle)
+    target.rotation_euler = (0.3, -0.5, 0.8)
+    rigs.chain(ob, "shin", target, 2, end_bone="foot", **settings)
+    return ob, target
+
+
+def fit(addon: Addon, ob: bpy.types.Object, tip: str = "shin") -> None:
+    """Have the end bone turn with its target from now on."""
+    addon.module("setup.ends").turn(bpy.context, ob.pose.bones[tip])
+
+
+def world(ob: bpy.types.Object, bone: str) -> Matrix:
+    seen = rigs.evaluated(ob)
+    return seen.matrix_world @ seen.pose.bones[bone].matrix
+
+
+def turn_between(one: Matrix, other: Matrix) -> float:
+    a, b = (np.array(m.to_3x3().normalized()) for m in (one, other))
+    return 2.0 * math.asin(min(1.0, float(np.linalg.norm(a - b)) / math.sqrt(8.0)))
+
+
+def poses(ob: bpy.types.Object) -> NDArray[np.float64]:
+    return rigs.pose(ob).reshape(-1, 4, 4).astype(np.float64)
+
+
+def move_hips(ob: bpy.types.Object, rng: np.random.Generator) -> None:
+    hips = ob.pose.bones["hips"]
+    hips.location = rng.uniform(-0.06, 0.06, 3) - (0.0, 0.12, 0.0)
+    hips.rotation_quaternion = Euler(rng.uniform(-0.2, 0.2, 3)).to_quaternion()
+    bpy.context.view_layer.update()
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        Matrix.Identity(4),
+        Matrix.LocRotScale((3, -2, 1), Euler((0.4, -1.1, 2.0)), (2.5, 2.5, 2.5)),
+        Matrix.LocRotScale((0.5, 0.2, 0), Euler((0.3, 0.7, 1.0)), (-1.0, 1.0, 1.0)),
+        Matrix.LocRotScale((0.5, 0.2, 0), Euler((0.3, 0.7, 1.0)), (0.5, 2.0, 1.3)),
+    ],
+    ids=["plain", "scaled", "mirrored", "uneven"],
+)
+@pytest.mark.parametrize("connect", [True, False])
+def test_hips_move_and_the_foot_stays(connect: bool, matrix: Matrix, addon: Addon) -> None:
+    ob, target = leg(connect=connect)
+    ob.matrix_world = matrix
+    target.matrix_world = matrix @ target.matrix_basis
+    bpy.context.view_layer.update()
+    if not connect:
+        ob.pose.bones["foot"].location = (0.02, -0.01, 0.015)
+        bpy.context.view_layer.update()
+        target.location = world(ob, "foot").translation
+    fit(addon, ob)
+    before = poses(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 2e-6, "going live moves nothing"
+    foot = world(ob, "foot")
+    size = 0.9 * max(abs(s) for s in matrix.to_scale())
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        move_hips(ob, rng)
+        assert (world(ob, "foot").translation - foot.translation).length < PLACE * size
+        assert turn_between(world(ob, "foot"), foot) < TURN
+    ob.ik_addon.live = False
+    ob.pose.bones["hips"].matrix_basis = Matrix.Identity(4)
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 1e-6
+
+
+def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    foot, toe = world(ob, "foot"), world(ob, "toe")
+    rng = np.random.default_rng(2)
+    start = target.matrix_world.copy()
+    for _ in range(10):
+        turn = Euler(rng.uniform(-1, 1, 3)).to_matrix().to_4x4()
+        at = Matrix.Translation(start.translation)
+        target.matrix_world = at @ turn @ at.inverted() @ start
+        bpy.context.view_layer.update()
+        for name, was in (("foot", foot), ("toe", toe)):
+            wanted = at @ turn @ at.inverted() @ was
+            assert turn_between(world(ob, name), wanted) < TURN
+            assert (world(ob, name).translation - wanted.translation).length < PLACE
+
+
+def test_its_own_limits_hold(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    foot = ob.pose.bones["foot"]
+    for axis in "xyz":
+        setattr(foot, f"use_ik_limit_{axis}", True)
+        setattr(foot, f"ik_min_{axis}", -0.2)
+        setattr(foot, f"ik_max_{axis}", 0.3)
+    ob.ik_addon.live = True
+    target.rotation_euler = (2.0, 0.3, 0.8)
+    bpy.context.view_layer.update()
+    seen = rigs.evaluated(ob).pose.bones
+    rest = seen["shin"].bone.matrix_local.inverted() @ seen["foot"].bone.matrix_local
+    joint = (rest.inverted() @ seen["shin"].matrix.inverted() @ seen["foot"].matrix).to_quaternion()
+    assert 0.15 < 2.0 * math.asin(math.hypot(joint.x, joint.z)) < 0.31
+    assert addon.module("live.reports").get(ob, "shin").at_limit == ("foot",)
+    ob.pose.bones["shin"].ik_addon.use_limits = False
+    bpy.context.view_layer.update()
+    seen = rigs.evaluated(ob).pose.bones
+    assert 2.0 * seen["foot"].matrix.to_quaternion().rotation_difference(joint).angle > 0.5
+
+
+def test_influence_blends_it(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    bpy.context.view_layer.update()
+    fk = ob.pose.bones["foot"].matrix_basis.to_quaternion()
+    target.rotation_euler.x += 0.8
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    full = ob.pose.bones["foot"].matrix_basis.to_quaternion()
+    ob.pose.bones["shin"].ik_addon.influence = 0.5
+    bpy.context.view_layer.update()
+    half = ob.pose.bones["foot"].matrix_basis.to_quaternion()
+    assert fk.rotation_difference(full).angle > 0.5
+    assert half.rotation_difference(fk.slerp(full, 0.5)).angle < 1e-4
+    ob.pose.bones["shin"].ik_addon.influence = 0.0
+    bpy.context.view_layer.update()
+    assert ob.pose.bones["foot"].matrix_basis.to_quaternion() == fk
+
+
+def test_a_chain_on_the_toes_is_solved_after_it(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    point = rigs.empty("Point", (0.1, -0.16, 0.06))
+    rigs.chain(ob, "toe", point, 1)
+    ob.ik_addon.live = True
+    target.rotation_euler.x += 0.4
+    bpy.context.view_layer.update()
+    heel, toes = rigs.head(ob, "toe"), rigs.tail(ob, "toe")
+    aim = rigs.position(point) - heel
+    assert np.linalg.norm((toes - heel) / 0.05 - aim / np.linalg.norm(aim)) < 1e-4
+
+
+def test_hands_of_arms_that_share_a_spine(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine", "chest"])
+    for side, x in (("L", 1), ("R", -1)):
+        points = [(0.2 * x, 0, 1), (0.5 * x, 0.03, 1), (0.8 * x, 0, 1), (0.9 * x, 0, 1)]
+        rigs.add_bones(ob, points, [f"{name}.{side}" for name in ("upper", "lower", "hand")], "chest", connect=True)
+        target = rigs.empty(f"Target.{side}", (0.8 * x, 0, 1))
+        target.rotation_euler = (0.3 * x, 0.2, 0.1)
+        rigs.chain(ob, f"lower.{side}", target, 4, end_bone=f"hand.{side}")
+        bpy.context.view_layer.update()
+        fit(addon, ob, f"lower.{side}")
+    hands = {side: world(ob, f"hand.{side}") for side in "LR"}
+    turn = Euler((0.4, -0.3, 0.5)).to_matrix()
+    for side in "LR":
+        target = bpy.data.objects[f"Target.{side}"]
+        target.location = (0.7 * target.location.x, 0.05, 1.1)
+        target.rotation_euler = (turn @ target.matrix_world.to_3x3()).to_euler()
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for side, was in hands.items():
+        assert turn_between(world(ob, f"hand.{side}"), turn.to_4x4() @ was) < TURN
+        gap = rigs.head(ob, f"hand.{side}") - rigs.position(bpy.data.objects[f"Target.{side}"])
+        assert np.linalg.norm(gap) < 1e-4
+
+
+@pytest.mark.parametrize("armature", ["same", "other"])
+def test_a_target_that_another_chain_carries_turns_the_foot(armature: str, addon: Addon) -> None:
+    ob, target = leg()
+    carrier = ob if armature == "same" else rigs.armature("Crane")
+    rigs.add_bones(carrier, [(1, 0, 0), (1, 0.1, 0.5), (1, 0, 1)], ["boom", "jib"])
+    hook = rigs.empty("Hook", (1, 0, 1))
+    rigs.chain(carrier, "jib", hook, 2)
+    bpy.context.view_layer.update()
+    target.parent, target.parent_type, target.parent_bone = carrier, "BONE", "jib"
+    tail = Matrix.Translation((0, carrier.data.bones["jib"].length, 0))
+    target.matrix_parent_inverse = (world(carrier, "jib") @ tail).inverted()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    for each in {ob, carrier}:
+        each.ik_addon.live = True
+    hook.location = (0.95, 0.05, 0.95)
+    bpy.context.view_layer.update()
+    before = world(ob, "foot")
+    hook.location = (0.9, 0.1, 0.9)
+    bpy.context.view_layer.update()
+    seen = rigs.evaluated(target).matrix_world
+    wanted = seen.to_quaternion() @ ob.pose.bones["shin"].ik_addon.end_offset
+    assert turn_between(before, world(ob, "foot")) > 0.02
+    assert turn_between(world(ob, "foot"), wanted.to_matrix().to_4x4()) < TURN
+
+
+@pytest.mark.parametrize("other", ["toe", "thigh"])
+def test_one_chain_owns_an_end_bone(other: str, addon: Addon) -> None:
+    ob, _target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    point = rigs.empty("Point", (0.1, -0.16, 0.06))
+    if other == "toe":
+        rigs.chain(ob, "toe", point, 2)
+    else:
+        rigs.chain(ob, "shin", point, 1)
+        ob.pose.bones["thigh"].ik_addon.target = point
+        bpy.ops.object.mode_set(mode="EDIT")
+        ob.data.edit_bones["foot"].parent = ob.data.edit_bones["thigh"]
+        bpy.ops.object.mode_set(mode="OBJECT")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    report = addon.module("live.reports").get(ob, "shin")
+    assert report.failed
+    expected = {
+        "toe": "The chain on 'toe' also poses the end bone 'foot'",
+        "thigh": "The end bone 'foot' is not a child of 'shin'",
+    }
+    assert report.message.startswith(expected[other])
+
+
+def test_of_rotation_and_end_rotation_there_is_one() -> None:
+    ob, _target = leg()
+    chain = ob.pose.bones["shin"].ik_addon
+    chain.use_end_rotation = True
+    chain.use_rotation = True
+    assert not chain.use_end_rotation
+    chain.use_end_rotation = True
+    assert not chain.use_rotation
+
+
+@pytest.mark.parametrize("keyed", ["target", "hips", "foot", "mode"])
+def test_every_road_poses_the_same(keyed: str, addon: Addon) -> None:
+    """Played, jumped to, solved ahead, looked up, baked: the foot is the same."""
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    rng = np.random.default_rng(3)
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 40
+    foot, hips = ob.pose.bones["foot"], ob.pose.bones["hips"]
+    if keyed == "mode":
+        foot.rotation_mode = "XYZ"
+    for frame in (1, 12, 25, 40):
+        target.location = Vector((0.1, 0, 0.27)) + Vector(rng.uniform(-0.08, 0.08, 3))
+        target.rotation_euler = rng.uniform(-0.6, 0.6, 3).tolist()
+        for path in ("location", "rotation_euler"):
+            target.keyframe_insert(path, frame=frame)
+        if keyed == "hips":
+            hips.location = rng.uniform(-0.05, 0.05, 3)
+            hips.keyframe_insert("location", frame=frame)
+        if keyed == "foot":
+            foot.rotation_quaternion = Quaternion((1, *rng.uniform(-0.3, 0.3, 3))).normalized()
+            foot.keyframe_insert("rotation_quaternion", frame=frame)
+    ob.ik_addon.live = True
+    jumped = {}
+    for frame in rng.permutation(np.arange(1, 41)).tolist():
+        scene.frame_set(frame)
+        jumped[frame] = poses(ob)
+        offset = ob.pose.bones["shin"].ik_addon.end_offset
+        wanted = (target.matrix_world.to_quaternion() @ offset).to_matrix().to_4x4()
+        assert turn_between(world(ob, "foot"), wanted) < TURN
+        assert np.linalg.norm(rigs.head(ob, "foot") - rigs.position(target)) < PLACE
+    for _ in range(2):
+        for frame in range(1, 41):
+            scene.frame_set(frame)
+            assert np.abs(poses(ob) - jumped[frame]).max() < 2e-6
+    assert bpy.ops.ik_addon.bake(chains="ALL") == {"FINISHED"}
+    assert not ob.pose.bones["shin"].ik_addon.enabled
+    for frame in range(1, 41):
+        scene.frame_set(frame)
+        assert np.abs(poses(ob) - jumped[frame]).max() < 5e-6
+
+
+def test_solve_ik_poses_it_and_restore_gives_it_back(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    ob.data.bones.active = ob.data.bones["shin"]
+    before = rigs.channels(ob)
+    target.rotation_euler.x += 0.5
+    assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+    assert "foot" in rigs.held(ob)
+    assert not np.array_equal(rigs.channels(ob), before)
+    assert bpy.ops.ik_addon.restore_pose() == {"FINISHED"}
+    assert np.array_equal(rigs.channels(ob), before)
+    assert rigs.held(ob) == []
+
+
+def test_switched_off_it_goes_back_to_its_fk_pose(addon: Addon) -> None:
+    ob, target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    ob.pose.bones["foot"].rotation_quaternion = Euler((0.1, 0.2, 0.3)).to_quaternion()
+    fk = ob.pose.bones["foot"].rotation_quaternion.copy()
+    ob.ik_addon.live = True
+    target.rotation_euler.x += 0.5
+    bpy.context.view_layer.update()
+    assert ob.pose.bones["foot"].rotation_quaternion.copy() != fk
+    ob.pose.bones["shin"].ik_addon.use_end_rotation = False
+    bpy.context.view_layer.update()
+    assert ob.pose.bones["foot"].rotation_quaternion.copy() == fk
+
+
+def test_a_renamed_foot_stays_the_end_bone(addon: Addon) -> None:
+    ob, _target = leg()
+    bpy.context.view_layer.update()
+    fit(addon, ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    ob.data.bones["foot"].name = "paw"
+    bpy.context.view_layer.update()
+    assert ob.pose.bones["shin"].ik_addon.end_bone == "paw"
+    assert addon.module("live.reports").get(ob, "shin").reached
