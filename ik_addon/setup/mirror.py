@@ -8,12 +8,16 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 
+from ..controls import bones as control_bones
+from ..controls.bones import MADE
+from ..controls.made import is_made
+from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of
-from ..rig.plan.chain import chain_bones
+from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
-from .new_chain import MADE, why_unusable
+from .new_chain import why_unusable
 from .present import world_of
 
 ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
@@ -22,7 +26,7 @@ ALIGNED = np.cos(np.radians(1.0))
 AXES = "xyz"
 OWN = frozenset(
     {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
-    | {"bend_side"}
+    | {"bend_side", "end_bone", "end_offset"}
 )
 """The settings of a chain that are not the same on the other side."""
 
@@ -68,11 +72,15 @@ def mirror_chain(
     if reason := why_unusable(tip):
         raise MirrorError(reason)
     other = _other_tip(ob, tip)
-    chain, pairs = chain_of(tip), _pairs(tip, other)
+    _pairs(tip, other)
     target = _goal(context, ob, tip, other, "target")
     pole = _goal(context, ob, tip, other, "pole")
+    _end_pair(tip, other)
+    tip, other = _with_control_bones(context, ob, tip, other)
+    chain, pairs, end = chain_of(tip), _pairs(tip, other), _end_pair(tip, other)
 
-    remarks = [remark for bone, image in pairs if bone != image and (remark := _mirror_limits(bone, image))]
+    with_end = pairs if end is None else [*pairs, end]
+    remarks = [remark for bone, image in with_end if bone != image and (remark := _mirror_limits(bone, image))]
     image = chain_of(other)
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
         if name not in OWN:
@@ -83,6 +91,9 @@ def mirror_chain(
     image.bend_side = mirrored_side(
         chain.bend_side, *(np.array(pairs[0][k].bone.matrix_local.to_3x3()) for k in (0, 1))
     )
+    image.end_bone = "" if end is None else end[1].name
+    if end is not None:
+        image.end_offset = _mirrored_offset(chain, *end)
     image.is_chain = True
     # Live solves now, so that all of it is one step of undo.
     context.view_layer.update()
@@ -113,6 +124,59 @@ def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy
     if len(images) < len(bones):
         raise MirrorError(f"'{other.name}' has only {len(images) - 1} parents, but the chain needs {len(bones) - 1}")
     return list(zip(bones, images, strict=True))
+
+
+def _end_pair(
+    tip: bpy.types.PoseBone, other: bpy.types.PoseBone
+) -> tuple[bpy.types.PoseBone, bpy.types.PoseBone] | None:
+    """The end bone of a chain with that of the other side; None where it has none."""
+    end = end_of(tip)
+    if end is None:
+        return None
+    name = bpy.utils.flip_name(end.name)
+    image = next((child for child in other.children if child.name == name), None)
+    if image is None:
+        raise MirrorError(f"'{other.name}' has no child '{name}' that is the mirror image of the end bone '{end.name}'")
+    return end, image
+
+
+def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.types.PoseBone) -> Quaternion:
+    """The end offset of the mirrored chain, from the axes of its target, a mirrored object or the other side's bone."""
+    of_target = ACROSS_X.to_3x3()
+    if chain.target is not None and chain.target.type == "ARMATURE" and chain.target_bone:
+        bones = chain.target.data.bones
+        of_target = _across(bones[chain.target_bone], bones[bpy.utils.flip_name(chain.target_bone)])
+    offset = chain.end_offset.normalized().to_matrix()
+    return (of_target.transposed() @ offset @ _across(end.bone, image.bone)).to_quaternion()
+
+
+def _across(bone: bpy.types.Bone, image: bpy.types.Bone) -> Matrix:
+    """From the axes of a bone at rest to those of its mirror image: a reflection."""
+    return bone.matrix_local.to_3x3().transposed() @ ACROSS_X.to_3x3() @ image.matrix_local.to_3x3()
+
+
+def _with_control_bones(
+    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.PoseBone
+) -> tuple[bpy.types.PoseBone, bpy.types.PoseBone]:
+    """Make control bones of the other side where those of a chain have no image; return both tips."""
+    wanted = []
+    for role in ("target", "pole"):
+        bone = getattr(chain_of(tip), f"{role}_bone")
+        if _is_to_be_made(ob, tip, role):
+            control = ob.pose.bones[bone]
+            mirrored = ob.matrix_world @ ACROSS_X @ control.matrix @ ACROSS_X
+            wanted.append(control_bones.image_of(ob, bone, mirrored))
+    names = tip.name, other.name
+    if wanted:
+        control_bones.add(context, ob, wanted)
+    return ob.pose.bones[names[0]], ob.pose.bones[names[1]]
+
+
+def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> bool:
+    """Whether the target or pole of a chain is a control bone that Add Chain made, and has no image."""
+    goal, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
+    flipped = bpy.utils.flip_name(bone)
+    return goal == ob and is_made((goal, bone)) and flipped != bone and flipped not in ob.pose.bones
 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
@@ -164,7 +228,7 @@ def _goal(
         return _Goal(None, "", "", None)
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
-        if flipped not in source.pose.bones:
+        if flipped not in source.pose.bones and not _is_to_be_made(ob, tip, role):
             raise MirrorError(f"The {role} of the chain is bone '{bone}', but '{source.name}' has no bone '{flipped}'")
         return _Goal(source, flipped, "", None)
     depsgraph = context.view_layer.depsgraph

@@ -1,33 +1,30 @@
-"""Put a chain on a bone, with the empties that it follows, take it off again, and give back the FK pose."""
+"""Put a chain on a bone, with the targets that it follows, and turn its bend to another side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any, Literal
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy import chain_ends
+from ..anatomy import limbs
 from ..anatomy.figure import Figure
-from ..data import fk_store
-from ..data.settings import IKAddonChain, chain_of, object_of, unusable
-from ..live import handlers, reports
-from ..live.rig import is_animated
-from ..pose import channels
+from ..controls import made
+from ..controls.made import Controls, Wanted
+from ..controls.pole import parent_bone_of
+from ..data import chain_settings
+from ..data.chain_settings import IKAddonChain
+from ..data.settings import chain_of, reset, stored_folds, unusable
 from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import ChainError
-from ..rig.read import fcurves
+from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
 from ..solve.problem import Floats
-from . import bend_side
+from . import bend_side, ends
 from .present import Limb
 
-MADE = "ik_addon_made"
-"""Custom property of what Add Chain made, with the name of the armature: nothing else is ever deleted."""
 STRAIGHT = 1e-5
 """A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
 BEYOND = 2e-6
@@ -53,19 +50,28 @@ def why_unusable(tip: bpy.types.PoseBone) -> str:
 
 
 def add_chain(
-    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, length: int, with_pole: bool
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tip: bpy.types.PoseBone,
+    length: int,
+    with_pole: bool,
+    controls: Controls = Controls.EMPTIES,
+    with_body: bool = False,
 ) -> list[bpy.types.PoseBone]:
-    """Put a chain on `tip` that keeps the present pose; return its bones, root first.
+    """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
-    The target is made at the tip. A chain of two bones, or of a whole arm or leg, gets a pole in the plane in which it
-    bends, if wanted.
+    The target is made at the tip, or at the hand or foot below it, which turns with the target; where that is animated
+    End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in the plane
+    in which it bends, if wanted.
 
     Args:
-        context: for the scene into which the empties go.
+        context: for the scene into which empties go.
         ob: the armature object.
         tip: a bone of it without a chain.
         length: how many bones the chain has, 0: up to the armature's root; clamped to the bones that are there.
         with_pole: make a pole where the chain is a limb.
+        controls: what target and pole are made as; where bones are asked for, those of `ob` are other objects after.
+        with_body: the bone that carries the chain takes the target along, as it does the pole.
 
     Raises:
         ChainError: if this cannot be done; nothing is made then.
@@ -75,29 +81,43 @@ def add_chain(
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     check_world(ob, world)
-    limb = _limb(ob.evaluated_get(depsgraph), bones)
+    end = ends.find(ob, bones)
+    limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, depsgraph)
-    side = np.zeros(3) if found is None else found[0]
+    side, folds = (np.zeros(3), ()) if found is None else (found.side, found.folds)
     target_place = world @ Vector(_target_of(limb).tolist())
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
     if with_pole and middle is not None:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
-    angle = _pole_angle(limb, world, target_place, pole_place, side)
-    _check_collection(context, ob)
+    angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds))
+    made.check(context, ob, controls)
 
-    collection = _collection(context, ob)
-    chain = chain_of(tip)
-    _reset(chain)
-    chain.chain_length = min(length, len(bones))
-    chain.bend_side = side
+    last = tip if end is None else end
+    turn = target_rotation(world, ob.evaluated_get(depsgraph).pose.bones[last.name].matrix, Quaternion())
     size = (world @ tip.tail - world @ tip.head).length
-    chain.target = _empty(context, f"IK Target {tip.name}", collection, "CUBE", 0.15 * size)
-    chain.target.matrix_basis = Matrix.LocRotScale(target_place, (world @ tip.matrix).to_quaternion(), None)
+    parent_bone = parent_bone_of(ob, bones)
+    place = Matrix.LocRotScale(target_place, turn, None)
+    wanted = [Wanted(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
     if pole_place is not None:
-        chain.pole = _empty(context, f"IK Pole {tip.name}", collection, "SPHERE", 0.1 * size)
-        chain.pole.location = pole_place
+        place = Matrix.Translation(pole_place)
+        wanted.append(Wanted(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+    names, last_name = [bone.name for bone in bones], last.name
+    goals = made.make(context, ob, controls, wanted)
+    bones = [ob.pose.bones[name] for name in names]
+    tip, chain = bones[-1], chain_of(bones[-1])
+    reset(chain)
+    chain.chain_length = min(length, len(bones))
+    chain.bend_side, chain.folds = side, stored_folds(folds)
+    chain.target, chain.target_bone = goals[0]
+    if pole_place is not None:
+        chain.pole, chain.pole_bone = goals[1]
         chain.pole_angle = angle
+    context.view_layer.update()
+    if end is not None:
+        chain.end_bone = last_name
+        ends.fit(tip, context.view_layer.depsgraph)
+        chain.use_end_rotation = not ends.is_animated(ob.pose.bones[last_name])
     chain.is_chain = True
     # Live solves now, so that all of it is one step of undo.
     context.view_layer.update()
@@ -110,99 +130,46 @@ def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Flo
     Raises:
         ChainError: if the armature has no pose to do it in; nothing is changed then.
     """
-    ob, chain, bones = tip.id_data, chain_of(tip), chains.chain_bones(tip)
-    evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
-    limb, world = _limb(evaluated, bones), evaluated.matrix_world.copy()
+    remarks = _turn_to(tip, side, tip.id_data.evaluated_get(context.evaluated_depsgraph_get()))
+    context.view_layer.update()
+    return remarks
+
+
+def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object) -> list[str]:
+    """Do as `set_bend_side`, for a pose that was evaluated before."""
+    ob, chain, bones = tip.id_data, chain_of(tip), chains.bending_bones(tip)
+    limb = _limb(evaluated, bones, chains.end_of(tip) if tip in bones else tip)
+    world = evaluated.matrix_world.copy()
     chain.bend_side = side
     remarks = []
     middle = limb.middle or _elbow(ob, bones)
     pole = chain.pole
     if pole is not None and middle is not None:
-        if MADE in pole and pole.parent is None and not _is_animated(pole) and math.isfinite(chain.pole_angle):
+        goal = (pole, chain.pole_bone)
+        if made.is_made(goal) and made.is_free(goal, ob) and math.isfinite(chain.pole_angle):
             line = Vector((limb.joints[-1] - limb.joints[0]).tolist())
             bend = Matrix.Rotation(-chain.pole_angle, 3, line) @ Vector(_bend(limb, middle, side).tolist())
-            pole.location = world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend)
+            made.place(goal, world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend))
         else:
             remarks.append(f"The pole '{pole.name}' stays where it is, and the chain bends towards it")
     if bend_side.opposed_by_limits(ob, bones, side):
         remarks.append("Its limits let it bend to the other side only; apply its preset again or change them")
-    context.view_layer.update()
     return remarks
 
 
-def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
-    """Take the chain off `tip` and put its bones back into their FK pose.
-
-    The target and the pole are deleted where Add Chain made them and nothing else needs them: other chains,
-    constraints, children, keyframes.
-
-    Args:
-        context: for the view layer.
-        tip: the bone that carries the chain.
-        remove_goals: delete target and pole.
-
-    Returns:
-        The names of empties that Add Chain made and that were kept because they are in use.
-    """
-    ob = tip.id_data
-    chain = chain_of(tip)
-    goals = [goal for goal in {chain.target, chain.pole} if goal is not None and MADE in goal]
-    solved = fk_store.stored_bones(ob)
-    chain.is_chain = False
-    _reset(chain)
-    reports.clear(ob, [tip.name])
-    # Live releases the bones now, so that all of it is one step of undo.
-    context.view_layer.update()
-    if not object_of(ob).live:
-        evaluate_animation(ob, set(solved).difference(fk_store.stored_bones(ob)), context.view_layer)
-    if not remove_goals:
-        return []
-    kept = [goal for goal in goals if _is_needed(goal)]
-    for goal in goals:
-        if goal not in kept:
-            _delete(goal)
-    return sorted(goal.name for goal in kept)
-
-
-def restore_pose(
-    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: list[bpy.types.PoseBone] | None = None
-) -> int:
-    """Put the bones of chains back into their FK pose and switch Live off; return how many bones that were.
-
-    Args:
-        ob: the armature object.
-        view_layer: where it is evaluated.
-        only: the tips of the chains; None: all chains. Live gives back the bones of all chains in any case.
-    """
-    bones = fk_store.stored_bones(ob)
-    if object_of(ob).live:
-        object_of(ob).live = False  # which gives back the FK pose of this frame, edits that are not keyed included
-    else:
-        if only is not None:
-            names = {bone.name for tip in only for bone in chains.chain_bones(tip)}
-            bones = [bone for bone in bones if ob.pose.bones[bone].name in names]
-        fk_store.release(ob, bones)
-        reports.clear(ob, None if only is None else [tip.name for tip in only])
-        evaluate_animation(ob, bones, view_layer)
-    return len(bones)
-
-
-def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer: bpy.types.ViewLayer) -> None:
-    """Set the animated channels of these bones to their values on the present frame; all other bones stay."""
-    if not bones or not is_animated(ob):
+def _rotation_switched(chain: IKAddonChain) -> None:
+    """Turn a chain to the side of the limb that is left without a tip that takes an orientation, or of all of it."""
+    ob, side = chain.id_data, np.array(chain.bend_side)
+    tip = next((tip for tip in chains.tips(ob) if chain_of(tip) == chain), None)
+    if tip is None or len(chains.chain_bones(tip)) < 3 or not (side.any() and np.isfinite(side).all()):
         return
-    own = np.array(sorted(bones), dtype=np.int64)
-    others = np.setdiff1d(np.arange(len(ob.pose.bones)), own)
-    rows = channels.read(ob, others)
-    with handlers.paused():
-        try:
-            frame = view_layer.id_data.frame_current_final
-            channels.write(ob, own, fcurves.at_frame(ob, own, channels.read(ob, own), frame))
-        except fcurves.Untold:
-            ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
-            view_layer.update()
-            channels.write(ob, others, rows)
-    view_layer.update()
+    whole, now = chains.chain_bones(tip), chains.bending_bones(tip)
+    depsgraph = bpy.context.view_layer.depsgraph
+    was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
+    if was is not None and found is not None:
+        if chain.pole is not None and made.is_made((chain.pole, chain.pole_bone)):
+            chain.pole_angle = 0.0  # it was measured for other bones; the pole goes where none is needed
+        _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 
 
 # ---- checks, before anything is made
@@ -223,27 +190,14 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         raise ChainError(f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed")
 
 
-def _check_collection(context: bpy.types.Context, ob: bpy.types.Object) -> None:
-    if not context.scene.is_editable:
-        raise ChainError(f"The scene '{context.scene.name}' is linked from another file and can't hold a target")
-    collection = _made_collection(ob)
-    if collection is None:
-        return
-    layer = _layer_collection(context.view_layer.layer_collection, collection)
-    if collection.hide_viewport or (layer is not None and layer.exclude):
-        raise ChainError(
-            f"The collection '{collection.name}' is disabled or excluded from this view layer, "
-            "so a target in it would not move; enable it"
-        )
-
-
 # ---- the limb, its target and its pole
 
 
-def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Limb:
-    """Read bones from the evaluated armature object."""
+def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> Limb:
+    """Read bones, and the place of an end bone below them, from the evaluated armature object."""
     posed = [ob.pose.bones[bone.name] for bone in bones]
-    joints = np.array([bone.head for bone in posed] + [posed[-1].tail], dtype=np.float64)
+    last = posed[-1].tail if end is None else ob.pose.bones[end.name].head
+    joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
             raise ChainError(f"The transform of bone '{bone.name}' is not a finite number; reset it")
@@ -258,7 +212,7 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Limb:
 def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
     """Index of the joint where the lower half of an arm or leg begins; None where bones are not one."""
     figure = Figure.of(ob)
-    return chain_ends.elbow(figure, [figure.names.index(bone.name) for bone in bones])
+    return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
 
 def _target_of(limb: Limb) -> Floats:
@@ -298,7 +252,7 @@ def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / size if size > 0.0 else vector)
 
 
-def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats) -> float:
+def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats, *, folds: bool) -> float:
     """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
 
     Args:
@@ -307,6 +261,7 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, 
         target: in world space.
         pole: in world space.
         side: (3,) bend side of the chain.
+        folds: whether not all of its joints bend to it.
 
     Raises:
         ChainError: if world space is too coarse to place a target in it.
@@ -322,85 +277,16 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, 
     if pole is None:
         return 0.0
     own = limb.frames[0].dot(side)[None]
-    angle = float(pole_angle(limb.joints[None], limb.frames[None], points[0][None], points[1][None], own)[0])
+    places = points[0][None], points[1][None]
+    angle = float(pole_angle(limb.joints[None], limb.frames[None], *places, own, folds=folds)[0])
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 
-# ---- empties and their collection
+def register() -> None:
+    """Follow what is switched."""
+    chain_settings.on_rotation_switched.append(_rotation_switched)
 
 
-def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
-    collections: Any = bpy.data.collections
-    collection = collections.get((f"{ob.name} IK", None))  # not a linked one of that name
-    return collection if collection is not None and MADE in collection and collection.is_editable else None
-
-
-def _layer_collection(
-    inside: bpy.types.LayerCollection, collection: bpy.types.Collection
-) -> bpy.types.LayerCollection | None:
-    if inside.collection == collection:
-        return inside
-    found = (_layer_collection(child, collection) for child in inside.children)
-    return next((layer for layer in found if layer is not None), None)
-
-
-def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
-    """The collection for an armature's targets and poles, in the scene; made where there is none."""
-    collection = _made_collection(ob)
-    if collection is None:
-        collection = bpy.data.collections.new(f"{ob.name} IK")
-        collection[MADE] = ob.name
-    if _layer_collection(context.view_layer.layer_collection, collection) is None:
-        context.scene.collection.children.link(collection)
-    return collection
-
-
-def _empty(
-    context: bpy.types.Context,
-    name: str,
-    collection: bpy.types.Collection,
-    display: Literal["CUBE", "SPHERE"],
-    size: float,
-) -> bpy.types.Object:
-    empty = bpy.data.objects.new(name, None)
-    empty[MADE] = collection[MADE]
-    empty.empty_display_type = display
-    empty.empty_display_size = size
-    empty.show_in_front = True
-    collection.objects.link(empty)
-    space = context.space_data
-    if isinstance(space, bpy.types.SpaceView3D) and space.local_view is not None:
-        empty.local_view_set(space, True)
-    return empty
-
-
-def _is_animated(goal: bpy.types.Object) -> bool:
-    """Whether an empty is moved by a user's work."""
-    data = goal.animation_data
-    return bool(goal.constraints) or (data is not None and bool(data.action or data.nla_tracks or data.drivers))
-
-
-def _is_needed(goal: bpy.types.Object) -> bool:
-    """Whether an empty holds a user's work, or anything but scenes and collections refers to it."""
-    if _is_animated(goal):
-        return True
-    blend: Any = bpy.data  # the stubs take user_map's options for required
-    users = blend.user_map(subset=[goal])[goal]
-    places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
-    return any(not isinstance(user, places) for user in users)
-
-
-def _delete(goal: bpy.types.Object) -> None:
-    """Delete an empty, and the collection made for it where that is empty by then."""
-    collections: list[Any] = list(goal.users_collection)
-    bpy.data.objects.remove(goal)
-    for collection in collections:
-        if MADE in collection and not collection.all_objects and not collection.children:
-            bpy.data.collections.remove(collection)
-
-
-def _reset(chain: IKAddonChain) -> None:
-    """Bring the settings of a chain back to their defaults; the FK base of its bone is no setting."""
-    for name in chain.bl_rna.properties.keys():  # noqa: SIM118
-        if name not in {"rna_type", "name", "is_chain", "base", "resting"}:
-            chain.property_unset(name)
+def unregister() -> None:
+    """No longer."""
+    chain_settings.on_rotation_switched.remove(_rotation_switched)

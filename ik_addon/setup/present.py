@@ -11,7 +11,8 @@ from mathutils import Matrix, Vector
 
 from ..pose import channels
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
-from ..solve.problem import Floats
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.problem import Bools, Floats
 
 STRAIGHT = 1e-4
 """A limb whose joints leave the line from root to tip by less than this fraction of its length shows no bend."""
@@ -22,16 +23,23 @@ class Limb:
     """Bones of one chain in one pose, root first."""
 
     joints: Floats
-    """(n+1, 3) heads, and the tip's tail last."""
+    """(n+1, 3) heads, and the tip's tail last, or the head of the end bone."""
     frames: Floats
     """(n, 3, 3) orthonormal."""
 
     @classmethod
-    def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats) -> Limb:
-        """The limb of these bones among the pose matrices (m, 4, 4) of all bones of an armature."""
+    def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats, end: int | None = None) -> Limb:
+        """The limb of these bones among the pose matrices (m, 4, 4) of all bones of an armature; it goes to `end`."""
         own = poses[list(bones)]
-        tail = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]]
-        return cls(np.concatenate([own[:, :3, 3], tail[None]]), orthonormal(own[:, :3, :3]))
+        last = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]] if end is None else poses[end, :3, 3]
+        return cls(np.concatenate([own[:, :3, 3], last[None]]), orthonormal(own[:, :3, :3]))
+
+    @classmethod
+    def on(cls, tip: bpy.types.PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
+        """The limb of the chain on a tip bone among the pose matrices (m, 4, 4) of all bones of its armature."""
+        end = end_of(tip)
+        bones = [skeleton.names.index(bone.name) for bone in chain_bones(tip)]
+        return cls.of(skeleton, bones, poses, None if end is None else skeleton.names.index(end.name))
 
     @property
     def segments(self) -> Floats:
@@ -57,13 +65,19 @@ class Limb:
     @property
     def is_straight(self) -> bool:
         """Whether it is too straight to show to which side it bends."""
-        line = self.tip - self.joints[0]
-        size = np.linalg.norm(line)
-        if size <= STRAIGHT * self.length:
-            return False
-        line = line / size
-        seen = self.joints - self.joints[0]
-        return bool(np.linalg.norm(seen - np.outer(seen @ line, line), axis=1).max() < STRAIGHT * self.length)
+        return bool(straight(self.joints[None])[0])
+
+
+def straight(joints: Floats) -> Bools:
+    """Which (F,) of chains with joints (F, n+1, 3) are too straight to show to which side they bend."""
+    length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
+    line = joints[:, -1] - joints[:, 0]
+    size = np.linalg.norm(line, axis=1)
+    line = line / np.maximum(size, 1e-300)[:, None]
+    seen = joints - joints[:, :1]
+    off = seen - (seen * line[:, None]).sum(axis=2)[..., None] * line[:, None]
+    widest = np.linalg.norm(off, axis=2).max(axis=1)
+    return np.asarray((size > STRAIGHT * length) & (widest < STRAIGHT * length))
 
 
 def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:

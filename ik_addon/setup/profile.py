@@ -24,14 +24,14 @@ from bpy.props import (
     PointerProperty,
 )
 
-from ..anatomy import chain_ends
+from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
 from ..data import versions
-from ..data.settings import OUT_OF_REACH, SOLVERS, chain_of
+from ..data.chain_settings import OUT_OF_REACH, SOLVERS
+from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from .bend_side import normal_of
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -203,10 +203,10 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
         return [round(i * (count - 1) / last) for i in range(len(bones))]
     figure = Figure.of(bones[0].id_data)
     row = [figure.names.index(bone.name) for bone in bones]
-    elbow = chain_ends.elbow(figure, row)
+    elbow = limbs.elbow(figure, row)
     if elbow is not None:
         # Where a limb has more than two bones only its shoulder and its elbow are joints.
-        limb = chain_ends.limb_of(figure, row[-1])
+        limb = limbs.limb_of(figure, row[-1])
         after = range(row.index(limb[-1]) + 1, len(bones))
         rest = {i: min(i - after.start + 2, count - 1) for i in after}
         return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
@@ -233,7 +233,8 @@ def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floa
     bend = bend / size if size > STRAIGHT else np.zeros(3)
     if side.any():
         skeleton = Skeleton.of(bones[0].id_data)
-        own = normal_of(skeleton, [skeleton.names.index(bone.name) for bone in bones], side)
+        indices = [skeleton.names.index(bone.name) for bone in bones]
+        own = frames[0].dot(skeleton.bend_axes(indices, side)[0])
         bend = bend if bend.dot(own) > 0.0 else own / np.linalg.norm(own)
     elif not bend.any():
         # A straight limb without a side bends as the solver bends it: about the X axis of its root.

@@ -47,7 +47,7 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
     frame = context.scene.frame_current_final
     for curve in () if owner is None else owner.fcurves:
         for field in fields:
-            if curve.data_path == _path(holder, field):
+            if curve.data_path == path_of(holder, field):
                 value, keyed = getattr(holder, field)[curve.array_index], curve.evaluate(frame)
                 if abs(value - keyed) > 1e-5 * max(1.0, abs(value)):
                     return True
@@ -57,11 +57,12 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
 def keyed_indices(holder: Holder, field: str) -> set[int]:
     """The indices of a channel that have an F-curve."""
     owner = compat.curve_owner(holder.id_data)
-    path = _path(holder, field)
+    path = path_of(holder, field)
     return set() if owner is None else {curve.array_index for curve in owner.fcurves if curve.data_path == path}
 
 
-def _path(holder: Holder, field: str) -> str:
+def path_of(holder: Holder, field: str) -> str:
+    """The data path of a channel from its object."""
     return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
 
 

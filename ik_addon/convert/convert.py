@@ -1,14 +1,10 @@
-"""Convert Blender's IK constraints to chains, and restore them exactly.
-
-What was changed is remembered on the bones themselves, as custom properties: it survives saving, renaming and undo.
-"""
+"""Convert Blender's IK constraints to chains, and restore them exactly."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -17,25 +13,24 @@ from ..data.settings import chain_of, object_of
 from ..live import reports
 from ..pose import channels
 from ..pose.skeleton import Skeleton
-from ..rig.plan.chain import ChainError, chain_bones
+from ..rig.plan.chain import ChainError, posed_bones
+from ..setup import bend_side, new_chain, removal
+from ..setup.constraints import Source, give_back, mute_driver, silence, sources
+from ..setup.present import Limb, largest_turn, read_poses, seen_from, world_of
 from ..solve.problem import Floats
-from . import bend_side, new_chain
+from .dependence import dependent
 from .ik_constraint import (
-    bones_of,
     curves_of,
     drop_animation,
+    give_end_rotation_back,
     influence_path,
     make_chain,
     obstacle,
     pole_angle_of,
-    tip_of,
+    take_end_rotation,
 )
-from .present import Limb, largest_turn, read_poses, seen_from, world_of
+from .remembered import CONVERTED, FK_BEFORE, converted_bones, put_fk_back, remembered, replaced
 
-CONVERTED = "ik_addon_converted"
-"""Custom property of a bone whose IK constraint was converted: what is needed to restore it."""
-FK_BEFORE = "ik_addon_fk_before"
-"""Custom property of a bone whose solved pose became its FK pose: the channels that it had before."""
 MOVED = 1e-4
 """A tip that moved by more than this, in chain lengths, is reported."""
 TURNED = math.radians(0.1)
@@ -93,47 +88,8 @@ class _Move:
         )
 
 
-def ik_constraints(
-    ob: bpy.types.Object,
-) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.KinematicConstraint]]:
-    """The enabled IK constraints of an armature object, each with its bone."""
-    for bone in ob.pose.bones:
-        for constraint in bone.constraints:
-            if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.mute:
-                yield bone, constraint
-
-
-def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones with an IK constraint that was converted."""
-    return [bone for bone in ob.pose.bones if _remembered(bone, CONVERTED) is not None]
-
-
-def _remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none, or one that something else wrote."""
-    holder: Any = bone  # the stubs know of no custom properties
-    found = holder.get(name)
-    try:
-        is_ours = _WRITTEN[name](found)
-    except (TypeError, KeyError, ValueError):
-        return None
-    return found if is_ours else None
-
-
-def _is_conversion(found: Any) -> bool:
-    return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
-
-
-def _is_pose(found: Any) -> bool:
-    row = np.array(found["channels"], dtype=np.float32)
-    return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
-
-
-_WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
-"""Checks whether a custom property still has what was written into it."""
-
-
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
-    """Make a chain of every enabled IK constraint of an armature object, mute it, and switch Live on.
+    """Make a chain of every IK constraint of an armature object that is enabled or driven, mute it, and turn Live on.
 
     A constraint that cannot be converted stays as it is. Where a chain would find another pose than the constraint,
     the current pose becomes the FK pose of its bones, unless they are animated.
@@ -155,25 +111,28 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         raise ConvertError(str(error)) from None
     before = read_poses(ob, view_layer.depsgraph)
     was_live = object_of(ob).live
-    made: dict[str, str] = {}  # the bone with the constraint, by the tip of the new chain
     warnings: list[str] = []
-    for owner, constraint in list(ik_constraints(ob)):
-        reason = obstacle(ob, owner, constraint, made)
-        if not reason and _remembered(owner, CONVERTED) is not None:
-            reason = f"'{owner.name}' already has a converted constraint"
-        if reason:
-            warnings.append(f"'{constraint.name}' on '{owner.name}' was not converted: {reason}")
-            continue
-        bones = [ob.pose.bones[i] for i in bones_of(ob, owner, constraint)]
-        side = bend_side.shown_by(ob, bones, skeleton, before)
-        if side is None and (found := bend_side.find(ob, bones, view_layer.depsgraph)) is not None:
-            side = found[0]
+    chosen = _chosen(ob, warnings)
+    switched_on = _posed_when_on(ob, view_layer, [source for source in chosen if source.constraint.mute], before)
+    made: dict[str, str] = {}  # the bone with the constraint, by the tip of the new chain
+    for source in chosen:
+        owner = source.owner
+        side = bend_side.shown_by(ob, source.bones, switched_on)
+        if side is None and (found := bend_side.find(ob, source.bones, view_layer.depsgraph)) is not None:
+            side = found.side
         side = np.zeros(3) if side is None else side
-        angle = pole_angle_of(ob, skeleton, owner, constraint, before, side, view_layer.depsgraph)
-        owner[CONVERTED] = {"constraint": constraint.name, "was_live": was_live}
-        warnings += make_chain(ob, owner, constraint, angle)
-        chain_of(tip_of(owner, constraint)).bend_side = side
-        made[tip_of(owner, constraint).name] = owner.name
+        angle = pole_angle_of(ob, skeleton, source, switched_on, side, view_layer.depsgraph)
+        owner[CONVERTED] = {
+            "constraint": source.constraint.name,
+            "twin": "" if source.twin is None else source.twin.name,
+            "was_muted": source.constraint.mute,
+            "was_driven": mute_driver(ob, source.constraint) is not None,
+            "was_live": was_live,
+        }
+        warnings += make_chain(ob, source, angle)
+        chain_of(source.tip).bend_side = side
+        owner[CONVERTED].update(take_end_rotation(ob, source, view_layer.depsgraph))
+        made[source.tip.name] = owner.name
     _solve(ob, view_layer, made)
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
         for tip, report in failed.items():
@@ -218,6 +177,26 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 # ---- checks
 
 
+def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
+    """What can be converted; a sentence about each that can't is added to warnings."""
+    found: list[Source] = []
+    for source in sources(ob):
+        reason = obstacle(ob, source, [other.tip.name for other in found])
+        if not reason and remembered(source.owner, CONVERTED) is not None:
+            reason = f"'{source.owner.name}' already has a converted constraint"
+        if reason:
+            warnings.append(f"'{source.constraint.name}' on '{source.owner.name}' was not converted: {reason}")
+        else:
+            found.append(source)
+    while (source := dependent(ob, found)) is not None:
+        found.remove(source)
+        warnings.append(
+            f"'{source.constraint.name}' on '{source.owner.name}' was not converted: constraints make it depend on "
+            "others that are. It goes on working as before"
+        )
+    return found
+
+
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
         raise ConvertError(
@@ -236,6 +215,26 @@ def _check_armature(ob: bpy.types.Object) -> None:
 # ---- the pose
 
 
+def _posed_when_on(
+    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, switched: Sequence[Source], before: Floats
+) -> Floats:
+    """The pose (m, 4, 4) with constraints that drivers have switched off; the earlier one where there are none."""
+    if not switched:
+        return before
+    for source in switched:
+        for constraint in source.constraints:
+            silence(ob, constraint)
+            constraint.mute = constraint == source.twin
+    view_layer.update()
+    found = read_poses(ob, view_layer.depsgraph)
+    for source in switched:
+        for constraint in source.constraints:
+            give_back(ob, constraint)
+    ob.update_tag()
+    view_layer.update()
+    return found
+
+
 def _solve(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, made: Iterable[str]) -> None:
     if made:
         object_of(ob).live = True
@@ -252,8 +251,7 @@ def _move(
 ) -> _Move:
     """How the pose of a chain changed between two poses (m, 4, 4) of its armature."""
     chain = chain_of(ob.pose.bones[tip])
-    bones = [ob.pose.bones.find(bone.name) for bone in chain_bones(ob.pose.bones[tip])]
-    old, new = (Limb.of(skeleton, bones, poses) for poses in (before, after))
+    old, new = (Limb.on(ob.pose.bones[tip], skeleton, poses) for poses in (before, after))
     depsgraph = view_layer.depsgraph
     target = seen_from(ob, world_of(chain.target, chain.target_bone, depsgraph).translation, depsgraph)
     missed, misses, distance = (
@@ -279,7 +277,7 @@ def _keep_pose(
     in_nla = ob.animation_data is not None and len(ob.animation_data.nla_tracks) > 0
 
     def can_be_kept(tip: bpy.types.PoseBone) -> bool:
-        paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in chain_bones(tip)))
+        paths = (influence_path(tip), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
         return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
 
     kept = [
@@ -290,7 +288,7 @@ def _keep_pose(
     if not kept:
         return []
     object_of(ob).live = False
-    bones = sorted({skeleton.names.index(bone.name) for tip in kept for bone in chain_bones(ob.pose.bones[tip])})
+    bones = sorted({skeleton.names.index(bone.name) for tip in kept for bone in posed_bones(ob.pose.bones[tip])})
     indices = np.array(bones)
     rows = channels.read(ob, indices)
     for bone, row in zip(bones, rows, strict=True):
@@ -317,8 +315,9 @@ def _with_poses(
 def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bpy.types.PoseBone]) -> None:
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
-    constraints = [owner.constraints[owner[CONVERTED]["constraint"]] for owner in owners]
-    tips = [tip_of(owner, constraint) for owner, constraint in zip(owners, constraints, strict=True)]
+    given_back = [replaced(owner) for owner in owners]
+    tips = [source.tip for source in given_back]
+    records = [owner[CONVERTED].to_dict() for owner in owners]
     for tip in tips:
         if chain_of(tip).is_chain:
             chain_of(tip).enabled = False
@@ -326,24 +325,18 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     for owner, tip in zip(owners, tips, strict=True):
         drop_animation(ob, tip)
         if chain_of(tip).is_chain:
-            new_chain.remove_chain(context, tip, remove_goals=False)
+            removal.remove_chain(context, tip, remove_goals=False)
+        give_end_rotation_back(ob, owner[CONVERTED])
         del owner[CONVERTED]
     if not live_before:
         object_of(ob).live = False
-    for constraint in constraints:
-        constraint.mute = False
+    for source, record in zip(given_back, records, strict=True):
+        was_muted = bool(record.get("was_muted", False))
+        for constraint in source.constraints:
+            constraint.mute = was_muted != (constraint == source.twin)
+            if record.get("was_driven", False):
+                give_back(ob, constraint)
     if not converted_bones(ob):
         for bone in ob.pose.bones:
-            _put_fk_back(ob, bone)
+            put_fk_back(ob, bone)
     context.view_layer.update()
-
-
-def _put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
-    remembered = _remembered(bone, FK_BEFORE)
-    if remembered is None:
-        return
-    row = np.array(remembered["channels"], dtype=np.float32)
-    if remembered["mode"] != bone.rotation_mode:
-        row = channels.convert_rotation(row, remembered["mode"], bone.rotation_mode)
-    channels.write(ob, np.array([ob.pose.bones.find(bone.name)]), row[None])
-    del bone[FK_BEFORE]

@@ -385,7 +385,7 @@ NOT_OURS: tuple[Any, ...] = (
 @pytest.mark.parametrize("value", NOT_OURS, ids=map(str, NOT_OURS))
 def test_takes_no_custom_property_of_others_for_its_own(addon: Addon, value: Any) -> None:
     """A file may be made by hand, or another add-on may use the name."""
-    convert = addon.module("setup.convert")
+    convert = addon.module("convert.remembered")
     ob, target = rigs.arm()
     activate(ob, "lower")
     bpy.ops.ik_addon.chain_remove()

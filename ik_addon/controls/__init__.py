@@ -1,0 +1,1 @@
+"""Targets and poles that the add-on makes: empties or control bones."""

@@ -1,0 +1,193 @@
+"""Targets and poles that Add Chain makes: empties in a collection, or control bones of the armature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, Literal, NamedTuple
+
+import bpy
+from mathutils import Matrix, Vector
+
+from ..data.settings import chain_of
+from ..rig.plan.chain import ChainError, tips
+from . import bones as control_bones
+from .bones import MADE, Control
+from .pole import attach
+
+Shape = Literal["CUBE", "SPHERE"]
+
+
+class Controls(Enum):
+    """What targets and poles are made as."""
+
+    EMPTIES = "EMPTIES"
+    BONES = "BONES"
+    """Control bones of the armature; a linked or overridden one takes none and gets empties."""
+
+
+class Wanted(NamedTuple):
+    """A target or pole to be made."""
+
+    name: str
+    world: Matrix
+    """Location and rotation in world space."""
+    shape: Shape
+    size: float
+    """In world space."""
+    parent_bone: str = ""
+    """The bone that takes it along; empty: none does."""
+
+
+Goal = tuple[bpy.types.Object, str]
+"""A target or pole as a chain has it: an object, and the name of its bone if it is one."""
+
+
+def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
+    """Raise `ChainError` where `make` cannot make anything that moves."""
+    if control_bones.can_be_made(context, ob) and controls is Controls.BONES:
+        return
+    if not context.scene.is_editable:
+        raise ChainError(f"The scene '{context.scene.name}' is linked from another file and can't hold a target")
+    collection = _made_collection(ob)
+    if collection is None:
+        return
+    layer = _layer_collection(context.view_layer.layer_collection, collection)
+    if collection.hide_viewport or (layer is not None and layer.exclude):
+        raise ChainError(
+            f"The collection '{collection.name}' is disabled or excluded from this view layer, "
+            "so a target in it would not move; enable it"
+        )
+
+
+def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Wanted]) -> list[Goal]:
+    """Make targets and poles for the chains of an armature object.
+
+    Making bones takes the armature through Edit Mode: its pose bones have to be looked up again.
+    """
+    if controls is Controls.BONES and control_bones.can_be_made(context, ob):
+        asked = [Control(own.name, own.world, own.size, own.shape, own.parent_bone) for own in wanted]
+        return [(ob, name) for name in control_bones.add(context, ob, asked)]
+    collection = _collection(context, ob)
+    empties = [_empty(context, own, collection) for own in wanted]
+    for own, empty in zip(wanted, empties, strict=True):
+        if own.parent_bone:
+            attach(ob, own.parent_bone, empty)
+    return [(empty, "") for empty in empties]
+
+
+def _is_bone(goal: Goal) -> bool:
+    """Whether a target or pole is a bone: of other objects than armatures its name says nothing."""
+    ob, bone = goal
+    return ob.type == "ARMATURE" and bool(bone) and bone in ob.pose.bones
+
+
+def is_made(goal: Goal) -> bool:
+    """Whether Add Chain made a target or pole: nothing else is ever deleted."""
+    ob, bone = goal
+    holder: Any = ob.data.bones[bone] if _is_bone(goal) else ob
+    return MADE in holder
+
+
+def is_needed(goal: Goal) -> bool:
+    """Whether a target or pole holds a user's work, or something else refers to it."""
+    ob, bone = goal
+    if _is_bone(goal):
+        return control_bones.is_needed(ob, bone) or _is_followed(goal)
+    if is_animated(ob):
+        return True
+    blend: Any = bpy.data  # the stubs take user_map's options for required
+    users = blend.user_map(subset=[ob])[ob]
+    places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
+    return any(not isinstance(user, places) for user in users)
+
+
+def is_animated(ob: bpy.types.Object) -> bool:
+    """Whether an empty is moved by a user's work."""
+    data = ob.animation_data
+    return bool(ob.constraints) or (data is not None and bool(data.action or data.nla_tracks or data.drivers))
+
+
+def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
+    """Whether nothing but a user's hand, and the body of its armature, moves a target or pole that was made."""
+    ob, bone = goal
+    if _is_bone(goal):
+        return not ob.pose.bones[bone].constraints and not control_bones.is_animated(ob, bone)
+    return ob.parent in (None, rig) and not is_animated(ob)
+
+
+def place(goal: Goal, world: Vector) -> None:
+    """Move a target or pole that `is_free` to a place in world space."""
+    ob, bone = goal
+    if not _is_bone(goal):
+        ob.matrix_world = Matrix.Translation(world - ob.matrix_world.translation) @ ob.matrix_world
+        return
+    own = ob.pose.bones[bone]
+    moved = own.matrix.copy()
+    moved.translation = ob.matrix_world.inverted_safe() @ world
+    own.matrix = moved
+
+
+def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
+    """Delete targets and poles, and the collection made for them where that is empty by then."""
+    bones: dict[bpy.types.Object, list[str]] = {}
+    for ob, bone in goals:
+        if _is_bone((ob, bone)):
+            bones.setdefault(ob, []).append(bone)
+            continue
+        collections: list[Any] = list(ob.users_collection)
+        bpy.data.objects.remove(ob)
+        for collection in collections:
+            if MADE in collection and not collection.all_objects and not collection.children:
+                bpy.data.collections.remove(collection)
+    for ob, names in bones.items():
+        control_bones.remove(context, ob, names)
+
+
+def _is_followed(goal: Goal) -> bool:
+    """Whether a chain has a bone as its target or pole."""
+    chains = (chain_of(tip) for ob in bpy.data.objects if ob.type == "ARMATURE" for tip in tips(ob))
+    return any(goal in ((c.target, c.target_bone), (c.pole, c.pole_bone)) for c in chains)
+
+
+# ---- empties and their collection
+
+
+def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
+    collections: Any = bpy.data.collections
+    collection = collections.get((f"{ob.name} IK", None))  # not a linked one of that name
+    return collection if collection is not None and MADE in collection and collection.is_editable else None
+
+
+def _layer_collection(
+    inside: bpy.types.LayerCollection, collection: bpy.types.Collection
+) -> bpy.types.LayerCollection | None:
+    if inside.collection == collection:
+        return inside
+    found = (_layer_collection(child, collection) for child in inside.children)
+    return next((layer for layer in found if layer is not None), None)
+
+
+def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+    """The collection for an armature's targets and poles, in the scene; made where there is none."""
+    collection = _made_collection(ob)
+    if collection is None:
+        collection = bpy.data.collections.new(f"{ob.name} IK")
+        collection[MADE] = ob.name
+    if _layer_collection(context.view_layer.layer_collection, collection) is None:
+        context.scene.collection.children.link(collection)
+    return collection
+
+
+def _empty(context: bpy.types.Context, wanted: Wanted, collection: bpy.types.Collection) -> bpy.types.Object:
+    empty = bpy.data.objects.new(wanted.name, None)
+    empty[MADE] = collection[MADE]
+    empty.empty_display_type = wanted.shape
+    empty.empty_display_size = wanted.size
+    empty.show_in_front = True
+    empty.matrix_basis = wanted.world
+    collection.objects.link(empty)
+    space = context.space_data
+    if isinstance(space, bpy.types.SpaceView3D) and space.local_view is not None:
+        empty.local_view_set(space, True)
+    return empty

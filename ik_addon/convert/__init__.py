@@ -1,0 +1,1 @@
+"""Blender's IK constraints become chains, and come back."""

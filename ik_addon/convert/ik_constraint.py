@@ -1,0 +1,240 @@
+"""One of Blender's IK constraints: what keeps it from being a chain, and the chain that replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import bpy
+
+from .. import compat
+from ..data.settings import chain_of
+from ..pose import keyframes
+from ..pose.skeleton import Skeleton
+from ..rig.plan.chain import ChainError, chain_bones
+from ..setup import ends
+from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, silence
+from ..setup.present import Limb, seen_from, world_of
+from ..solve import pole_angle
+from ..solve.problem import Floats
+
+BESIDE = 1e-5
+"""An end bone begins where its tip ends if it is no farther from there than this, in lengths of the tip."""
+
+
+def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
+    """Why a constraint cannot become a chain; empty where it can."""
+    tip, constraint = source.tip, source.constraint
+    if tip is None:
+        return "it moves no bone, because Use Tail is off and its bone has no parent"
+    if not constraint.is_valid or constraint.target is None:
+        return "it has no valid target or pole, so it does nothing"
+    if constraint.target.type != "ARMATURE" and constraint.subtarget:
+        return "its target is a vertex group"
+    if not constraint.use_location or constraint.weight == 0.0:
+        return "it does not pull its tip to the target's position"
+    if tip.name in made:
+        return f"'{tip.name}' is the tip of another constraint"
+    if chain_of(tip).is_chain:
+        return f"'{tip.name}' already has a chain"
+    path = constraint.path_from_id()
+    driver = mute_driver(ob, constraint)
+    paths = {f"{path}.mute", f"{path}.enabled"}
+    if any(curve.data_path in paths and curve != driver and not curve.mute for curve in curves_of(ob)):
+        return "its Enabled setting is animated or driven. Animate its influence instead"
+    if driver is not None and source.twin is None:
+        is_animated = any(curve.data_path == f"{path}.influence" for curve in curves_of(ob))
+        if is_animated or constraint.influence != 1.0 or not can_be_inverted(driver):
+            return "its Enabled setting is driven besides its influence, or not linearly. Drive its influence instead"
+    return ""
+
+
+def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
+    """Replace a constraint by a chain on its tip and mute the constraint; return what could not be transferred."""
+    tip, constraint = source.tip, source.constraint
+    chain = chain_of(tip)
+    chain.chain_length = constraint.chain_count
+    chain.target, chain.target_bone = constraint.target, constraint.subtarget
+    chain.pole, chain.pole_bone = constraint.pole_target, constraint.pole_subtarget
+    chain.pole_angle = angle
+    chain.use_rotation = constraint.use_rotation
+    chain.weight = constraint.weight
+    chain.influence = constraint.influence
+    chain.iterations = max(constraint.iterations, 1)
+    chain.enabled = True
+    if constraint.use_stretch and any(bone.ik_stretch > 0.0 for bone in chain_bones(tip)):
+        chain.out_of_reach = "STRETCH"
+    warnings = _transfer_animation(ob, source)
+    bones = chain_bones(tip)
+    if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
+        chain.use_limits = False
+        warnings.append(
+            f"Blender ignores the limits of '{bones[0].name}' because of the pole, so the chain on '{tip.name}' has "
+            "Limits off to keep its pose"
+        )
+    for replaced in source.constraints:
+        silence(ob, replaced)
+        replaced.mute = True
+    chain.is_chain = True
+    return warnings
+
+
+def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
+    """Have a new chain turn the hand or foot that a constraint has turned with the same target, and mute that.
+
+    Returns what `give_end_rotation_back` needs; nothing where there is no such constraint.
+    """
+    copy = _end_rotation(ob, source)
+    tip = source.tip
+    chain = chain_of(tip)
+    if copy is None or chain.use_rotation:
+        return {}
+    chain.end_bone = next(end.name for end in tip.children if copy in end.constraints.values())
+    try:
+        ends.fit(tip, depsgraph)
+    except ChainError:
+        chain.end_bone = ""
+        return {}
+    chain.use_end_rotation = copy.mute = True
+    return {"end": chain.end_bone, "rotation": copy.name}
+
+
+def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -> None:
+    """Unmute what `take_end_rotation` muted."""
+    end: bpy.types.PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
+    copy = None if end is None else end.constraints.get(str(converted.get("rotation", "")))
+    if copy is not None:
+        copy.mute = False
+
+
+def _end_rotation(ob: bpy.types.Object, source: Source) -> bpy.types.CopyRotationConstraint | None:
+    """The constraint by which a hand or foot below the tip takes the rotation of a constraint's target, and no more."""
+    tip = source.tip.bone
+    for end in source.tip.children:
+        if (end.bone.head_local - tip.tail_local).length > BESIDE * tip.length:
+            continue  # the constraint brings the tail of the tip to its target, and a chain the head of its end bone
+        active = [c for c in end.constraints if not c.mute and c not in source.constraints]
+        if len(active) == 1 and _is_end_rotation(ob, active[0], source.constraint):
+            return active[0]
+    return None
+
+
+def _is_end_rotation(
+    ob: bpy.types.Object, copy: bpy.types.Constraint, constraint: bpy.types.KinematicConstraint
+) -> bool:
+    """Whether a constraint copies the whole rotation of the target of an IK constraint, on every frame."""
+    if not isinstance(copy, bpy.types.CopyRotationConstraint):
+        return False
+    same = copy.target == constraint.target and copy.subtarget == constraint.subtarget
+    whole = copy.influence == 1.0 and copy.mix_mode == "REPLACE" and copy.use_x and copy.use_y and copy.use_z
+    inverted = copy.invert_x or copy.invert_y or copy.invert_z
+    spaces = {copy.owner_space, copy.target_space}
+    in_one_space = spaces == {"WORLD"} or (spaces == {"POSE"} and copy.target == ob)
+    path = f"{copy.path_from_id()}."
+    is_animated = any(curve.data_path.startswith(path) for curve in curves_of(ob))
+    return bool(same and whole and not inverted and in_one_space and not is_animated)
+
+
+def _is_limited(bone: bpy.types.PoseBone) -> bool:
+    return any(getattr(bone, f"{name}_{axis}") for name in ("use_ik_limit", "lock_ik") for axis in "xyz")
+
+
+def pole_angle_of(
+    ob: bpy.types.Object,
+    skeleton: Skeleton,
+    source: Source,
+    poses: Floats,
+    side: Floats,
+    depsgraph: bpy.types.Depsgraph,
+) -> float:
+    """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
+
+    Blender turns the root bone's X axis towards the pole, and the bend turns with it: that is the same angle between
+    bend and pole wherever the target goes. It never stretches a limb out so far that the bend could not be seen.
+    """
+    constraint = source.constraint
+    if constraint.pole_target is None:
+        return 0.0
+    limb = Limb.of(skeleton, [skeleton.names.index(bone.name) for bone in source.bones], poses)
+    target, pole = (
+        seen_from(ob, world_of(goal, bone, depsgraph).translation, depsgraph)
+        for goal, bone in (
+            (constraint.target, constraint.subtarget),
+            (constraint.pole_target, constraint.pole_subtarget),
+        )
+    )
+    own = limb.frames[0].dot(side)
+    return float(pole_angle(limb.joints[None], limb.frames[None], target[None], pole[None], own[None])[0])
+
+
+# ---- animation
+
+
+def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
+    """Animate influence and pole of the chain as the constraint is animated; return what could not be transferred."""
+    tip, constraint = source.tip, source.constraint
+    where = f"'{constraint.name}' on '{source.owner.name}'"
+    path = constraint.path_from_id()
+    warnings = []
+    for curve in curves_of(ob):
+        name = curve.data_path.rpartition(".")[2]
+        if not curve.data_path.startswith(f"{path}.") or name == "mute":
+            continue
+        if name != "influence":
+            warnings.append(f"The animation of '{name}' of {where} was not transferred. The chain keeps its value")
+        elif curve.driver is not None:
+            _copy_driver(ob, curve, influence_path(tip))
+        elif not curve.id_data.is_editable:
+            warnings.append(f"The keys on the influence of {where} are linked and were not transferred")
+        else:
+            _copy_curve(ob, curve, influence_path(tip))
+            if len(curve.modifiers):
+                warnings.append(f"The F-curve modifiers on the influence of {where} were not transferred")
+    if source.twin is not None:
+        _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while this one is off
+    elif (driver := mute_driver(ob, constraint)) is not None:
+        invert(_copy_driver(ob, driver, influence_path(tip)))
+    if ob.animation_data is not None and ob.animation_data.nla_tracks:
+        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not transferred")
+    return warnings
+
+
+def influence_path(tip: bpy.types.PoseBone) -> str:
+    """The data path of the influence of the chain on a tip bone."""
+    return f"{tip.path_from_id()}.ik_addon.influence"
+
+
+def use_pole_path(tip: bpy.types.PoseBone) -> str:
+    """The data path of the switch of the pole of the chain on a tip bone."""
+    return f"{tip.path_from_id()}.ik_addon.use_pole"
+
+
+def _copy_driver(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> bpy.types.FCurve:
+    copy = ob.animation_data.drivers.from_existing(src_driver=curve)
+    copy.data_path = path
+    return copy
+
+
+def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
+    owner = compat.curve_owner(ob)
+    copy = owner.fcurves.find(path) or owner.fcurves.new(path)
+    keyframes.write_keys(copy, keyframes.read_keys(curve))
+    copy.extrapolation = curve.extrapolation
+
+
+def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
+    """Remove what `_transfer_animation` made."""
+    paths = {influence_path(tip), use_pole_path(tip)}
+    for curve in [curve for curve in curves_of(ob) if curve.data_path in paths]:
+        if curve.driver is not None:
+            ob.animation_data.drivers.remove(curve)
+        else:
+            compat.curve_owner(ob).fcurves.remove(curve)
+
+
+def curves_of(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
+    """The F-curves and drivers of an object."""
+    if ob.animation_data is None:
+        return []
+    owner = compat.curve_owner(ob)
+    return [*([] if owner is None else owner.fcurves), *ob.animation_data.drivers]

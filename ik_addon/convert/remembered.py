@@ -1,0 +1,65 @@
+"""What was converted is remembered on the bones themselves, which survives saving, renaming and undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..pose import channels
+from ..setup.constraints import Source
+
+CONVERTED = "ik_addon_converted"
+"""Custom property of a bone whose IK constraint was converted: what is needed to restore it."""
+FK_BEFORE = "ik_addon_fk_before"
+"""Custom property of a bone whose solved pose became its FK pose: the channels that it had before."""
+
+
+def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The bones with an IK constraint that was converted."""
+    return [bone for bone in ob.pose.bones if remembered(bone, CONVERTED) is not None]
+
+
+def remembered(bone: bpy.types.PoseBone, name: str) -> Any:
+    """A custom property of a bone; None where it has none, or one that something else wrote."""
+    holder: Any = bone  # the stubs know of no custom properties
+    found = holder.get(name)
+    try:
+        is_ours = _WRITTEN[name](found)
+    except (TypeError, KeyError, ValueError):
+        return None
+    return found if is_ours else None
+
+
+def _is_conversion(found: Any) -> bool:
+    return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
+
+
+def _is_pose(found: Any) -> bool:
+    row = np.array(found["channels"], dtype=np.float32)
+    return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
+
+
+_WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
+"""Checks whether a custom property still has what was written into it."""
+
+
+def replaced(owner: bpy.types.PoseBone) -> Source:
+    """The constraints of a bone that were converted."""
+    record: Any = owner[CONVERTED]
+    made: Any = owner.constraints
+    twin = made.get(record.get("twin", ""))
+    return Source(owner, made[record["constraint"]], twin if isinstance(twin, bpy.types.KinematicConstraint) else None)
+
+
+def put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
+    """Give a bone the channels back that it had before a solved pose became its FK pose, if one did."""
+    held = remembered(bone, FK_BEFORE)
+    if held is None:
+        return
+    row = np.array(held["channels"], dtype=np.float32)
+    if held["mode"] != bone.rotation_mode:
+        row = channels.convert_rotation(row, held["mode"], bone.rotation_mode)
+    channels.write(ob, np.array([ob.pose.bones.find(bone.name)]), row[None])
+    del bone[FK_BEFORE]

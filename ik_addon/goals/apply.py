@@ -1,0 +1,71 @@
+"""The solved pose made the FK pose, on the current frame or on a range of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+
+from ..bake import BakeReport, bake
+from ..data.settings import chain_of, object_of
+from ..live import reports, solving
+from ..pose import channels
+from ..pose.channels import FIELDS
+from ..rig.plan.chain import ChainError, check, posed_bones
+from .autokey import auto_key, goes_back
+from .snap import in_fk
+from .snapped import SnapError
+
+
+def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
+    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
+
+    Raises:
+        SnapError: a chain cannot be solved; nothing was changed.
+    """
+    names = [tip.name for tip in tips]
+    bones = sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)})
+    indices = np.array(bones)
+    for tip in tips:
+        try:
+            check(ob, tip, context.view_layer)
+        except ChainError as error:
+            raise SnapError(f"The chain on '{tip.name}' can't be solved. {error}") from None
+    if not object_of(ob).live:
+        solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
+        context.view_layer.update()
+    for name in names:
+        report = reports.get(ob, name)
+        if report is None or report.failed:
+            raise SnapError(f"The chain on '{name}' was not solved. {report.message if report else ''}".strip())
+    solved = channels.read(ob, indices)
+    with in_fk(context, ob, tips):
+        changed = channels.read(ob, indices) != solved
+        channels.write(ob, indices, solved)
+        context.view_layer.update()
+    context.view_layer.update()
+    remarks = []
+    for bone, different in zip((ob.pose.bones[bone] for bone in bones), changed, strict=True):
+        fields = [field for field, columns in FIELDS.items() if different[columns].any()]
+        auto_key(context, bone, fields)
+        if goes_back(context, bone, fields):
+            remarks.append(
+                f"'{bone.name}' is animated and goes back on the next frame change. Key it, or apply a range of frames"
+            )
+    return remarks
+
+
+def apply_poses(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+) -> BakeReport:
+    """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
+
+    Raises:
+        BakeError, KeysError: it cannot be done; nothing was changed.
+    """
+    report = bake(context, ob, [tip.name for tip in tips], frames)
+    for tip in tips:
+        chain_of(tip).enabled = True
+    context.view_layer.update()
+    return report

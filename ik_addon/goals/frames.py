@@ -1,0 +1,221 @@
+"""The poses of limbs, and what takes their goals along, on many frames: sampled as a bake samples them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import bpy
+import numpy as np
+
+from ..bake.bake_scene import is_bound
+from ..bake.sampling import Method, at_frame, proofs, scenes
+from ..data import fk_store
+from ..data.settings import chain_of, object_of
+from ..pose import channels
+from ..pose.channels import Row
+from ..pose.skeleton import Skeleton, inverse, matrix_array
+from ..rig.plan.chain import posed_bones, tips
+from ..rig.plan.inputs import Inputs, Spot
+from ..rig.plan.plan import Plan
+from ..rig.read import fcurves
+from ..rig.read.fcurves import NOISE
+from ..rig.read.frames import Frames
+from ..setup.present import world_of
+from ..solve.maths.products import times
+from ..solve.problem import Floats, Ints
+from .movable import MovableGoal, parents_of
+
+BATCH = 500
+"""How many frames are worked on at once: enough for speed, few enough to cancel."""
+
+
+def batches(frames: int) -> Iterator[slice]:
+    """So many frames in batches."""
+    yield from (slice(start, min(start + BATCH, frames)) for start in range(0, frames, BATCH))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """k bones of an armature, C of its chains, and their g goals, on F frames."""
+
+    world: Floats
+    """(F, 4, 4) world matrix of the armature object."""
+    poses: Floats
+    """(F, k, 4, 4) pose matrices in armature space."""
+    angles: Floats
+    """(F, C) pole angles in radians."""
+    goals: Floats
+    """(F, g, 4, 4) world matrices."""
+    spaces: Floats
+    """(F, g, 4, 4) what takes a goal from its own channels to world space; not a number where nothing does."""
+    parents: Ints
+    """(F, g) which of the goals takes a goal along; -1: none does."""
+
+    def is_same(self, other: Sampled) -> bool:
+        """Whether two samples differ by no more than the noise of single precision."""
+        pairs = [(own, vars(other)[name]) for name, own in vars(self).items()]
+        return all(
+            np.allclose(a, b, rtol=NOISE, atol=NOISE * max(1.0, float(np.abs(np.nan_to_num(a)).max(initial=0.0))))
+            for a, b in pairs
+            if np.isfinite(a).all() or np.isfinite(b).all()
+        )
+
+    def frames(self, chosen: slice | Sequence[int]) -> Sampled:
+        """Some of the frames alone."""
+        return Sampled(**{name: value[chosen] for name, value in vars(self).items()})
+
+    @classmethod
+    def stacked(cls, samples: Sequence[Sampled]) -> Sampled:
+        """Frames that were sampled one by one, as one batch."""
+        return cls(**{name: np.concatenate([vars(sample)[name] for sample in samples]) for name in vars(samples[0])})
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Samples chains of one armature with their goals."""
+
+    ob: bpy.types.Object
+    tips: Sequence[str]
+    """Tip bones of C chains."""
+    goals: Sequence[MovableGoal]
+    bones: Ints
+    """(k,) all bones of the chains, and others that are asked for."""
+    shown: bool
+    """Not the FK pose is sampled, but what is shown."""
+
+    @classmethod
+    def of(
+        cls,
+        ob: bpy.types.Object,
+        tips: Sequence[bpy.types.PoseBone],
+        goals: Sequence[MovableGoal],
+        shown: bool,
+        more: Collection[int] = (),
+    ) -> Sampler:
+        """Take chains of an armature object, by their tips, their goals, and more bones."""
+        bones = {ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}.union(more)
+        return cls(ob, [tip.name for tip in tips], goals, np.array(sorted(bones), dtype=np.int64), shown)
+
+    def rows(self, bones: Sequence[int]) -> Ints:
+        """Where bones are among those that are sampled."""
+        return np.searchsorted(self.bones, bones)
+
+    def here(self, depsgraph: bpy.types.Depsgraph) -> Sampled:
+        """The frame (F = 1) at which a depsgraph is evaluated."""
+        seen = self.ob.evaluated_get(depsgraph)
+        goals = np.array([matrix_array(world_of(goal.ob, goal.bone, depsgraph)) for goal in self.goals])
+        held = [goal.ob.evaluated_get(depsgraph) for goal in self.goals]
+        holders = [own.pose.bones[g.bone] if g.is_bone else own for own, g in zip(held, self.goals, strict=True)]
+        own = np.array([matrix_array(holder.matrix_basis) for holder in holders])
+        return Sampled(
+            world=matrix_array(seen.matrix_world)[None],
+            poses=channels.read_pose(seen, self.bones)[None],
+            angles=np.array([[chain_of(seen.pose.bones[tip]).pole_angle for tip in self.tips]]),
+            goals=goals[None],
+            spaces=times(goals, inverse(own))[None],
+            parents=self._parents(held)[None],
+        )
+
+    def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
+        """Sample F frames; yields the share that is done. Handlers do not solve these chains meanwhile."""
+        stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
+        methods = (Method.SCENE,) if self.is_solved else tuple(Method)
+        found = None
+        for method in methods:
+            found = found or (yield from self._by(method, view_layer, stored, frames))
+        assert found is not None, "what is sampled in the scene itself needs no proof"
+        return found
+
+    @cached_property
+    def is_solved(self) -> bool:
+        """Whether live solving has a say in what is sampled."""
+        if not object_of(self.ob).live:
+            return False
+        needed = {self.ob.pose.bones[bone] for bone in self.bones.tolist()}
+        spots = [spot for goal in self.goals for spot in ((goal.ob, goal.bone), *parents_of(goal.ob, goal.bone))]
+        needed |= {ob.pose.bones[bone] for ob, bone in spots if ob == self.ob and bone in ob.pose.bones}
+        needed |= {above for bone in needed for above in bone.parent_recursive}
+        others = (tip for tip in tips(self.ob) if chain_of(tip).enabled and (self.shown or tip.name not in self.tips))
+        return any(not needed.isdisjoint(posed_bones(tip)) for tip in others)
+
+    def _by(
+        self, method: Method, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
+    ) -> Generator[float, None, Sampled | None]:
+        """Sample with one method; None where it cannot be, or some frames look different in the scene itself."""
+        proven_on = sorted(proofs(len(frames)))
+        with scenes(view_layer, self.ob, method) as (stepped, proven):
+            if stepped is None or proven is None:
+                return None
+            if method is Method.FCURVES:
+                found = yield from self._from_fcurves(view_layer, stored, frames)
+            else:
+                samples = []
+                for i, frame in enumerate(frames):
+                    samples.append(self._at(stepped, stored, frame))
+                    yield (i + 1) / len(frames)
+                found = Sampled.stacked(samples)
+            if found is None or (proven == stepped and method is Method.SCENE):
+                return found
+            checked = Sampled.stacked([self._at(proven, stored, frames[i]) for i in proven_on])
+            return found if found.frames(proven_on).is_same(checked) else None
+
+    def _at(self, view_layer: bpy.types.ViewLayer, stored: Row, frame: int) -> Sampled:
+        if not self.is_solved:
+            channels.write(self.ob, self.bones, stored)
+        return self.here(at_frame(view_layer, frame))
+
+    def _from_fcurves(
+        self, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
+    ) -> Generator[float, None, Sampled | None]:
+        """Sample what F-curves alone determine; None where anything else has a say."""
+        scene, depsgraph = view_layer.id_data, view_layer.depsgraph
+        if is_bound(scene) or not fcurves.decide_alone(scene) or Plan.of(self.ob, depsgraph, self.tips).watch:
+            return None
+        inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips)
+        if inputs is None:
+            return None
+        spots = {}
+        for c, tip in enumerate(self.tips):
+            chain = chain_of(self.ob.pose.bones[tip])
+            spots[chain.target.session_uid, chain.target_bone] = inputs.targets[c]
+            if chain.pole is not None:
+                spots[chain.pole.session_uid, chain.pole_bone] = inputs.poles[c]
+        own = [spots[goal.ob.session_uid, goal.bone] for goal in self.goals]
+        found = []
+        for some in batches(len(frames)):
+            try:
+                posed = Frames(inputs, fcurves.numbers_at(inputs, stored, frames[some]))
+            except fcurves.NotDetermined:
+                return None
+            found.append(self._sampled_of(posed, own, len(frames[some])))
+            yield some.stop / len(frames)
+        return Sampled.stacked(found)
+
+    def _sampled_of(self, posed: Frames, own: Sequence[Spot], count: int) -> Sampled:
+        """What our own forward kinematics makes of frames; `own` are the places of the goals in it."""
+
+        def of_all(values: Floats) -> Floats:
+            return np.asarray(np.broadcast_to(values, (count, *values.shape[1:])))
+
+        goals = [of_all(posed.at(spot)) for spot in own]
+        spaces = [times(goal, of_all(inverse(posed.basis_at(spot)))) for goal, spot in zip(goals, own, strict=True)]
+        parents = self._parents([goal.ob for goal in self.goals])
+        return Sampled(
+            world=of_all(posed.world(posed.inputs.own)),
+            poses=of_all(posed.poses),
+            angles=of_all(posed.settings[:, :, 0]),
+            goals=np.stack(goals, axis=1),
+            spaces=np.stack(spaces, axis=1),
+            parents=np.broadcast_to(parents, (count, len(goals))),
+        )
+
+    def _parents(self, seen: Sequence[bpy.types.Object]) -> Ints:
+        """Which (g,) of the goals takes each of them along, as these copies of their objects have it; -1: none."""
+        places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
+        found = np.full(len(self.goals), -1, dtype=np.int64)
+        for g, (goal, ob) in enumerate(zip(self.goals, seen, strict=True)):
+            own = (places.get((above.name_full, bone), -1) for above, bone in parents_of(ob, goal.bone))
+            found[g] = next((place for place in own if place >= 0 and place != g), -1)
+        return found

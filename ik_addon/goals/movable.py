@@ -1,0 +1,157 @@
+"""Targets and poles as what is moved: their channels, how they are keyed, and what takes them along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from .. import compat
+from ..data.settings import chain_of
+from ..pose import channels, keyframes
+from ..pose.channels import FIELDS, Row
+from ..pose.transforms import rotations
+from ..rig.plan.chain import turning_end
+from ..solve.maths.products import times
+from ..solve.problem import Floats
+from .autokey import Holder, path_of
+
+Spot = tuple[bpy.types.Object, str]
+"""An object, or one of its bones."""
+
+
+@dataclass(frozen=True)
+class MovableGoal:
+    """A target or pole to be placed."""
+
+    ob: bpy.types.Object
+    bone: str
+    turns: bool = False
+    """It also takes the orientation."""
+
+    @property
+    def holder(self) -> Holder:
+        """The object or bone that is moved."""
+        return self.ob.pose.bones[self.bone] if self.is_bone else self.ob
+
+    @property
+    def is_bone(self) -> bool:
+        """Whether it is a bone that is moved."""
+        return bool(self.bone) and self.ob.type == "ARMATURE"
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.bone or self.ob.name
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The channels that are set."""
+        turned = (channels.rotation_field(self.holder.rotation_mode),) if self.turns else ()
+        return ("location", *turned)
+
+    def row(self) -> Row:
+        """The current channels (17,)."""
+        row = np.zeros(channels.WIDTH, dtype=np.float32)
+        for field, columns in FIELDS.items():
+            row[columns] = getattr(self.holder, field)
+        return row
+
+    def set_row(self, row: Row) -> None:
+        """Set those of the channels (17,) that are in `fields`."""
+        for field in self.fields:
+            setattr(self.holder, field, row[FIELDS[field]].tolist())
+
+    def rows(self, basis: Floats) -> Row:
+        """The channels (F, 17) that make basis matrices (F, 4, 4), as far as `fields` go; the others are as now."""
+        rows = np.repeat(self.row()[None], len(basis), axis=0)
+        rows[:, FIELDS["location"]] = basis[:, :3, 3] - self._delta("location")
+        if self.turns:
+            mode = self.holder.rotation_mode
+            turned = np.array([Matrix(matrix).decompose()[1].to_matrix() for matrix in basis.tolist()])
+            if mode != "AXIS_ANGLE" and not self.is_bone:  # of the axis and angle Blender has no delta that counts
+                delta = rotations(self._delta(channels.rotation_field(mode)), mode)
+                turned = times(np.swapaxes(delta, -1, -2)[None], turned)
+            rows = channels.with_rotation(rows, turned, np.full(len(rows), mode))
+        return rows
+
+    def _delta(self, field: str) -> Any:
+        """The delta transform of an object; bones have none."""
+        width = FIELDS[field].stop - FIELDS[field].start
+        return np.zeros(width) if self.is_bone else np.array(getattr(self.ob, f"delta_{field}"))
+
+    def show_keys(self, frame: float) -> None:
+        """Set the channels to the values of their keys on a frame."""
+        owner = compat.curve_owner(self.ob)
+        curves = () if owner is None else owner.fcurves
+        for field in self.fields:
+            path, values = path_of(self.holder, field), list(getattr(self.holder, field))
+            for curve in curves:
+                if curve.data_path == path and curve.array_index < len(values):
+                    values[curve.array_index] = curve.evaluate(frame)
+            setattr(self.holder, field, values)
+
+
+def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
+    """The target of a chain, and its pole where it has one."""
+    chain = chain_of(tip)
+    turns = chain.use_rotation or turning_end(tip) is not None
+    found = [MovableGoal(chain.target, chain.target_bone, turns)]
+    return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone)]
+
+
+def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Spot]:
+    """What takes an evaluated object, or one of its bones, along: as its parent, or by a Child Of; nearest first."""
+    seen: set[tuple[str, str]] = set()
+    while ob is not None and (ob.name_full, bone) not in seen:
+        seen.add((ob.name_full, bone))
+        own: Any = ob.pose.bones.get(bone) if bone and ob.pose is not None else None
+        taken = next((c for c in (ob if own is None else own).constraints if _takes_along(c)), None)
+        if taken is not None:
+            ob, bone = taken.target, taken.subtarget
+        elif own is not None:
+            ob, bone = ob, "" if own.parent is None else own.parent.name
+        else:
+            ob, bone = ob.parent, ob.parent_bone if ob.parent_type == "BONE" else ""
+        if ob is not None:
+            yield ob, bone
+
+
+def _takes_along(constraint: Any) -> bool:
+    is_on = not constraint.mute and constraint.influence > 0.0
+    return is_on and constraint.type == "CHILD_OF" and constraint.target is not None
+
+
+# ---- keys
+
+
+@dataclass(slots=True)
+class _ObjectChannel(keyframes.Channel):
+    """An animated number of an object."""
+
+    @property
+    def data_path(self) -> str:
+        """The path of the property from the object."""
+        return self.field
+
+
+def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
+    """Key the channels (F, g, 17) of goals at times (F,); `undo` takes it back."""
+    for g, goal in enumerate(goals):
+        undo.callback(keyframes.write_channels(goal.ob, channels_of(goal, rows[:, g]), times_of_keys))
+
+
+def channels_of(goal: MovableGoal, rows: Row) -> list[keyframes.Channel]:
+    """What is keyed of a goal with the channels (F, 17)."""
+    kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else _ObjectChannel
+    group = goal.name if goal.is_bone else "Object Transforms"
+    return [
+        kind(group, field, i, column)
+        for field in goal.fields
+        for i, column in enumerate(rows[:, FIELDS[field]].T.astype(np.float64))
+    ]

@@ -1,0 +1,198 @@
+"""Targets and poles snapped to a pose, on the current frame or on a range of frames, so that solving moves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+
+import bpy
+import numpy as np
+
+from ..bake.baking import part
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame, proofs
+from ..bake.selection import check_armature, time_scale
+from ..data.settings import chain_of, object_of
+from ..live import registry, reports, solving
+from ..pose import channels, keyframes
+from ..pose.continuity import continuous
+from ..pose.skeleton import Skeleton
+from ..setup import removal
+from ..setup.present import Limb, read_poses
+from .autokey import auto_key, goes_back
+from .frames import batches
+from .movable import channels_of, key_goals
+from .snapped import PLACED, Poles, Snap
+
+
+def snap_here(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    *,
+    shown: bool = False,
+    poles: Poles = Poles.MATCH,
+) -> list[str]:
+    """Move targets and poles to match the pose of the current frame, so that solving it changes nothing.
+
+    They are keyed if auto keying is on.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object.
+        tips: of the chains.
+        shown: take the pose as it is shown, and not the FK pose.
+        poles: what becomes of them.
+
+    Returns:
+        Sentences about goals that are not where they should be.
+
+    Raises:
+        SnapError: it cannot be done; nothing was changed.
+    """
+    view_layer, snap = context.view_layer, Snap.of(context, ob, tips, shown, poles)
+    moved: dict[str, float] = {}
+    with ExitStack() as undo:
+        for goal in snap.goals:
+            undo.callback(goal.set_row, goal.row())
+        with in_fk(context, ob, [] if snap.shown else snap.tips):
+            sampled = snap.sampler.here(view_layer.depsgraph)
+            rows, wanted = snap.rows(sampled, snap.distances(sampled))
+            for goal, row in zip(snap.goals, rows[0], strict=True):
+                goal.set_row(row)
+            view_layer.update()
+            held = snap.held(snap.sampler.here(view_layer.depsgraph), wanted)
+            if not snap.shown:
+                moved = _moved_by_solving(context, ob, snap.tips)
+        undo.pop_all()
+    view_layer.update()
+    remarks = _said_of(held)
+    remarks += [
+        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length anyway, "
+        "because of its pole, softness, limits or another chain"
+        for tip, distance in moved.items()
+        if distance > PLACED and not held
+    ]
+    for goal in snap.goals:
+        auto_key(context, goal.holder, goal.fields)
+    lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
+    remarks += [f"'{goal.name}' is animated and goes back on the next frame change. Key it" for goal in lost]
+    return sorted(set(remarks))
+
+
+def steps(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    *,
+    shown: bool = False,
+    poles: Poles = Poles.MATCH,
+) -> Generator[float, None, list[str]]:
+    """Key targets and poles so that they match the pose on a range of frames, in small steps.
+
+    Each step yields the share that is done, 0 to 1; closing the generator takes everything back.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object.
+        tips: of the chains.
+        frames: ascending; keys from the first to the last are replaced.
+        shown: take the pose as it is shown, and not the FK pose.
+        poles: what becomes of them.
+
+    Returns:
+        As `snap_here` does.
+
+    Raises:
+        SnapError, KeysError, BakeError: it cannot be done; nothing was changed.
+    """
+    view_layer = context.view_layer
+    view_layer.update()
+    check_armature(ob, view_layer)
+    snap = Snap.of(context, ob, tips, shown, poles)
+    for goal in snap.goals:
+        keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+    scene = context.scene
+    scale = time_scale(scene)
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        for goal in snap.goals:
+            undo.callback(goal.set_row, goal.row())
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        is_solved = snap.sampler.is_solved
+        with nullcontext() if is_solved else registry.paused(ob):
+            distances = snap.distances(snap.sampler.here(view_layer.depsgraph))
+            with in_fk(context, ob, tips) if is_solved and not shown else nullcontext():
+                sampled = yield from part(snap.sampler.sample(view_layer, frames), 0.0, 0.7)
+            parts = []
+            for some in batches(len(frames)):
+                parts.append(snap.rows(sampled.frames(some), distances))
+                yield 0.7 + 0.2 * some.stop / len(frames)
+            rows, wanted = (np.concatenate(own) for own in zip(*parts, strict=True))
+            modes = [goal.holder.rotation_mode for goal in snap.goals]
+            key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
+            yield 0.95
+            held = set()
+            for i in sorted(proofs(len(frames))):
+                found = snap.sampler.here(at_frame(view_layer, frames[i]))
+                held |= snap.held(found, wanted[i : i + 1])
+        before.restore()
+        for goal in snap.goals:
+            goal.show_keys(scale * scene.frame_current_final)
+        undo.pop_all()
+    if not (shown or object_of(ob).live):
+        removal.restore_pose(ob, view_layer, list(tips))
+    view_layer.update()
+    return _said_of(held)
+
+
+def _said_of(held: set[str]) -> list[str]:
+    return [f"'{name}' is held by a constraint, driver or lock, so it didn't reach its place" for name in sorted(held)]
+
+
+@contextmanager
+def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
+    """Disable chains for a while and show their FK pose, while others are solved as usual."""
+    enabled = {tip.name: chain_of(tip).enabled for tip in tips}
+    if tips and not object_of(ob).live:
+        removal.restore_pose(ob, context.view_layer, list(tips))
+    try:
+        for name in enabled:
+            chain_of(ob.pose.bones[name]).enabled = False
+        context.view_layer.update()
+        yield
+    finally:
+        for name, on in enabled.items():
+            chain_of(ob.pose.bones[name]).enabled = on
+
+
+def _moved_by_solving(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
+) -> dict[str, float]:
+    """The largest distance, in chain lengths, that a joint of disabled chains moves when they are solved."""
+    view_layer, skeleton = context.view_layer, Skeleton.of(ob)
+    before = read_poses(ob, view_layer.depsgraph)
+    everything = np.arange(len(ob.pose.bones))
+    rows = channels.read(ob, everything)
+    is_live = object_of(ob).live
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = True
+    else:
+        solving.solve_now(ob, view_layer.depsgraph, [tip.name for tip in tips])
+    view_layer.update()
+    after = read_poses(ob, view_layer.depsgraph)
+    if is_live:
+        for tip in tips:
+            chain_of(tip).enabled = False
+    else:
+        removal.restore_pose(ob, view_layer, list(tips))
+        channels.write(ob, everything, rows)  # what is animated may have been posed without a key
+    view_layer.update()
+    moved = {}
+    for tip in tips:
+        old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
+        moved[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
+    return moved

@@ -1,0 +1,245 @@
+"""What becomes of the channels of targets and poles that are snapped to the poses of their limbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import bpy
+import numpy as np
+from mathutils import Quaternion
+
+from ..anatomy import sides
+from ..anatomy.figure import Figure
+from ..anatomy.limbs import extremity_of
+from ..data.settings import chain_of
+from ..pose import channels
+from ..pose.channels import Row
+from ..pose.skeleton import Skeleton, inverse
+from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..setup import new_chain
+from ..setup.present import straight
+from ..solve.maths.products import applied, times
+from ..solve.problem import Floats
+from . import places
+from .frames import Sampled, Sampler
+from .movable import MovableGoal, goals_of
+from .places import Limbs
+
+PLACED = 1e-4
+"""A goal farther from its place than this, in chain lengths, is held by something else."""
+
+
+class SnapError(Exception):
+    """Nothing was snapped or applied; the message says why and what to do."""
+
+
+class Poles(Enum):
+    """What becomes of poles."""
+
+    MATCH = "They go where the limb bends in the pose"
+    TWIST = "They go where the root bone points with its bend side"
+    FOOT = "They go where the toes point"
+    KEEP = "They are left alone"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One chain that is snapped."""
+
+    tip: str
+    bones: list[int]
+    end: int | None
+    """The end bone, to whose head the limb goes."""
+    turning: int
+    """The bone for whose orientation the target is turned."""
+    target: int
+    """Which of the goals it is."""
+    pole: int | None
+    toes: tuple[int, Floats] | None
+    """A foot, and where (3,) its toes point in its own space; None where the pole does not follow it."""
+    bends_to_tip: bool
+    """The tip takes an orientation, and the pole is for the knee of the two bones before it."""
+
+
+@dataclass(frozen=True)
+class Snap:
+    """What is snapped to which pose."""
+
+    ob: bpy.types.Object
+    tips: Sequence[bpy.types.PoseBone]
+    chains: Sequence[Chain]
+    goals: Sequence[MovableGoal]
+    sampler: Sampler
+    skeleton: Skeleton
+    shown: bool
+    poles: Poles
+
+    @classmethod
+    def of(
+        cls,
+        context: bpy.types.Context,
+        ob: bpy.types.Object,
+        tips: Sequence[bpy.types.PoseBone],
+        shown: bool,
+        poles: Poles,
+    ) -> Snap:
+        """Look at what is to be snapped, and whether it can be."""
+        for tip in tips:
+            if reason := new_chain.why_unusable(tip):
+                raise SnapError(reason)
+        try:
+            new_chain.check_world(ob, ob.evaluated_get(context.view_layer.depsgraph).matrix_world)
+        except ChainError as error:
+            raise SnapError(str(error)) from None
+        skeleton, figure = Skeleton.of(ob), Figure.of(ob)
+        goals: list[MovableGoal] = []
+        chains = []
+        for tip in tips:
+            found = _goals(tip, poles)
+            row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
+            toes = _toes(skeleton, figure, row) if poles is Poles.FOOT else None
+            end, turning = end_of(tip), turning_end(tip)
+            chains.append(
+                Chain(
+                    tip.name,
+                    row,
+                    end=None if end is None else ob.pose.bones.find(end.name),
+                    turning=row[-1] if turning is None else ob.pose.bones.find(turning.name),
+                    target=len(goals),
+                    pole=len(goals) + 1 if len(found) > 1 else None,
+                    toes=toes,
+                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and any(chain_of(tip).bend_side),
+                )
+            )
+            goals += found
+        more = {bone for chain in chains for bone in (chain.end, chain.toes and chain.toes[0]) if bone is not None}
+        sampler = Sampler.of(ob, tips, goals, shown, more)
+        return cls(ob, tips, chains, goals, sampler, skeleton, shown, poles)
+
+    def limbs(self, sampled: Sampled, chain: Chain) -> Limbs:
+        """The limb of a chain on F frames."""
+        poses = sampled.poses[:, self.sampler.rows(chain.bones)]
+        if chain.end is None:
+            return Limbs.of(poses, poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * self.skeleton.lengths[chain.bones[-1]])
+        return Limbs.of(poses, sampled.poses[:, self.sampler.rows([chain.end])[0], :3, 3])
+
+    def distances(self, sampled: Sampled) -> list[float]:
+        """How far off the limb of each chain its pole belongs: as far as on the one frame that was sampled."""
+        found = []
+        for chain in self.chains:
+            limbs = self.limbs(sampled, chain)
+            length = float(limbs.length[0])
+            pole = sampled.goals[:, chain.target if chain.pole is None else chain.pole, :3, 3]
+            off = float(places.distances(limbs, applied(inverse(sampled.world)[:, :3], _points(pole)))[0])
+            found.append(off if off > places.NEAR * length else length)
+        return found
+
+    def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
+        """The channels (F, g, 17) of the goals, and where (F, g, 3) in world space these belong."""
+        count = len(sampled.world)
+        wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
+        for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
+            limbs = self.limbs(sampled, chain)
+            wanted[:, chain.target] = applied(sampled.world[:, :3], _points(places.targets(limbs)))
+            if chain.bends_to_tip:
+                limbs = self.limbs(sampled, replace(chain, bones=chain.bones[:-1], end=chain.bones[-1]))
+            if self.goals[chain.target].turns:
+                settings = chain_of(self.ob.pose.bones[chain.tip])
+                offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()
+                turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
+                turns[chain.target] = places.turned_targets(sampled.world, turning, offset)
+            if chain.pole is not None:
+                settings = chain_of(self.ob.pose.bones[chain.tip])
+                side, folds = np.array(settings.bend_side), any(settings.folds)
+                towards = places.sides_of(limbs, side) if self.poles is Poles.TWIST else self._toes_on(sampled, chain)
+                pole = places.poles(limbs, side, sampled.angles[:, c], distance, towards, folds=folds)
+                stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain that is scaled to nothing bends to no side
+                if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
+                    # The bend of a solved limb that is stretched out is not seen, and comes from where the pole is.
+                    stays = stays | straight(limbs.joints)
+                pole = applied(sampled.world[:, :3], _points(pole))
+                wanted[:, chain.pole] = np.where(stays[:, None], wanted[:, chain.pole], pole)
+        rows = np.empty((count, len(self.goals), channels.WIDTH), dtype=np.float32)
+        moved = sampled.goals.copy()
+        for g in _parents_first(sampled):
+            goal, own = self.goals[g], sampled.spaces[:, g]
+            basis = times(inverse(own), sampled.goals[:, g])
+            by = sampled.parents[:, g]
+            carrying = times(moved[np.arange(count), by], inverse(sampled.goals[np.arange(count), by]))
+            own = np.where((by >= 0)[:, None, None], times(carrying, own), own)
+            basis[:, :3, 3] = applied(inverse(own)[:, :3], _points(wanted[:, g]))
+            if goal.turns:
+                size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
+                basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turns[g] * size[:, None, :])
+            usable = np.isfinite(basis).all(axis=(1, 2))
+            rows[:, g] = goal.row()
+            rows[usable, g] = goal.rows(basis[usable])
+            moved[:, g] = times(own, basis)
+        return rows, wanted
+
+    def held(self, sampled: Sampled, wanted: Floats) -> set[str]:
+        """The names of goals that are not where (1, g, 3) they were put."""
+        found = set()
+        gaps = applied(
+            np.broadcast_to(inverse(sampled.world)[:, None, :3, :3], (*wanted.shape, 3)),
+            sampled.goals[:, :, :3, 3] - wanted,
+        )
+        for chain in self.chains:
+            for g in (chain.target, chain.pole):
+                if g is not None and np.linalg.norm(gaps[0, g]) > PLACED * self.limbs(sampled, chain).length[0]:
+                    found.add(self.goals[g].name)
+        return found
+
+    def _toes_on(self, sampled: Sampled, chain: Chain) -> Floats | None:
+        if chain.toes is None:
+            return None
+        foot, toes = chain.toes
+        turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
+        return applied(turned, np.broadcast_to(toes, (len(turned), 3)))
+
+
+def _points(points: Floats) -> Floats:
+    """Points (..., 3) with a one behind."""
+    return np.concatenate([points, np.ones((*points.shape[:-1], 1))], axis=-1)
+
+
+def _parents_first(sampled: Sampled) -> list[int]:
+    """The goals in an order in which those come first that take others along."""
+    order: list[int] = []
+    waiting = {g: set(sampled.parents[:, g].tolist()) - {-1} for g in range(sampled.parents.shape[1])}
+    while waiting:
+        free = [g for g, above in waiting.items() if above.isdisjoint(waiting)] or list(waiting)
+        order += free
+        waiting = {g: above for g, above in waiting.items() if g not in free}
+    return order
+
+
+def _toes(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:
+    """The foot below a leg, and where (3,) its toes point in its own space at rest."""
+    row = [figure.names.index(skeleton.names[bone]) for bone in bones]
+    foot, toes = extremity_of(figure, row), sides.toes_of(figure, row)
+    if foot is None or toes is None or not sides.is_leg(figure, row):
+        return None
+    index = skeleton.names.index(figure.names[foot])
+    return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(toes))
+
+
+def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
+    """The goals of a chain that are snapped: its target, then its pole."""
+    if chain_of(tip).target is None:
+        raise SnapError(f"The chain on '{tip.name}' has no target. Pick one")
+    found = goals_of(tip)
+    if poles is Poles.KEEP:
+        del found[1:]
+    for goal in found:
+        if not goal.ob.is_editable:
+            raise SnapError(f"'{goal.ob.name}' is linked from another file and can't be moved")
+        if goal.is_bone:
+            if goal.bone not in goal.ob.pose.bones:
+                raise SnapError(f"'{goal.ob.name}' has no bone '{goal.bone}' for the chain on '{tip.name}' to follow")
+            bone = goal.ob.pose.bones[goal.bone].bone
+            if bone.use_connect and bone.parent is not None:
+                raise SnapError(f"Bone '{goal.bone}' is connected to its parent and can't be moved")
+    return found

@@ -1,0 +1,318 @@
+"""A target or pole goes over from one space to another at a frame, without a jump.
+
+Each switch is a Child Of constraint of its own whose influence is keyed, constant, from the frame of the switch to that
+of the next one. Its inverse is what keeps the goal in place there, so no channel of the goal needs a key: its curves
+go on as they are, in the new space, and no frame before the switch changes, nor what is between two frames.
+
+What a goal is a child of would go on moving it, in any space. Its first switch turns its parent into such a constraint
+as well, which moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from .. import compat
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame
+from ..bake.selection import time_scale
+from ..controls.bones import can_be_made, editing
+from ..pose import keyframes
+from ..pose.skeleton import inverse, matrix_array
+from ..rig.plan.chain import ChainError, check
+from ..rig.plan.inputs import RIDDEN as INHERITED
+from ..setup.present import world_of
+from ..solve.maths.products import times
+from ..solve.problem import Floats
+from .movable import MovableGoal, Spot
+from .spaces import Space, follows, world_empty
+
+PREFIX = "IK Space"
+"""How the names of the constraints begin."""
+KEPT = 1e-4
+"""A goal that a switch moves by more than this, in parts of its distance from the origin and at least one unit, is held
+by something else."""
+ON = 0.5
+"""An influence above this is that of a space that counts."""
+
+
+class SpaceError(Exception):
+    """Nothing was switched; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A goal in a space, from one switch to the next."""
+
+    constraint: bpy.types.ChildOfConstraint
+    start: float
+    """Its frame in the action; before all others where it was a parent."""
+
+    def to_world(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        """What takes (4, 4) the goal from where it is without the constraint, in world space, to where it is."""
+        inside = inverse(self._owner(depsgraph))
+        return times(self._target(depsgraph), times(matrix_array(self.constraint.inverse_matrix), inside))
+
+    def place(self, where: Floats, unplaced: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+        """Set its inverse so that the goal is where (4, 4) it should be, and not `unplaced` (4, 4), in world space."""
+        inside = times(inverse(unplaced), self._owner(depsgraph))
+        found = times(times(inverse(self._target(depsgraph)), where), inside)
+        if not np.isfinite(found).all():
+            raise SpaceError(f"'{self.constraint.name}' or its goal is scaled to zero. Reset the scale")
+        self.constraint.inverse_matrix = Matrix(found.tolist())
+
+    def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        return matrix_array(world_of(self.constraint.target, self.constraint.subtarget, depsgraph))
+
+    def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+        """The world matrix (4, 4) of the space in which the constraint takes its owner: for bones, their armature's."""
+        if self.constraint.owner_space == "WORLD":
+            return np.eye(4)
+        owner: Any = self.constraint.id_data
+        return matrix_array(world_of(owner, "", depsgraph))
+
+
+def switch(
+    context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: MovableGoal, space: Space
+) -> int:
+    """Have a goal of the chain on `tip` go with a space from the current frame on; it stays where it is.
+
+    A switch on the same frame is replaced. Later ones stay, and go over from where the goal is by then. A bone that had
+    a parent takes its armature through Edit Mode: pose bones have to be looked up again.
+
+    Returns:
+        How many later switches there are.
+
+    Raises:
+        SpaceError, KeysError: it cannot be done; nothing was changed.
+    """
+    _check(goal, space)
+    name, view_layer, scene = tip.name, context.view_layer, context.scene
+    view_layer.update()
+    scale = time_scale(scene)
+    now = scene.frame_current_final * scale
+    where = matrix_array(world_of(goal.ob, goal.bone, view_layer.depsgraph))
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        if goal.holder.parent is not None:
+            _turn_parent(context, goal, now - scale, undo)
+            view_layer.update()
+        visits = _visits(goal)
+        replaced = [visit for visit in visits if abs(visit.start - now) <= keyframes.SAME_FRAME]
+        others = [visit for visit in visits if visit not in replaced]
+        before, later = ([v for v in others if (v.start > now) is is_later] for is_later in (False, True))
+        unplaced = _unconstrained(replaced or before[-1:], where, view_layer.depsgraph)
+        target = world_empty(context, goal, undo) if space.ob is None else space.ob
+        visit = _Visit(_constraint(goal, target, space.bone, undo), now)
+        visit.place(where, unplaced, view_layer.depsgraph)
+        _key(goal, visit, [(now - scale, 0.0), (now, 1.0), *((v.start, 0.0) for v in later[:1])], undo)
+        visit.constraint.influence = 1.0
+        for last in before[-1:]:
+            _end(goal, last, now, undo)
+        for old in replaced:
+            undo.callback(setattr, old.constraint, "mute", old.constraint.mute)
+            old.constraint.mute = True
+        view_layer.update()
+        _check_kept(goal, where, view_layer.depsgraph)
+        try:
+            check(ob, ob.pose.bones[name], view_layer)
+        except ChainError as error:
+            raise SpaceError(str(error)) from None
+        if later:
+            _place_later(view_layer, ob, goal, [visit, *later], scale)
+        undo.pop_all()
+    for old in replaced:
+        _remove(goal, old)
+    view_layer.update()
+    return len(later)
+
+
+def _check(goal: MovableGoal, space: Space) -> None:
+    """Raise `SpaceError` where a goal can't be switched to a space."""
+    if not goal.ob.is_editable:
+        raise SpaceError(f"'{goal.ob.name}' is linked from another file and can't be changed")
+    if goal.is_bone and goal.bone not in goal.ob.pose.bones:
+        raise SpaceError(f"'{goal.ob.name}' has no bone '{goal.bone}'")
+    if follows(space, goal):
+        raise SpaceError(f"{space.name[:1].upper()}{space.name[1:]} goes with '{goal.name}' itself. Pick another space")
+
+
+def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
+    """Turn the parent of an object or bone into a constraint that is on up to a frame of the action."""
+    parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
+    made = _constraint(goal, *parent, undo)
+    made.inverse_matrix = inside
+    constraints: Any = goal.holder.constraints
+    constraints.move(len(constraints) - 1, 0)  # other constraints come after it, as they came after the parent
+    _key(goal, _Visit(made, before), [(before, 1.0)], undo)
+    made.influence = 1.0
+
+
+def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
+    """Clear the parent of an object; return it, and the inverse with which a Child Of does the same."""
+    if ob.parent_type not in INHERITED:
+        raise SpaceError(f"'{ob.name}' is parented to parts of '{ob.parent.name}'. Clear its parent")
+    bone = ob.parent.pose.bones[ob.parent_bone] if ob.parent_type == "BONE" else None
+    inside = ob.matrix_parent_inverse.copy()
+    if bone is not None:  # of which children are at the tail
+        inside = Matrix.Translation((0.0, bone.bone.length, 0.0)) @ inside
+    parent = ob.parent, "" if bone is None else bone.name
+    for name in ("matrix_parent_inverse", "parent_bone", "parent_type", "parent"):  # the last is put back first
+        value = getattr(ob, name)
+        undo.callback(setattr, ob, name, value.copy() if name == "matrix_parent_inverse" else value)
+    ob.parent = None
+    return parent, inside
+
+
+def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> tuple[Spot, Matrix]:
+    """Do the same with a bone, in Edit Mode."""
+    ob, bone = goal.ob, goal.ob.data.bones[goal.bone]
+    above = bone.parent
+    is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
+    if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
+        raise SpaceError(f"Bone '{bone.name}' goes with its parent '{above.name}' in any space. Clear its parent")
+    parent, inside = (ob, above.name), above.matrix_local.inverted_safe()
+    undo.callback(_set_parent, context, goal, above.name)
+    _set_parent(context, goal, "")
+    return parent, inside
+
+
+def _set_parent(context: bpy.types.Context, goal: MovableGoal, parent: str) -> None:
+    with editing(context, goal.ob) as bones:
+        bones[goal.bone].parent = bones[parent] if parent else None
+
+
+def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
+    """A new constraint of a goal, behind its others, which does nothing yet; `KeysError` if it can't be keyed."""
+    constraints: Any = goal.holder.constraints
+    made = constraints.new("CHILD_OF")
+    made.name = f"{PREFIX} {bone or target.name}"
+    name = made.name
+    undo.callback(lambda: constraints.remove(constraints[name]))
+    made.influence = 0.0
+    made.target, made.subtarget = target, bone
+    keyframes.check(goal.ob, [_Influence(goal.name, made.path_from_id("influence"), 0, np.empty(0))])
+    return made
+
+
+@dataclass(slots=True)
+class _Influence(keyframes.Channel):
+    """The influence of a constraint, which an object or one of its bones has."""
+
+    @property
+    def data_path(self) -> str:
+        """The path of the property from the object."""
+        return self.field
+
+
+def _visits(goal: MovableGoal) -> list[_Visit]:
+    """The spaces that a goal is switched to, by the frames of their keys."""
+    found = []
+    constraints: Any = goal.holder.constraints
+    for constraint in constraints:
+        if constraint.type != "CHILD_OF" or not constraint.name.startswith(PREFIX) or constraint.target is None:
+            continue
+        curve = _curve(goal, constraint)
+        keys = () if curve is None else [point.co[0] for point in curve.keyframe_points if point.co[1] > ON]
+        if keys:
+            found.append(_Visit(constraint, min(keys)))
+    return sorted(found, key=lambda visit: visit.start)
+
+
+def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
+    owner = compat.curve_owner(goal.ob)
+    return None if owner is None else owner.fcurves.find(constraint.path_from_id("influence"), index=0)
+
+
+def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
+    """Where (4, 4) in world space a goal would be without the visit that is active, if any, from where it is."""
+    found = where
+    for visit in active:
+        found = times(inverse(visit.to_world(depsgraph)), found)
+    if not np.isfinite(found).all():
+        raise SpaceError("The space that it is in is scaled to zero. Reset the scale")
+    return found
+
+
+def _place_later(
+    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: MovableGoal, visits: Sequence[_Visit], scale: float
+) -> None:
+    """Have the later ones of visits go on where the one before them leaves the goal."""
+    before = SceneSnapshot(view_layer, ob)
+    try:
+        for last, visit in pairwise(visits):
+            depsgraph = at_frame(view_layer, visit.start / scale)
+            where = matrix_array(world_of(goal.ob, goal.bone, depsgraph))
+            unplaced = _unconstrained([visit], where, depsgraph)
+            visit.place(times(last.to_world(depsgraph), unplaced), unplaced, depsgraph)
+    finally:
+        before.restore()
+
+
+def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+    moved = matrix_array(world_of(goal.ob, goal.bone, depsgraph)) - where
+    if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
+        raise SpaceError(f"Another constraint or a driver holds '{goal.name}'. Mute it, or switch its target instead")
+
+
+# ---- keys
+
+
+def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], undo: ExitStack) -> None:
+    """Key the influence of a visit: frames of the action and values."""
+    owner = compat.ensure_curve_owner(goal.ob, undo)
+    path = visit.constraint.path_from_id("influence")
+    curve = owner.fcurves.new(path, index=0)
+    undo.callback(_remove_curve, goal.ob, path)
+    _write(curve, keys)
+
+
+def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
+    """Let a visit end at a frame."""
+    curve = _curve(goal, visit.constraint)
+    assert curve is not None, "the keys of its influence told when it begins"
+    path, old = curve.data_path, [(point.co[0], point.co[1]) for point in curve.keyframe_points]
+    undo.callback(_write_again, goal.ob, path, old)
+    undo.callback(setattr, visit.constraint, "influence", visit.constraint.influence)
+    _write(curve, [(frame, value) for frame, value in old if frame < now] + [(now, 0.0)])
+    visit.constraint.influence = 0.0
+
+
+def _remove(goal: MovableGoal, visit: _Visit) -> None:
+    """Remove a visit with its keys."""
+    _remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
+    constraints: Any = goal.holder.constraints
+    constraints.remove(visit.constraint)
+
+
+def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> None:
+    """Give an F-curve keys (frame, value) that hold until the next one."""
+    keys = curve.keyframe_points
+    keys.clear()
+    keys.add(len(points))
+    keys.foreach_set("co_ui", np.array(points, dtype=np.float32).ravel())
+    held = keyframes.enum_value("interpolation", "CONSTANT")
+    keys.foreach_set("interpolation", np.full(len(points), held, dtype=np.int32))
+    curve.update()
+
+
+def _write_again(ob: bpy.types.Object, path: str, points: Sequence[tuple[float, float]]) -> None:
+    owner = compat.curve_owner(ob)
+    curve = None if owner is None else owner.fcurves.find(path, index=0)
+    if curve is not None:
+        _write(curve, points)
+
+
+def _remove_curve(ob: bpy.types.Object, path: str) -> None:
+    owner = compat.curve_owner(ob)
+    curve = None if owner is None else owner.fcurves.find(path, index=0)
+    if curve is not None:
+        owner.fcurves.remove(curve)

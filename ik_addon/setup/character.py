@@ -1,0 +1,265 @@
+"""Chains for a whole figure: arms, legs, spine and head, as Add Chain makes them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..anatomy import members
+from ..anatomy.figure import Figure
+from ..anatomy.members import LIMBS, Member, Region
+from ..controls.made import Controls
+from ..data.settings import chain_of, object_of
+from ..rig.plan.chain import ChainError, chain_bones, end_of, steered_bones, tips
+from ..rig.plan.limits import is_free
+from ..rig.read import fcurves
+from ..solve.problem import Floats
+from . import preset_file, profile
+from .constraints import sources
+from .new_chain import add_chain
+from .present import read_poses
+
+PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
+"""The shipped preset files for the chains of a human."""
+MOVED = 1e-4
+"""A chain whose bones are off by more than this, in its lengths, does not keep the pose that they were in."""
+AXES = "xyz"
+JOINT_SETTINGS = ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
+
+_last: dict[int, Outcome] = {}
+"""By `session_uid` of the armature object."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is to be made."""
+
+    regions: frozenset[Region]
+    with_poles: bool
+    with_presets: bool
+    """Limits of human joints, where the figure is one."""
+    live: bool
+    controls: Controls = Controls.EMPTIES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a figure."""
+
+    made: tuple[str, ...]
+    """What got a chain, in words."""
+    tips: tuple[str, ...]
+    """Tip bones of the new chains, and of those that were there."""
+    remarks: tuple[str, ...]
+    """Sentences on what was not found, left out, or done otherwise."""
+
+    @property
+    def summary(self) -> str:
+        """What was made, as a sentence."""
+        count = len(self.made)
+        return f"Set up {count} chain{'s' * (count != 1)}: {', '.join(self.made)}" if count else "No chain was added"
+
+
+def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
+    """Put chains on the limbs and the trunk of an armature object; its pose stays as it is.
+
+    Bones that have a chain or one of Blender's IK constraints are left alone.
+    """
+    context.view_layer.update()
+    before = dict(zip(ob.pose.bones.keys(), read_poses(ob, context.evaluated_depsgraph_get()), strict=True))
+    figure = Figure.of(ob, steered_bones(ob))
+    found = members.find_members(figure)
+    wanted = [member for member in found if member.region in wishes.regions]
+    with_chain = _those_with(figure, wanted, [chain_bones(tip) for tip in tips(ob)])
+    with_constraint = _those_with(figure, wanted, _constrained(ob))
+    left = [part for part in wanted if part not in with_chain and part not in with_constraint]
+    remarks: list[str] = []
+    made = _add_chains(context, ob, {part: figure.names[part.row[-1]] for part in left}, wishes, remarks)
+    was_live = object_of(ob).live
+    if made:
+        object_of(ob).live = True
+        context.view_layer.update()
+        if wishes.with_presets and members.is_human(figure, found):
+            remarks += _apply_presets(context, ob, made, before)
+        remarks += _about(
+            [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
+            "These parts were bent away from the side that they bend to, so their pose changed: {}",
+        )
+        if not (wishes.live or was_live):
+            object_of(ob).live = False
+            context.view_layer.update()
+    remarks += _about(
+        [part for part, tip in made.items() if _is_animated(tip)],
+        "These parts are animated; snap a range to take their animation over to the targets: {}",
+    )
+    remarks += _about(with_chain, "These parts already have chains: {}")
+    remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
+    outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
+    _last[ob.session_uid] = outcome
+    return outcome
+
+
+def _add_chains(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    parts: Mapping[Member, str],
+    wishes: Wishes,
+    remarks: list[str],
+) -> dict[Member, bpy.types.PoseBone]:
+    """Put chains on parts whose tip bones are named; return the tips, and add a remark on each that gets none."""
+    made = {}
+    for part, name in parts.items():
+        is_limb = part.region in LIMBS
+        try:
+            add_chain(
+                context,
+                ob,
+                ob.pose.bones[name],
+                len(part.row),
+                wishes.with_poles and is_limb,
+                wishes.controls,
+                with_body=not is_limb,  # the chest goes with the hips, and the head with the chest
+            )
+            made[part] = name
+        except ChainError as error:
+            remarks.append(f"The {part.words} got no chain. {error}")
+    # Control bones make new pose bones of all.
+    return {part: ob.pose.bones[name] for part, name in made.items()}
+
+
+def last(ob: bpy.types.Object) -> Outcome | None:
+    """The last outcome on an armature object, while all of its chains are there: not once it was undone."""
+    outcome = _last.get(ob.session_uid)
+    if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
+        return None
+    return outcome
+
+
+# ---- what is left alone, and what is not there
+
+
+def _words(member: Member) -> str:
+    return member.words
+
+
+def _about(parts: Sequence[Member], sentence: str) -> list[str]:
+    """A sentence about parts of a figure; none where there are none."""
+    return [sentence.format(", ".join(map(_words, parts)))] if parts else []
+
+
+def _is_animated(tip: bpy.types.PoseBone) -> bool:
+    """Whether bones of a chain, or its hand or foot, are animated, which a target that stands still takes away."""
+    ob, end = tip.id_data, end_of(tip)
+    bones = [*chain_bones(tip), *([] if end is None else [end])]
+    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
+
+
+def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[bpy.types.PoseBone]]) -> list[Member]:
+    """The parts that have bones in rows of bones, root first, or that such a row is in the place of."""
+    index = {name: i for i, name in enumerate(figure.names)}
+    indices = [[index[bone.name] for bone in row] for row in rows]
+    return [
+        part
+        for part in parts
+        if any(not set(row).isdisjoint(part.row) or members.are_twins(figure, part.row, row) for row in indices)
+    ]
+
+
+def _constrained(ob: bpy.types.Object) -> list[list[bpy.types.PoseBone]]:
+    """The bones that each IK constraint of an armature object moves, root first."""
+    return [source.bones for source in sources(ob) if source.tip is not None]
+
+
+def _left_out(
+    ob: bpy.types.Object,
+    figure: Figure,
+    found: Sequence[Member],
+    with_constraint: list[Member],
+    regions: frozenset[Region],
+) -> Iterator[str]:
+    """Sentences on the parts that constraints move, and on what a figure does not have."""
+    moved: list[Member] = []
+    absent = members.missing(found, regions)
+    if absent and figure.steered:
+        all_parts = members.find_members(replace(figure, steered=frozenset()))
+        absent = members.missing(all_parts, regions)
+        known = {part.words for part in found}
+        moved = [part for part in all_parts if part.region in regions and part.words not in known]
+    by_ik = _those_with(figure, moved, _constrained(ob))
+    yield from _about(
+        [*with_constraint, *by_ik], "These parts have IK constraints; Convert IK Constraints turns them into chains: {}"
+    )
+    yield from _about(
+        [part for part in moved if part not in by_ik],
+        "Constraints move the bones of these parts, so use the controls of the rig: {}",
+    )
+    if absent:
+        yield f"These parts were not found by the names of bones, so use Add Chain: {', '.join(absent)}"
+
+
+# ---- presets
+
+
+def _apply_presets(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    made: Mapping[Member, bpy.types.PoseBone],
+    before: Mapping[str, Floats],
+) -> list[str]:
+    """Apply the presets of human joints to a live armature, but none that moves a bone from its pose (4, 4)."""
+    applied: dict[Member, list[tuple[Any, str, object]]] = {}
+    limited, slanted, outside = [], [], []
+    for member, tip in made.items():
+        if member.region not in PRESETS:
+            continue
+        if not all(map(is_free, chain_bones(tip))):
+            limited.append(member)
+            continue
+        settings = profile.profile_of(context)
+        profile.clear(settings)
+        preset_file.read_file(profile.SHIPPED / PRESETS[member.region], settings)
+        held = list(_settings(tip))
+        if profile.apply(settings, tip):
+            _put_back(held)
+            slanted.append(member)
+        else:
+            applied[member] = held
+    context.view_layer.update()
+    for member, held in applied.items():
+        if _moved(context, made[member], before) > MOVED:
+            _put_back(held)
+            context.view_layer.update()
+            outside.append(member)
+    return [
+        *_about(limited, "These parts keep the limits that their bones have: {}"),
+        *_about(outside, "The pose of these parts is outside human limits, so they got none: {}"),
+        *_about(slanted, "The bone roll of these parts does not match how they bend, so they got no limits: {}"),
+    ]
+
+
+def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:
+    """How far the bones of a chain moved from their poses (4, 4), in its lengths, or how much they turned."""
+    ob, bones = tip.id_data, chain_bones(tip)
+    after = read_poses(ob, context.evaluated_depsgraph_get())[[ob.pose.bones.find(bone.name) for bone in bones]]
+    moved = np.abs(after - [before[bone.name] for bone in bones])
+    return max(float(moved[:, :3, 3].max()) / sum(bone.bone.length for bone in bones), float(moved[:, :3, :3].max()))
+
+
+def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
+    for owner, name, value in held:
+        setattr(owner, name, value)
+        owner.id_data.update_tag()
+
+
+def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
+    """What a preset may change of the chain on `tip`: owner, name and value."""
+    for bone in chain_bones(tip):
+        for name in JOINT_SETTINGS:
+            for axis in AXES:
+                yield bone, f"{name}_{axis}", getattr(bone, f"{name}_{axis}")
+    for name in (*profile.SETTINGS, "solver"):
+        yield chain_of(tip), name, getattr(chain_of(tip), name)

@@ -1,0 +1,89 @@
+"""The hand or foot at the end of a chain: which it is, and how it stands to its target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+
+from ..anatomy.end_bones import end_below
+from ..anatomy.figure import Figure
+from ..data.settings import chain_of
+from ..rig.plan.chain import (
+    ChainError,
+    chain_bones,
+    check_bones,
+    end_of,
+    posed_bones,
+    steered_bones,
+    tips,
+    turning_end,
+)
+from ..rig.read import fcurves
+from ..rig.read.orientation import offset_between
+from .present import world_of
+
+
+def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
+    """The hand or foot of the limb with these bones, root first, if a chain on them may turn it."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = end_below(figure, [figure.names.index(bone.name) for bone in bones])
+    if found is None:
+        return None
+    end = ob.pose.bones[figure.names[found]]
+    try:
+        check_bones(ob, [end])
+    except ChainError:
+        return None
+    is_taken = any(end in posed_bones(tip) for tip in tips(ob) if tip != bones[-1])
+    return None if is_taken else end
+
+
+def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
+    """Set the end offset of a chain so that its end bone stays as it is with the target as that is now.
+
+    Raises:
+        ChainError: if a scale leaves one of them without an orientation.
+    """
+    ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
+    seen = ob.evaluated_get(depsgraph)
+    target = world_of(chain.target, chain.target_bone, depsgraph)
+    offset = offset_between(seen.matrix_world, target, seen.pose.bones[end.name].matrix)
+    if offset is None:
+        raise ChainError(f"'{end.name}' or its target is scaled to zero. Reset the scale")
+    chain.end_offset = offset
+
+
+def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
+    """Have the end bone of a chain, which has a target, turn with it from how both are now; return the end bone.
+
+    Raises:
+        ChainError: if there is none, or it can't be turned; nothing is changed then.
+    """
+    ob, chain = tip.id_data, chain_of(tip)
+    end = end_of(tip) or find(ob, chain_bones(tip))
+    if end is None:
+        raise ChainError(f"There is no hand or foot below '{tip.name}'. Choose an End Bone")
+    before = chain.end_bone
+    chain.end_bone = end.name
+    try:
+        fit(tip, context.evaluated_depsgraph_get())
+    except ChainError:
+        chain.end_bone = before
+        raise
+    chain.use_end_rotation = True
+    context.view_layer.update()
+    return end
+
+
+def is_animated(end: bpy.types.PoseBone) -> bool:
+    """Whether animation turns an end bone, so that a target that stands still would take that away."""
+    ob = end.id_data
+    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(end.name)])).any())
+
+
+def waiting(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+    """The end bone of a chain that doesn't take the target's orientation yet because it is animated."""
+    end = end_of(tip)
+    return end if end is not None and turning_end(tip) is None and is_animated(end) else None

@@ -1,0 +1,295 @@
+"""Targets and poles snapped on a range of frames: as a bake samples them, in steps, and all of it can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Vector
+
+from tests import rigs
+from tests.goals.walking import FRAMES, off_the_line, paths, played, walker
+from tests.operators.states import activate, refused, snapshot
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+WALK = Path(__file__).resolve().parents[3] / "shared" / "data" / "cmu_12_01_walk.bvh"
+RANGE = {"frame_range": "CUSTOM", "frame_start": FRAMES[0], "frame_end": FRAMES[-1]}
+
+
+def snap(**options: Any) -> None:
+    assert bpy.ops.ik_addon.snap_target(**RANGE, **options) == {"FINISHED"}
+
+
+def keys_of(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], list[float]]:
+    """All keys of an object, by path and index."""
+    owner = addon.module("compat").curve_owner(ob)
+    curves = [] if owner is None else owner.fcurves
+    return {(c.data_path, c.array_index): [v for point in c.keyframe_points for v in point.co] for c in curves}
+
+
+def goals_of(ob: bpy.types.Object) -> tuple[bpy.types.Object, bpy.types.Object]:
+    chain = ob.pose.bones["shin.L"].ik_addon
+    return chain.target, chain.pole
+
+
+# ---- what it does
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_solving_what_was_snapped_moves_nothing(live: bool, controls: str) -> None:
+    ob = walker(controls)
+    own = [ob.data.bones.find(name) for name in ("thigh.L", "shin.L", "foot.L")]
+    before = played(ob)[:, own]
+    ob.ik_addon.live = live
+    bpy.context.scene.frame_set(9)
+    snap()
+    assert bpy.context.scene.frame_current == 9
+    assert ob.ik_addon.live == live
+    ob.ik_addon.live = True
+    assert np.abs(played(ob)[:, own] - before).max() < 2e-5
+
+
+def test_the_pole_stays_as_far_off_the_limb_as_it_was() -> None:
+    ob = walker()
+    _target, pole = goals_of(ob)
+    bpy.context.scene.frame_set(7)
+    distance = off_the_line(ob, pole, range(7, 8))[0]
+    snap()
+    assert off_the_line(ob, pole) == pytest.approx(np.full(len(FRAMES), distance), rel=1e-4)
+    steps = np.linalg.norm(np.diff(paths(pole), axis=0), axis=1)
+    assert steps.max() < 0.5, "half a leg a frame, where the leg is straight as well"
+
+
+def test_poles_may_be_left_alone(addon: Addon) -> None:
+    ob = walker()
+    target, pole = goals_of(ob)
+    snap(poles="KEEP")
+    assert keys_of(addon, target)
+    assert not keys_of(addon, pole)
+    before = played(ob)
+    ob.ik_addon.live = True
+    tip = ob.data.bones.find("foot.L")
+    assert np.abs(played(ob)[:, tip, 3, :3] - before[:, tip, 3, :3]).max() < 2e-5, "the ankle stays"
+
+
+def test_a_pole_may_follow_the_toes() -> None:
+    ob = walker()
+    _target, pole = goals_of(ob)
+    snap(poles="FOOT")
+    for frame in (5, 14, 26):
+        bpy.context.scene.frame_set(frame)
+        hip, ankle = rigs.head(ob, "thigh.L"), rigs.tail(ob, "shin.L")
+        line = (ankle - hip) / np.linalg.norm(ankle - hip)
+        foot = rigs.evaluated(ob).pose.bones["foot.L"]
+        toes = np.array(foot.matrix.to_3x3() @ foot.bone.matrix_local.to_3x3().inverted() @ Vector((0.0, -1.0, 0.0)))
+        toes, across = (v - (v @ line) * line for v in (toes, rigs.position(pole) - hip))
+        assert np.linalg.norm(toes) > 0.4
+        assert toes @ across > 0.999 * np.linalg.norm(toes) * np.linalg.norm(across)
+
+
+def with_noise(ob: bpy.types.Object, addon: Addon) -> None:
+    """Let the knee wobble to the side, as recorded knees do."""
+    rng = np.random.default_rng(6)
+    for curve in addon.module("compat").curve_owner(ob).fcurves:
+        if "shin.L" in curve.data_path and curve.array_index:
+            for point in curve.keyframe_points:
+                point.co[1] += np.radians(rng.normal(scale=3.0))
+
+
+@pytest.mark.parametrize("poles", ["MATCH", "TWIST"])
+def test_thighs_keep_their_twist_where_the_rest_pose_is_beneath(addon: Addon, poles: str) -> None:
+    ob = walker()
+    if poles == "TWIST":
+        with_noise(ob, addon)
+    before = played(ob)
+    snap(poles=poles)
+    for name in ("thigh.L", "shin.L"):
+        bone = ob.pose.bones[name]
+        for curve in list(addon.module("compat").curve_owner(ob).fcurves):
+            if curve.data_path.startswith(bone.path_from_id()):
+                addon.module("compat").curve_owner(ob).fcurves.remove(curve)
+        bone.rotation_euler = (0.0, 0.0, 0.0)
+    ob.ik_addon.live = True
+    after = played(ob)
+    thigh = ob.data.bones.find("thigh.L")
+    axes = np.degrees(np.arccos(np.clip((before * after)[:, thigh, :3, :3].sum(axis=2), -1.0, 1.0)))
+    assert axes.max() < (0.1 if poles == "MATCH" else 5.0), "the wobble itself stays"
+
+
+# ---- how it samples
+
+
+CHANGES: dict[str, Callable[[bpy.types.Object], None]] = {
+    "F-curves alone": lambda _ob: None,
+    "a parented target": lambda ob: setattr(goals_of(ob)[0], "parent", rigs.empty("Parent", (1, 2, 3))),
+    "a pole on the target": lambda ob: setattr(goals_of(ob)[1], "parent", goals_of(ob)[0]),
+    "a delta transform": lambda ob: setattr(goals_of(ob)[0], "delta_location", (0.3, 0.1, -0.4)),
+    "a constrained pelvis": lambda ob: _limit(ob),
+    "a target that is a child by a constraint": lambda ob: _child(ob),
+}
+
+
+def _limit(ob: bpy.types.Object) -> None:
+    limit = ob.pose.bones["hips"].constraints.new("LIMIT_LOCATION")
+    limit.use_max_y, limit.max_y, limit.owner_space = True, 0.02, "LOCAL"
+
+
+def _child(ob: bpy.types.Object) -> None:
+    carrier = rigs.empty("Carrier", (1.0, 0.2, 0.3))
+    rigs.key(carrier, "rotation_euler", {1: (0.0, 0.0, 0.0), 30: (0.4, 1.0, -2.0)})
+    goals_of(ob)[0].constraints.new("CHILD_OF").target = carrier
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("crowd", [False, True])
+def test_however_goals_are_carried_they_get_there(change: str, crowd: bool) -> None:
+    ob = walker()
+    CHANGES[change](ob)
+    if crowd:  # which a copy of the scene leaves out
+        rigs.empty("Other")
+    bpy.context.view_layer.update()
+    before = played(ob)
+    snap()
+    ob.ik_addon.live = True
+    assert np.abs(played(ob) - before).max() < 5e-5
+
+
+def test_all_ways_to_sample_give_the_same(addon: Addon) -> None:
+    ob = walker()
+    frames, movable = addon.module("goals.frames"), addon.module("goals.movable")
+    method = addon.module("bake.sampling").Method
+    tip = ob.pose.bones["shin.L"]
+    sampler = frames.Sampler.of(ob, [tip], movable.goals_of(tip), False)
+    stored = addon.module("pose.channels").read(ob, sampler.bones)
+    rigs.empty("Other")
+    view_layer = bpy.context.view_layer
+    view_layer.update()
+
+    def sampled(how: Any) -> Any:
+        todo = sampler._by(how, view_layer, stored, list(FRAMES))
+        while True:
+            try:
+                next(todo)
+            except StopIteration as done:
+                return done.value
+
+    found = [sampled(how) for how in method]
+    assert all(one is not None for one in found)
+    assert found[0].is_same(found[2])
+    assert found[1].is_same(found[2])
+    assert np.abs(np.diff(found[0].world, axis=0)).max() == 0.0
+    assert np.abs(np.diff(found[0].poses, axis=0)).max() > 0.01
+
+
+def test_chains_that_carry_it_are_solved_meanwhile() -> None:
+    ob = walker()
+    target = rigs.empty("Spine", (0.3, 0.2, 1.9))
+    rigs.key(target, "location", {1: (0.3, 0.2, 1.5), 30: (-0.3, 0.6, 1.7)})
+    rigs.chain(ob, "chest", target, 2)
+    ob.ik_addon.live = True
+    ob.pose.bones["shin.L"].ik_addon.enabled = False
+    before = played(ob)
+    activate(ob, "shin.L")
+    snap(chains="ACTIVE")
+    ob.pose.bones["shin.L"].ik_addon.enabled = True
+    assert np.abs(played(ob) - before).max() < 5e-5
+
+
+# ---- taking it back
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_what_is_cancelled_changes_nothing(addon: Addon, live: bool, share: float) -> None:
+    ob = walker()
+    target, pole = goals_of(ob)
+    rigs.key(target, "location", {1: (0.0, 0.0, 0.5), 50: (1.0, 0.0, 0.5)})
+    _limit(ob)  # so that there are many steps
+    ob.ik_addon.live = live
+    bpy.context.scene.frame_set(12)
+    target.location.x += 0.25  # not keyed
+    ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
+    bpy.context.view_layer.update()
+    before, keys = snapshot(), [keys_of(addon, goal) for goal in (target, pole)]
+    todo = addon.module("goals.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    for done in todo:
+        if done >= share:
+            break
+    else:
+        pytest.fail("it was done before it was cancelled")
+    todo.close()
+    assert snapshot() == before
+    assert [keys_of(addon, goal) for goal in (target, pole)] == keys
+    assert bpy.context.scene.frame_current == 12
+
+
+def test_unkeyed_edits_of_others_stay(addon: Addon) -> None:
+    ob = walker()
+    other = rigs.empty("Other")
+    rigs.key(other, "location", {1: (0, 0, 0), 30: (1, 0, 0)})
+    bpy.context.scene.frame_set(5)
+    other.location = (3.0, 4.0, 5.0)
+    snap()
+    assert tuple(other.location) == (3.0, 4.0, 5.0)
+    target, _pole = goals_of(ob)
+    assert rigs.position(target) == pytest.approx(rigs.tail(ob, "shin.L"), abs=1e-5)
+
+
+def test_an_armature_that_shows_no_pose_is_refused() -> None:
+    ob = walker()
+    ob.data.pose_position = "REST"
+    with refused("is in its rest position"):
+        snap()
+
+
+# ---- a recorded walk
+
+
+@pytest.mark.skipif(not WALK.is_file(), reason=f"needs {WALK.name}")
+@pytest.mark.parametrize("poles", ["MATCH", "KEEP"])
+@pytest.mark.parametrize("beneath", ["FK", "rest"])
+def test_a_recorded_walk_is_held_and_nothing_races(addon: Addon, poles: str, beneath: str) -> None:
+    bpy.ops.import_anim.bvh(filepath=str(WALK), update_scene_duration=True)
+    ob = bpy.context.object
+    frames = range(1, 525)
+    before = played(ob, frames)
+    tips = ["LeftLeg", "RightLeg", "LeftForeArm", "RightForeArm"]
+    for tip in tips:
+        activate(ob, tip)
+        bpy.ops.ik_addon.chain_add()
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles)
+    names = {name for tip in tips for name in (tip, ob.data.bones[tip].parent.name)}
+    if beneath == "rest":
+        curves = addon.module("compat").curve_owner(ob).fcurves
+        for curve in list(curves):
+            if any(curve.data_path.startswith(f'pose.bones["{name}"]') for name in names):
+                curves.remove(curve)
+        for name in names:
+            ob.pose.bones[name].rotation_euler = (0.0, 0.0, 0.0)
+    ob.ik_addon.live = True
+    after = played(ob, frames)
+    for tip in tips:
+        size = rigs.length(ob, tip, 2)
+        reach = np.array([0.0, ob.data.bones[tip].length, 0.0, 1.0])
+        index = int(ob.data.bones.find(tip))
+        ends = [found[:, index].swapaxes(1, 2) @ reach for found in (before, after)]
+        assert np.abs(ends[0] - ends[1]).max() < 1e-5 * size
+    for name in names:
+        bone = int(ob.data.bones.find(name))
+        fk, ik = (_speeds(found[:, bone, :3, :3]) for found in (before, after))
+        assert (ik < 1.5 * fk + 5.0).all(), name
+        if poles == "MATCH":
+            assert np.abs(before[:, bone] - after[:, bone]).max() < 1e-4 * max(1.0, np.abs(before).max())
+
+
+def _speeds(turns: Any) -> Any:
+    """Degrees (frames-1,) from frame to frame."""
+    chord = np.linalg.norm(np.diff(turns, axis=0), axis=(1, 2)) / np.sqrt(8.0)
+    return np.degrees(2.0 * np.arcsin(np.clip(chord, 0.0, 1.0)))

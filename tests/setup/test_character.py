@@ -1,0 +1,310 @@
+"""Set Up Character: chains on a whole figure, which stays as it stands."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+
+from tests import rigs, rigs_named
+from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.anatomy.test_members import without
+from tests.operators.states import activate, joints, refused, said, snapshot
+from tests.rigs_named import RIGS
+from tests.test_real_rigs import WALK, addon_utils
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["rigify"]
+PLACED = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (-0.8, 0.8, 0.8))
+"""Mirrored, scaled and turned."""
+
+
+def chains(ob: bpy.types.Object) -> dict[str, list[str]]:
+    """The bones of each chain by its tip."""
+    found = {}
+    for bone in ob.pose.bones:
+        if bone.ik_addon.is_chain:
+            row = [bone, *bone.parent_recursive][: bone.ik_addon.chain_length]
+            found[bone.name] = [b.name for b in row[::-1]]
+    return found
+
+
+def bend(ob: bpy.types.Object, row: list[str]) -> float:
+    """By how many degrees the joints of a chain bend altogether, as posed."""
+    bones = [rigs.evaluated(ob).pose.bones[name] for name in row]
+    points = [*(bone.head for bone in bones), bones[-1].tail]
+    steps = [b - a for a, b in pairwise(points) if (b - a).length > 1e-6]
+    return math.degrees(sum(a.angle(b) for a, b in pairwise(steps)))
+
+
+def places(ob: bpy.types.Object) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Head and tail (2, 3) of each bone in armature space, as evaluated."""
+    return dict(zip(ob.pose.bones.keys(), joints(ob), strict=True))
+
+
+def set_up(ob: bpy.types.Object, **options: Any) -> dict[str, list[str]]:
+    """Set up a character, and see that no joint moved: by 1e-6 of its limb, or 1e-4 where that is straight."""
+    bpy.context.view_layer.objects.active = ob
+    bpy.context.view_layer.update()
+    before = places(ob)
+    assert bpy.ops.ik_addon.character_setup(**options) == {"FINISHED"}
+    after, found = places(ob), chains(ob)
+    moved = {name: float(np.abs(after[name] - place).max()) for name, place in before.items()}
+    corners = [(ob.matrix_world @ Vector(place.tolist())).length for ends in before.values() for place in ends]
+    # Places in world space are stored in single precision, and targets of the trunk go through those of two bones.
+    coarse = 8.0 * np.finfo(np.float32).eps * max(corners) / ob.matrix_world.median_scale
+    for row in found.values():
+        length = sum(float(np.linalg.norm(before[name][1] - before[name][0])) for name in row)
+        exact = 1e-6 * length + coarse if bend(ob, row) > 2.0 else 1e-4 * length
+        assert max(moved[name] for name in row) < exact, row
+    assert max(moved.values()) < 1e-4 * np.ptp(list(before.values()))
+    return found
+
+
+@pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
+@pytest.mark.parametrize("name", RIGS)
+def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str, is_straight: bool) -> None:
+    ob = rigs_named.build(RIGS[name], is_straight=is_straight)
+    if is_straight:
+        ob.matrix_world = PLACED
+    found = set_up(ob)
+    limbs = rigs_named.limbs(RIGS[name], ob)
+    assert len(found) == 6
+    for limb in limbs:
+        assert found[limb[-1]] == limb
+        chain = ob.pose.bones[limb[-1]].ik_addon
+        assert chain.target is not None
+        assert chain.pole is not None
+        assert Vector(chain.bend_side).length == pytest.approx(1.0, abs=1e-5)
+    others = [ob.pose.bones[tip].ik_addon for tip in found if tip not in {limb[-1] for limb in limbs}]
+    assert [(chain.target is not None, chain.pole) for chain in others] == [(True, None)] * 2
+    assert ob.ik_addon.live
+    reports = addon.module("live.reports")
+    assert all(reports.get(ob, tip).reached for tip in found)
+
+
+@pytest.fixture
+def walker() -> bpy.types.Object:
+    """The walker of a recording."""
+    if not WALK.is_file():
+        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
+    addon_utils().enable("io_anim_bvh")
+    bpy.ops.import_anim.bvh(filepath=str(WALK))
+    ob: Any = bpy.context.object
+    return ob
+
+
+@pytest.mark.parametrize("frame", [1, 37, 120, 311, 480])
+def test_a_recorded_pose_stays(walker: bpy.types.Object, frame: int, addon: Addon) -> None:
+    bpy.context.scene.frame_set(frame)
+    assert len(set_up(walker)) == 6
+    remarks = addon.module("setup.character").last(walker).remarks
+    assert "snap a range to take their animation over to the targets: spine, head, left leg" in " ".join(remarks)
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize("kind", ["human", "horse", "cat", "wolf", "bird"])
+def test_rigifys_metarigs(kind: str) -> None:
+    ob = armature_of(kind)
+    assert len(set_up(ob)) == 6
+    limited = any(bone.use_ik_limit_x or bone.use_ik_limit_z for bone in ob.pose.bones)
+    assert limited == (kind == "human")
+
+
+def test_a_raised_foot_bends_the_knee_forward() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"], is_straight=True)
+    set_up(ob)
+    target = ob.pose.bones["mixamorig:LeftLeg"].ik_addon.target
+    target.location += Vector((0.0, -0.15, 0.2))
+    bpy.context.view_layer.update()
+    knee, ankle = rigs.head(ob, "mixamorig:LeftLeg"), rigs.tail(ob, "mixamorig:LeftLeg")
+    assert np.linalg.norm(ankle - rigs.position(target)) < 1e-5
+    assert knee[1] < -0.1
+
+
+@pytest.mark.parametrize("controls", ["EMPTIES", "BONES"])
+def test_the_trunk_goes_with_the_hips_and_hands_and_feet_stay(controls: str, addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.matrix_world = PLACED
+    for side, sign in (("Left", -1.0), ("Right", 1.0)):
+        ob.pose.bones[f"mixamorig:{side}ForeArm"].rotation_quaternion = Euler((0.0, 0.0, 1.2 * sign)).to_quaternion()
+    set_up(ob, controls=controls)
+    ends = ["mixamorig:LeftFoot", "mixamorig:RightFoot", "mixamorig:LeftHand", "mixamorig:RightHand"]
+    before = {name: rigs.head(ob, name) for name in (*ends, "mixamorig:Head", "mixamorig:Spine2")}
+    step = Vector((0.03, -0.06, 0.02))  # along the bone, which points up
+    ob.pose.bones["mixamorig:Hips"].location = step
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
+    moved = {name: np.linalg.norm(rigs.head(ob, name) - place) for name, place in before.items()}
+    for name, distance in moved.items():
+        assert distance < 1e-4 if name in ends else distance == pytest.approx(0.8 * step.length, rel=0.02), name
+    reports = addon.module("live.reports")
+    assert all(reports.get(ob, tip).reached for tip in chains(ob))
+
+
+def test_a_figure_that_has_control_bones_gets_the_rest() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    set_up(ob, controls="BONES", regions={"LEG"})
+    assert len(set_up(ob, controls="BONES")) == 6
+    elbow = ob.pose.bones["mixamorig:LeftForeArm"]
+    assert any(getattr(elbow, f"use_ik_limit_{axis}") for axis in "xyz")
+
+
+def test_works_in_pose_mode_without_an_active_bone() -> None:
+    ob = rigs_named.build(RIGS["VRM"])
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = None
+    assert len(set_up(ob)) == 6
+    assert ob.mode == "POSE"
+
+
+# ---- what is there stays
+
+
+def test_a_second_press_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Daz"])
+    set_up(ob)
+    before = snapshot()
+    assert "already have chains" in said(capfd, bpy.ops.ik_addon.character_setup)
+    assert bpy.ops.ik_addon.character_setup() == {"CANCELLED"}
+    assert snapshot() == before
+
+
+def test_a_chain_that_exists_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3)
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "already have chains: left leg" in text
+    found = chains(ob)
+    assert len(found) == 6
+    assert found["mixamorig:LeftFoot"][0] == "mixamorig:LeftUpLeg"
+    assert own.ik_addon.target.name == "Own"
+
+
+def test_limbs_with_constraints_are_left_to_convert(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    constraint: Any = ob.pose.bones["mixamorig:LeftLeg"].constraints.new("IK")
+    constraint.target, constraint.chain_count = rigs.empty("T", (0.1, 0.0, 0.1)), 2
+    ob.pose.bones["mixamorig:RightArm"].constraints.new("LIMIT_ROTATION")
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "Convert IK Constraints turns them into chains: left leg" in text
+    assert "use the controls of the rig: right arm" in text
+    assert sorted(chains(ob)) == [
+        "mixamorig:Head",
+        "mixamorig:LeftForeArm",
+        "mixamorig:RightLeg",
+        "mixamorig:Spine2",
+    ]
+
+
+def test_limits_of_bones_stay() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    knee = ob.pose.bones["mixamorig:LeftLeg"]
+    knee.use_ik_limit_x, knee.ik_max_x = True, 1.0
+    set_up(ob)
+    assert (knee.use_ik_limit_x, knee.use_ik_limit_z, knee.lock_ik_z) == (True, False, False)
+    assert knee.ik_max_x == pytest.approx(1.0)
+    other = ob.pose.bones["mixamorig:RightLeg"]
+    assert other.lock_ik_y or other.lock_ik_z or other.use_ik_limit_x
+
+
+def test_a_pose_outside_of_human_limits_stays(capfd: pytest.CaptureFixture[str], addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    knee, spine = (ob.pose.bones[f"mixamorig:{name}"] for name in ("LeftLeg", "Spine1"))
+    held = joints(ob)
+    knee.rotation_quaternion = Euler((0.0, 0.0, 0.7)).to_quaternion()
+    spine.rotation_quaternion = Euler((1.2, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    assert np.abs(joints(ob) - held).max() > 0.1
+    set_up(ob)
+    for bone in (knee, spine):
+        assert not any(getattr(bone, f"{kind}_{axis}") for kind in ("use_ik_limit", "lock_ik") for axis in "xyz")
+        assert bone.ik_stiffness_x == 0.0
+    remarks = addon.module("setup.character").last(ob).remarks
+    assert remarks == ("The pose of these parts is outside human limits, so they got none: spine, left leg",)
+    assert remarks == addon.module("ui.character").remarks_on(ob)
+
+
+def test_says_where_a_pose_is_bent_to_the_wrong_side(addon: Addon) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.pose.bones["mixamorig:LeftForeArm"].rotation_quaternion = Euler((1.6, 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    before = places(ob)
+    bpy.ops.ik_addon.character_setup(with_presets=False, live=False)
+    assert all(np.array_equal(place, before[name]) for name, place in places(ob).items())
+    assert addon.module("setup.character").last(ob).remarks == (
+        "These parts were bent away from the side that they bend to, so their pose changed: left arm",
+    )
+
+
+# ---- options
+
+
+def test_only_the_chosen_parts_are_set_up() -> None:
+    ob = rigs_named.build(RIGS["SMPL"])
+    found = set_up(ob, regions={"LEG", "SPINE"}, with_poles=False, with_presets=False, live=False)
+    assert sorted(found) == ["L_Knee", "R_Knee", "Spine3"]
+    assert all(ob.pose.bones[tip].ik_addon.pole is None for tip in found)
+    assert not any(bone.use_ik_limit_x or bone.lock_ik_x or bone.lock_ik_z for bone in ob.pose.bones)
+    assert not ob.ik_addon.live
+    assert rigs.held(ob) == []
+
+
+def test_what_was_not_found_is_said_and_shown_while_the_chains_are_there(
+    capfd: pytest.CaptureFixture[str], addon: Addon
+) -> None:
+    panel = addon.module("ui.character")
+    ob = rigs_named.build(without(RIGS["Mixamo"], "mixamorig:Neck"))
+    text = said(capfd, bpy.ops.ik_addon.character_setup)
+    assert "Set up 5 chains" in text
+    assert "use Add Chain: head" in text
+    assert panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
+    assert any("head" in remark for remark in panel.remarks_on(ob))
+    activate(ob, "mixamorig:LeftLeg")
+    bpy.ops.ik_addon.chain_remove()
+    assert not panel.VIEW3D_PT_ik_addon_character.poll(bpy.context)
+
+
+def test_a_figure_of_which_nothing_is_found_is_refused() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["a", "b", "c"])
+    with refused("No chain was added.*not found.*arms, legs, spine, head"):
+        bpy.ops.ik_addon.character_setup()
+
+
+def test_it_is_one_step_of_undo() -> None:
+    rigs_named.build(RIGS["Mixamo"])
+    start = snapshot()
+    bpy.ops.ed.undo_push(message="start")
+    bpy.ops.ik_addon.character_setup()
+    bpy.ops.ed.undo_push(message="Set Up Character")
+    assert snapshot() != start
+    bpy.ops.ed.undo()
+    assert snapshot() == start
+
+
+def test_an_override_gets_chains(tmp_path: Path) -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    ob.name = "Hero"
+    path = tmp_path / "hero.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.ops.wm.link(
+        directory=f"{path}/Object/", filename="Hero", instance_collections=False, instance_object_data=False
+    )
+    linked = bpy.data.objects["Hero"]
+    bpy.context.view_layer.objects.active = linked
+    assert not bpy.ops.ik_addon.character_setup.poll()
+    own: Any = linked.override_create(remap_local_usages=True)
+    if own.name not in bpy.context.scene.collection.objects:
+        bpy.context.scene.collection.objects.link(own)
+    own.override_library.is_system_override = False
+    assert len(set_up(own)) == 6

@@ -1,0 +1,378 @@
+"""Hands and feet that Add Chain makes part of their limbs: snapped, applied, mirrored, converted."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Quaternion
+
+from tests import rigs, rigs_named
+from tests.operators.states import activate, said
+from tests.rig.test_ends import PLACE, TURN, poses, turn_between, world
+from tests.rigs_named import RIGS
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FEET = ("foot.L", "foot.R")
+
+
+def body(matrix: Matrix | None = None) -> bpy.types.Object:
+    """Hips with two legs and feet that stand on the ground."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        names = [f"{name}.{side}" for name in ("thigh", "shin", "foot", "toe")]
+        points = [(x, 0, 1), (x, -0.03, 0.5), (x, 0, 0.1), (1.2 * x, -0.15, 0.02), (1.2 * x, -0.2, 0.02)]
+        rigs.add_bones(ob, points, names, parent="hips")
+    if matrix is not None:
+        ob.matrix_world = matrix
+    bpy.context.view_layer.update()
+    activate(ob, "shin.L")
+    return ob
+
+
+def key_walk(ob: bpy.types.Object) -> None:
+    """Animate hips, knee and foot on frames 1 to 20."""
+    rng = np.random.default_rng(1)
+    for frame in (1, 7, 14, 20):
+        for name, most in (("hips", 0.05), ("thigh.L", 0.2), ("foot.L", 0.4)):
+            bone = ob.pose.bones[name]
+            bone.rotation_quaternion = Euler(rng.uniform(-most, most, 3)).to_quaternion()
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        knee = ob.pose.bones["shin.L"]
+        knee.rotation_quaternion = Euler((rng.uniform(0.3, 0.8), 0, 0)).to_quaternion()
+        knee.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 20
+    bpy.context.scene.frame_set(1)
+
+
+# ---- Add Chain
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_hips_sink_and_turn_and_hands_and_feet_stay(addon: Addon, name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    ob.matrix_world = Matrix.LocRotScale((1, 2, 0.5), Euler((0.2, 0.1, 1.0)), (1.5, 1.5, 1.5))
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    ends = []
+    top = ob.pose.bones[0]
+    for chain in rigs_named.limbs(RIGS[name], ob):
+        activate(ob, chain[0])
+        bpy.ops.ik_addon.chain_add()
+        settings = ob.pose.bones[chain[-1]].ik_addon
+        assert settings.use_end_rotation, chain
+        length = rigs.length(ob, chain[-1], len(chain))
+        ends.append((chain[-1], settings.end_bone, 1.5 * length, world(ob, settings.end_bone)))
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    moved = np.abs(poses(ob) - before)
+    assert moved[:, 3].max() < 1e-6, "going live moves nothing"
+    assert moved.max() < 1e-5
+    rng = np.random.default_rng(2)
+    steady = 0
+    for _ in range(4):
+        down = Matrix.Translation(rng.uniform(-0.01, 0.01, 3) - (0.0, 0.0, 0.03))
+        turned = down @ Euler(rng.uniform(-0.04, 0.04, 3)).to_matrix().to_4x4()
+        top.matrix = turned @ top.bone.matrix_local
+        bpy.context.view_layer.update()
+        for tip, end, length, was in ends:
+            now = world(ob, end)
+            assert turn_between(now, was) < TURN, end
+            if addon.module("live.reports").get(ob, tip).reached:  # arms that are stretched out can't follow
+                assert (now.translation - was.translation).length < PLACE * length, end
+                steady += 1
+    assert steady >= 8, "both feet, each time"
+
+
+def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
+    addon: Addon, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = body()
+    key_walk(ob)
+    text = said(capfd, bpy.ops.ik_addon.chain_add)
+    assert "'foot.L' is animated: snap a range to turn it with the target" in text
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation) == ("foot.L", False)
+    fk = {}
+    for frame in range(1, 21):
+        bpy.context.scene.frame_set(frame)
+        fk[frame] = poses(ob)
+    assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    assert chain.use_end_rotation
+    ob.ik_addon.live = True
+    for frame in range(1, 21):
+        bpy.context.scene.frame_set(frame)
+        assert np.abs(poses(ob) - fk[frame]).max() < 1e-5
+    hips = ob.pose.bones["hips"]
+    hips.driver_add("location", 1).driver.expression = "-0.05"
+    bpy.context.scene.frame_set(9)
+    foot = [bone.name for bone in ob.pose.bones].index("foot.L")
+    assert np.abs(poses(ob)[foot] - fk[9][foot]).max() < 2e-5
+
+
+def test_a_foot_that_is_not_found_can_be_chosen() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.use_end_rotation, chain.end_bone = False, ""
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["foot.L"].name = "club"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert not bpy.ops.ik_addon.end_fit.poll()
+    chain.end_bone = "club"
+    chain.target.rotation_euler = (1, 2, 3)
+    bpy.context.view_layer.update()
+    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    before = poses(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 2e-6
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_foot_apart_from_its_shin_is_added_without_a_jump(live: bool) -> None:
+    ob = body()
+    bpy.ops.object.mode_set(mode="EDIT")
+    foot = ob.data.edit_bones["foot.L"]
+    foot.use_connect = False
+    foot.head += foot.head * 0.02
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.ik_addon.chain_add(live=live)
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.end_bone = ""
+    chain.target.location = rigs.tail(ob, "shin.L") + np.array((0.02, 0.01, 0.05))
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    before, knee = world(ob, "foot.L"), rigs.head(ob, "shin.L")
+    assert bpy.ops.ik_addon.end_fit() == {"FINISHED"}
+    solved = world(ob, "foot.L")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    for foot in (solved, world(ob, "foot.L")):
+        assert (foot.translation - before.translation).length < 1e-5
+        assert turn_between(foot, before) < TURN
+    assert np.linalg.norm(rigs.head(ob, "shin.L") - knee) < 0.01, (
+        "rolled a little, as it is another point that is brought"
+    )
+    assert np.linalg.norm(rigs.position(chain.target) - rigs.head(ob, "foot.L")) < 1e-5
+
+
+def test_remove_chain_gives_the_foot_back() -> None:
+    ob = body()
+    before = rigs.channels(ob)
+    bpy.ops.ik_addon.chain_add(live=True)
+    ob.pose.bones["shin.L"].ik_addon.target.rotation_euler.x += 0.5
+    bpy.context.view_layer.update()
+    assert not np.array_equal(rigs.channels(ob), before)
+    bpy.ops.ik_addon.chain_remove()
+    assert np.array_equal(rigs.channels(ob), before)
+    assert ob.pose.bones["shin.L"].ik_addon.end_bone == ""
+
+
+# ---- chains whose tip takes the orientation
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("pole", ["none", "made", "own"])
+def test_a_chain_of_three_with_rotation_keeps_its_knee_in_front(pole: str, live: bool) -> None:
+    ob = body()
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=pole == "made", live=live)
+    chain = ob.pose.bones["foot.L"].ik_addon
+    before = poses(ob)
+    chain.use_rotation = True
+    if pole == "own":
+        chain.pole = rigs.empty("Own", (0.1, -1.0, 0.5))
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 1e-5, "nothing moves"
+    foot = world(ob, "foot.L")
+    last = rigs.head(ob, "shin.L")
+    for i in range(1, 41):
+        ob.pose.bones["hips"].matrix = Matrix.Translation((0, 0, 1.0 - 0.005 * i)) @ Matrix.Rotation(
+            math.pi / 2, 4, "X"
+        )
+        bpy.context.view_layer.update()
+        knee, line = rigs.head(ob, "shin.L"), 0.5 * (rigs.head(ob, "thigh.L") + rigs.head(ob, "foot.L"))
+        assert knee[1] < line[1] - 0.02
+        assert np.linalg.norm(knee - last) < 0.05, "without a jump"
+        assert turn_between(world(ob, "foot.L"), foot) < TURN
+        last = knee
+
+
+@pytest.mark.parametrize("frames", ["PRESENT", "SCENE"])
+def test_snapping_a_chain_of_three_with_rotation_moves_nothing(frames: str) -> None:
+    ob = body()
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 3
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3)
+    ob.pose.bones["foot.L"].ik_addon.use_rotation = True
+    for name, angles in (("thigh.L", (-0.5, 0.1, 0.3)), ("shin.L", (0.7, 0.0, 0.0)), ("foot.L", (0.2, 0.3, -0.2))):
+        ob.pose.bones[name].rotation_quaternion = Euler(angles).to_quaternion()
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    assert bpy.ops.ik_addon.snap_target(frame_range=frames) == {"FINISHED"}
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 1e-5
+
+
+def test_switching_rotation_back_and_forth_keeps_a_side_that_was_flipped() -> None:
+    ob = body()
+    activate(ob, "foot.L")
+    bpy.ops.ik_addon.chain_add(tip="foot.L", chain_length=3, with_pole=False)
+    chain = ob.pose.bones["foot.L"].ik_addon
+    whole = list(chain.bend_side)
+    chain.use_rotation = True
+    limb = list(chain.bend_side)
+    assert np.dot(whole, limb) > 0.9, "the knee decides, with the foot and without"
+    bpy.ops.ik_addon.flip_bend()
+    assert np.allclose(chain.bend_side, -np.array(limb))
+    chain.use_rotation = False
+    assert np.allclose(chain.bend_side, -np.array(whole))
+
+
+# ---- between FK and IK
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (-2.0, 2.0, 2.0), (0.5, 2.0, 1.3)])
+def test_snapping_turns_the_target_for_the_foot(scale: tuple[float, float, float]) -> None:
+    ob = body(Matrix.LocRotScale((1, 2, 3), Euler((0.4, -0.3, 0.9)), scale))
+    bpy.ops.ik_addon.chain_add()
+    for name in ("thigh.L", "foot.L"):
+        ob.pose.bones[name].rotation_quaternion = Euler((0.3, 0.2, -0.1)).to_quaternion()
+    bpy.context.view_layer.update()
+    before = poses(ob)
+    assert bpy.ops.ik_addon.snap_target() == {"FINISHED"}
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 1e-5
+
+
+def test_apply_pose_makes_the_solved_foot_the_fk_foot() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add(live=True)
+    chain = ob.pose.bones["shin.L"].ik_addon
+    chain.target.rotation_euler.x += 0.5
+    chain.target.location.z += 0.1
+    bpy.context.view_layer.update()
+    solved = poses(ob)
+    assert bpy.ops.ik_addon.apply_pose() == {"FINISHED"}
+    chain.enabled = False
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - solved).max() < 1e-6
+
+
+# ---- the other side
+
+
+@pytest.mark.parametrize("target", ["object", "bone"])
+def test_the_mirrored_foot_is_the_mirror_image(target: str) -> None:
+    ob = body()
+    if target == "bone":
+        for side, x in (("L", 0.1), ("R", -0.1)):
+            rigs.add_bones(ob, [(x, 0, 0.1), (x, 0.3, 0.3)], [f"control.{side}"])
+        bpy.context.view_layer.update()
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    if target == "bone":
+        chain.target, chain.target_bone = ob, "control.L"
+        bpy.ops.ik_addon.end_fit()
+    ob.data.bones["toe.R"].use_inherit_rotation = True
+    assert bpy.ops.ik_addon.mirror_chain() == {"FINISHED"}
+    image = ob.pose.bones["shin.R"].ik_addon
+    assert (image.end_bone, image.use_end_rotation) == ("foot.R", True)
+    before = poses(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 2e-6
+    turn = Euler((0.3, 0.4, -0.2)).to_quaternion()
+    for side, own in (("L", turn), ("R", Quaternion((turn.w, turn.x, -turn.y, -turn.z)))):
+        if target == "bone":
+            bone = ob.pose.bones[f"control.{side}"]
+            moved = Matrix.LocRotScale(bone.head, own @ bone.matrix.to_quaternion(), None)
+            bone.matrix = moved
+        else:
+            goal = ob.pose.bones[f"shin.{side}"].ik_addon.target
+            goal.rotation_euler = (own @ goal.matrix_world.to_quaternion()).to_euler()
+        bpy.context.view_layer.update()
+    across = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
+    left, right = (world(ob, name) for name in FEET)
+    rest = [ob.data.bones[name].matrix_local for name in FEET]
+    mirrored = across @ left @ rest[0].inverted() @ across @ rest[1]
+    assert turn_between(mirrored, right) < TURN
+    assert (mirrored.translation - right.translation).length < PLACE
+    assert turn_between(left, rest[0]) > 0.3
+
+
+def test_a_foot_without_an_image_is_named() -> None:
+    ob = body()
+    bpy.ops.ik_addon.chain_add()
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["foot.R"].name = "paw.R"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    with pytest.raises(RuntimeError, match=r"'shin.R' has no child 'foot.R' that is the mirror image"):
+        bpy.ops.ik_addon.mirror_chain()
+
+
+# ---- Blender's own constraints
+
+
+def constrained(influence: float = 1.0) -> tuple[bpy.types.Object, Any]:
+    """A leg with Blender's IK, and a foot that copies the rotation of the same control bone."""
+    ob = body()
+    rigs.add_bones(ob, [(0.1, 0, 0.1), (0.12, -0.15, 0.02)], ["control.L"])
+    control = ob.pose.bones["control.L"]
+    control.location = (0.02, 0.05, 0.1)
+    control.rotation_quaternion = Euler((0.2, 0.3, -0.1)).to_quaternion()
+    made = ob.pose.bones["shin.L"].constraints.new("IK")
+    made.target, made.subtarget, made.chain_count = ob, "control.L", 2
+    copy: Any = ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION")
+    copy.target, copy.subtarget, copy.influence = ob, "control.L", influence
+    bpy.context.view_layer.update()
+    return ob, copy
+
+
+def test_copy_rotation_on_the_foot_becomes_end_rotation_and_back() -> None:
+    ob, copy = constrained()
+    before = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
+    assert turn_between(world(ob, "foot.L"), before) < TURN
+    control = ob.pose.bones["control.L"]
+    control.rotation_quaternion = Euler((-0.3, 0.1, 0.4)).to_quaternion()
+    bpy.context.view_layer.update()
+    ours = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.restore_constraints() == {"FINISHED"}
+    assert not copy.mute
+    assert not chain.use_end_rotation
+    assert turn_between(world(ob, "foot.L"), ours) < math.radians(0.1)
+
+
+@pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
+def test_a_copy_that_is_no_end_rotation_stays(hindrance: str) -> None:
+    ob, copy = constrained()
+    if hindrance == "influence":
+        copy.influence = 0.5
+    elif hindrance == "axis":
+        copy.use_y = False
+    elif hindrance == "target":
+        copy.subtarget = "hips"
+    elif hindrance == "apart":
+        bpy.ops.object.mode_set(mode="EDIT")
+        ob.data.edit_bones["foot.L"].use_connect = False
+        ob.data.edit_bones["foot.L"].head.x += 0.01
+        bpy.ops.object.mode_set(mode="OBJECT")
+        copy = ob.pose.bones["foot.L"].constraints[0]
+    else:
+        copy.owner_space = copy.target_space = "LOCAL"
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    assert not copy.mute
+    assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
