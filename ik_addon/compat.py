@@ -30,11 +30,11 @@ def is_selected(bone: bpy.types.PoseBone) -> bool:
     return holder.select
 
 
-def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
-    """Select this bone of an armature object and no other, and make it the active one."""
+def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
+    """Select this bone of an armature object, and no other unless to extend, and make it the active one."""
     for other in ob.pose.bones:
         holder: Any = other if SELECTS_POSE_BONES else other.bone
-        holder.select = other == bone
+        holder.select = other == bone or (extend and holder.select)
     ob.data.bones.active = bone.bone
 
 

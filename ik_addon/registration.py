@@ -12,18 +12,19 @@ from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
 from .operators import chain as chain_operators
+from .operators import character as character_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
 from .operators import fix as fix_operators
 from .operators import limits as limit_operators
-from .operators import mirror as mirror_operators
 from .operators import presets as preset_operators
-from .operators import snap as snap_operators
 from .operators import solve as solve_operators
+from .operators.goals import snap as snap_operators
+from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
-from .setup import profile
+from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
-from .ui import bake_report, keymap, limits, menus, panel, presets, tools
+from .ui import bake_report, character, gizmos, keymap, limits, menus, panel, presets, toolbar, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -33,8 +34,9 @@ CLASSES: Final = (
     *solve_operators.CLASSES,
     *bake_operators.CLASSES,
     *convert_operators.CLASSES,
-    *mirror_operators.CLASSES,
+    *character_operators.CLASSES,
     *snap_operators.CLASSES,
+    *space_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
@@ -42,9 +44,11 @@ CLASSES: Final = (
     *panel.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,
+    *character.CLASSES,
     *menus.CLASSES,
     *tools.CLASSES,
     *presets.CLASSES,
+    *gizmos.CLASSES,
 )
 
 _registered = False
@@ -67,15 +71,18 @@ def register() -> None:
     keep_freed_memory()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
+    drag_operators.register()
     settings.register()
     profile.register()
     versions.register()
+    new_chain.register()
     handlers.register()
     overrides.register()
     overlay.register()
     menus.register()
     presets.register()
     keymap.register()
+    toolbar.register()
     command.register()
     _registered = True
 
@@ -86,15 +93,18 @@ def unregister() -> None:
     if not _registered:
         return
     command.unregister()
+    toolbar.unregister()
     keymap.unregister()
     presets.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()
     handlers.unregister()
+    new_chain.unregister()
     versions.unregister()
     profile.unregister()
     settings.unregister()
+    drag_operators.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)
     _registered = False

@@ -11,7 +11,7 @@ import bpy
 from .. import compat
 from ..data.neighbours import others_handle_frames
 from ..data.settings import chain_of, goal_of
-from ..live import handlers
+from ..live import registry
 from ..pose.channels import FIELDS
 from ..pose.data_paths import set_at, value_at
 from ..rig.plan import chain
@@ -27,7 +27,7 @@ def is_bound(scene: bpy.types.Scene) -> bool:
     A simulation goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a
     scene that is not shown, the animation of everything else on the same object.
     """
-    return scene.rigidbody_world is not None or handlers.is_solved(scene)
+    return scene.rigidbody_world is not None or registry.is_solved(scene)
 
 
 @contextmanager

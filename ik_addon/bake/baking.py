@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data import fk_store
 from ..data.settings import chain_of, object_of
-from ..live import handlers
+from ..live import registry, switches
 from ..pose import channels, keyframes
 from ..rig.plan.plan import Plan
 from . import bake_report
@@ -73,7 +73,7 @@ def steps(
         raise BakeError("There are no frames to bake")
     with ExitStack() as undo:
         before = SceneSnapshot(view_layer, ob)
-        with handlers.paused(ob):
+        with registry.paused(ob):
             only = None if object_of(ob).live else list(tips)
             plan = Plan.of(ob, view_layer.depsgraph, only)
             check_order(view_layer, ob, plan, tips)
@@ -116,8 +116,8 @@ class _Bake:
             return None  # the structure of the chains may change from frame to frame, and only the scene knows
         solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
         sampled = 0.8 if method is Method.FCURVES else 0.5
-        with handlers.paused(frames.ob):
-            if not (yield from _part(frames.solve(solved, method), 0.0, sampled)):
+        with registry.paused(frames.ob):
+            if not (yield from part(frames.solve(solved, method), 0.0, sampled)):
                 return None
         self._check_solved(solved)
         self.before.pose.put_back_channels()
@@ -126,9 +126,9 @@ class _Bake:
             undo.callback(self.before.restore)
             times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
             todo = keyframes.writing(frames.ob, solved.channels(), times, new_action=self.new_action)
-            undo.callback((yield from _part(todo, sampled, written)))
+            undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
-            position, angle = yield from _part(frames.differences(solved, method), written, 1.0)
+            position, angle = yield from part(frames.differences(solved, method), written, 1.0)
             if method is not Method.SCENE and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
                 return None
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
@@ -144,7 +144,7 @@ class _Bake:
     def _disable_chains(self) -> None:
         """Disable the baked chains; their bones are left to the keys."""
         ob, plan = self.frames.ob, self.frames.plan
-        with handlers.paused(ob):
+        with registry.paused(ob):
             for tip in self.baked:
                 chain_of(ob.pose.bones[tip]).enabled = False
         own = {bone for tip in self.baked for bone in plan.paths[tip]}
@@ -153,13 +153,13 @@ class _Bake:
         rows = [plan.rows[bone] for bone in bones]
         channels.write(ob, np.array(bones, dtype=np.int64), self.frames.stored[rows])
         fk_store.forget(ob, bones)
-        handlers.settings_changed(ob)
+        switches.settings_changed(ob)
 
 
 Result = TypeVar("Result")
 
 
-def _part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
+def part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
     """Run steps that yield their own progress, 0 to 1, as the part of a whole from `first` to `last`."""
     with closing(steps):
         while True:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import fk_store
 from ..data.settings import chain_of
-from ..live import handlers
+from ..live import registry
 from ..pose import channels
 from ..rig.plan import chain
 from .bake_scene import Edits
@@ -25,7 +25,7 @@ class PoseSnapshot:
         self._all_bones = np.arange(len(ob.pose.bones))
         self._rows = channels.read(ob, self._all_bones)
         self._stored = fk_store.snapshot(ob)
-        self._live = handlers.snapshot(ob)
+        self._live = registry.snapshot(ob)
 
     @property
     def is_unchanged(self) -> bool:
@@ -37,7 +37,7 @@ class PoseSnapshot:
         self.put_back_channels()
         fk_store.put_back(self._ob, self._stored)
         # It was solved on the frames that were compared. A copy, as what is put back goes on to change.
-        handlers.put_back(self._ob, None if self._live is None else self._live.copy())
+        registry.put_back(self._ob, None if self._live is None else self._live.copy())
 
     def put_back_channels(self, bones: Sequence[int] | None = None) -> None:
         """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
@@ -53,7 +53,7 @@ class SceneSnapshot:
         self._view_layer = view_layer
         self._ob = ob
         scene = self._scene
-        others = [other for other in handlers.live_armatures(scene) if other != ob]
+        others = [other for other in registry.live_armatures(scene) if other != ob]
         self._frame = scene.frame_current, scene.frame_subframe
         self._edits = Edits(scene, [ob, *others])
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
@@ -67,7 +67,7 @@ class SceneSnapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        with handlers.paused(self._ob):
+        with registry.paused(self._ob):
             for tip, enabled in self._enabled.items():
                 settings = chain_of(self._ob.pose.bones[tip])
                 if settings.enabled != enabled:
@@ -80,7 +80,7 @@ class SceneSnapshot:
         scene = self._scene
         frame, subframe = self._frame
         is_current = (scene.frame_current, scene.frame_subframe) == self._frame
-        if is_current and not handlers.live_armatures(scene):
+        if is_current and not registry.live_armatures(scene):
             self._view_layer.update()  # without evaluating everything that depends on time
         else:
             scene.frame_set(frame, subframe=subframe)

@@ -12,13 +12,13 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..live.lookup import Steady
 from ..live.state import View
 from ..pose import channels
 from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.sample import Sample, sample, stack
+from ..rig.write.lookup import Lookup
 from ..rig.write.waves import pose
 from .bake_scene import bake_scene, is_bound, simulates
 from .solved import Solved
@@ -43,6 +43,28 @@ class Method(Enum):
     FCURVES = "F-curves are sampled, and Blender evaluates no frame"
     SCENE_COPY = "Blender evaluates each frame in a copy of the scene that holds only what the chains need"
     SCENE = "Blender evaluates each frame in the scene itself"
+
+
+@contextmanager
+def scenes(
+    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, method: Method
+) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
+    """Where frames are stepped through, and where some of them are proven; None: nowhere.
+
+    Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
+    else must do.
+    """
+    is_disturbed = method is not Method.SCENE and simulates(view_layer.id_data)
+    if method is Method.SCENE_COPY or is_disturbed:
+        with bake_scene(view_layer, ob) as copy:
+            yield copy, copy if is_disturbed else view_layer
+    else:
+        yield view_layer, view_layer
+
+
+def proofs(count: int) -> set[int]:
+    """Indices of those of so many frames that are evaluated in the scene itself with any method."""
+    return {round(part * (count - 1)) for part in PROOFS}
 
 
 @dataclass(frozen=True)
@@ -80,12 +102,12 @@ class Frames:
         Returns:
             Whether they can be sampled with this method, and a few agree with the scene itself.
         """
-        with self._scenes(method) as (stepped, proven):
+        with scenes(self.view_layer, self.ob, method) as (stepped, proven):
             if stepped is None or proven is None:
                 return False
             if method is not Method.FCURVES:
                 return (yield from self._solve_stepped(stepped, proven, solved))
-            if is_bound(self.scene) or not fcurves.may_tell(self.scene):
+            if is_bound(self.scene) or not fcurves.decide_alone(self.scene):
                 return False
             return (yield from self._solve_from_fcurves(proven, solved))
 
@@ -97,10 +119,10 @@ class Frames:
         """
         position = angle = 0.0
         proofs = self._proofs()
-        with self._scenes(method) as (stepped, proven):
+        with scenes(self.view_layer, self.ob, method) as (stepped, proven):
             for i, index in enumerate(solved.played.tolist()):
                 view_layer = (proven if index in proofs else stepped) or self.view_layer
-                depsgraph = _at_frame(view_layer, self.numbers[index])
+                depsgraph = at_frame(view_layer, self.numbers[index])
                 played = channels.read_pose(self.ob.evaluated_get(depsgraph), self.plan.live)
                 gap, turn = solved.difference(i, played)
                 position, angle = max(position, gap), max(angle, turn)
@@ -108,8 +130,7 @@ class Frames:
         return position, angle
 
     def _proofs(self) -> set[int]:
-        """Indices of the frames that are evaluated in the scene itself with any method."""
-        return {round(part * (len(self.numbers) - 1)) for part in PROOFS}
+        return proofs(len(self.numbers))
 
     def _in_memory(self) -> int:
         """How many sampled frames are in memory at once."""
@@ -118,21 +139,7 @@ class Frames:
     def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
         """The FK pose and the goals on a frame, as Blender evaluates them."""
         channels.write(self.ob, self.plan.live, self.stored)
-        return sample(self.ob, self.plan, _at_frame(view_layer, frame))
-
-    @contextmanager
-    def _scenes(self, method: Method) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
-        """Where frames are stepped through, and where some of them are proven; None: nowhere.
-
-        Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
-        else must do.
-        """
-        is_disturbed = method is not Method.SCENE and simulates(self.scene)
-        if method is Method.SCENE_COPY or is_disturbed:
-            with bake_scene(self.view_layer, self.ob) as copy:
-                yield copy, copy if is_disturbed else self.view_layer
-        else:
-            yield self.view_layer, self.view_layer
+        return sample(self.ob, self.plan, at_frame(view_layer, frame))
 
     def _solve_from_fcurves(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
         """Solve all frames as their F-curves give them; return whether Blender evaluates the same on some."""
@@ -140,8 +147,8 @@ class Frames:
         for first in range(0, count, some):
             frames = self.numbers[first : first + some]
             try:
-                fk = fcurves.told(self.ob, self.plan, self.stored, frames)
-            except fcurves.Untold:
+                fk = fcurves.sample_fcurves(self.ob, self.plan, self.stored, frames)
+            except fcurves.NotDetermined:
                 return False
             proofs = [i - first for i in solved.played.tolist() if first <= i < first + some]
             stepped = []
@@ -150,7 +157,7 @@ class Frames:
                 yield first / count
             if proofs and not fcurves.is_same(fk.frames(np.array(proofs)), stack(stepped)):
                 return False
-            lookup = Steady(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
+            lookup = Lookup(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
             uses_lookup = lookup.works and lookup.fits(fk)
             size = max(1, (LOOKUP_BATCH if uses_lookup else BATCH) // len(self.plan.chains))
             for start in range(0, len(frames), size):
@@ -185,7 +192,7 @@ class Frames:
         view.take(self.plan)
         for i, frame in enumerate(self.numbers):
             channels.write(self.ob, self.plan.live, self.stored)
-            depsgraph = _at_frame(stepped, frame)
+            depsgraph = at_frame(stepped, frame)
             view.take(view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only))
             fk = sample(self.ob, view.plan, depsgraph)
             posed = pose(self.ob.evaluated_get(depsgraph), view.plan, fk)
@@ -194,8 +201,9 @@ class Frames:
         return True
 
 
-def _at_frame(view_layer: bpy.types.ViewLayer, frame: int) -> bpy.types.Depsgraph:
+def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:
     """Go to a frame; the depsgraph of a view layer, evaluated there."""
     scene: Any = view_layer.id_data
-    scene.frame_set(frame)
+    whole = math.floor(frame)
+    scene.frame_set(whole, subframe=frame - whole)
     return view_layer.depsgraph

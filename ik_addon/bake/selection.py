@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import compat
 from ..data.settings import chain_of
-from ..live import handlers
+from ..live import registry
 from ..rig.plan import chain
 from ..rig.plan.dependencies import between
 from ..rig.plan.plan import Plan
@@ -39,7 +39,7 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
             raise BakeError(f"The active bone of '{ob.name}' is not part of an IK chain. Make a bone of a chain active")
         tips = [active]
     elif which == "SELECTED":
-        tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.chain_bones(tip))]
+        tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.posed_bones(tip))]
         if not tips:
             raise BakeError(f"No selected bone of '{ob.name}' is part of an IK chain. Select a bone of a chain")
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
@@ -102,7 +102,7 @@ def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Pla
     """Raise `BakeError` where other armatures would have to be solved between the chains that are baked."""
     if all(bone.armature == ob.session_uid for bone in plan.parent_bones):
         return
-    others = {other.session_uid: other for other in handlers.live_armatures(view_layer.id_data) if other != ob}
+    others = {other.session_uid: other for other in registry.live_armatures(view_layer.id_data) if other != ob}
     plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}
     for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
         first = f"the chain on '{tip}' of '{others[uid].name}'"

@@ -6,9 +6,10 @@ from typing import Any
 
 import bpy
 
+from ..controls.bones import MADE
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
-from ..setup.new_chain import MADE, why_unposed
+from ..setup.new_chain import why_unposed
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -21,9 +22,11 @@ def armature(context: bpy.types.Context) -> bpy.types.Object | None:
     return next((rig for rig in rigs if _follower(rig, ob) is not None), ob)
 
 
-def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None) -> bpy.types.PoseBone | None:
-    """The tip of the chain that follows an object."""
-    return next((tip for tip in tips(rig) if goal in (chain_of(tip).target, chain_of(tip).pole)), None)
+def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None, bone: str = "") -> bpy.types.PoseBone | None:
+    """The tip of the chain that follows an object, or one of its bones."""
+    chains = ((tip, chain_of(tip)) for tip in tips(rig))
+    both = ((tip, ((c.target, c.target_bone), (c.pole, c.pole_bone))) for tip, c in chains)
+    return next((tip for tip, goals in both if (goal, bone) in goals), None)
 
 
 def obstacle(context: bpy.types.Context) -> str:
@@ -48,7 +51,7 @@ def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     if ob != context.active_object:
         return _follower(ob, context.active_object)
     bone = active_bone(ob)
-    return None if bone is None else chain_with(bone)
+    return None if bone is None else chain_with(bone) or _follower(ob, ob, bone.name)
 
 
 class ArmatureOperator(bpy.types.Operator):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
-from ..bake import BakeError, BakeReport, chosen_tips, frame_range, frames_between, steps
-from ..pose.keyframes import KeysError
+from ..bake import BakeReport, chosen_tips, frame_range, frames_between, steps
 from ..rig.plan.chain import tips
-from .active import ArmatureOperator, active_chain, armature
+from .active import active_chain, armature
+from .steps import StepsOperator
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -25,11 +24,9 @@ FRAME_RANGES = (
     ("ACTION", "Action", "The frames of the armature's action"),
     ("CUSTOM", "Custom", "From Start to End"),
 )
-PATIENCE = 0.05
-"""Seconds of baking between two checks for events."""
 
 
-class IK_ADDON_OT_bake(ArmatureOperator):
+class IK_ADDON_OT_bake(StepsOperator):
     """Bake chains of the active armature; with an error nothing is changed."""
 
     bl_idname = "ik_addon.bake"
@@ -54,9 +51,8 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         default=False,
     )
 
-    _todo: Generator[float, None, BakeReport] | None = None
-    _timer: bpy.types.Timer | None = None
-    _in_window = False
+    doing = "Baking IK"
+    cancelled = "Bake cancelled. Nothing was changed"
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -67,7 +63,7 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         """Ask for the options; the bake then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
-        self.frame_range = self.frame_range  # what the dialog shows is chosen, see _steps
+        self.frame_range = self.frame_range  # what the dialog shows is chosen, see `steps`
         self._in_window = True
         manager: Any = context.window_manager
         return manager.invoke_props_dialog(self, confirm_text="Bake")
@@ -87,52 +83,10 @@ class IK_ADDON_OT_bake(ArmatureOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Bake: at once when called from a script, step by step after the dialog."""
-        try:
-            self._todo = self._steps(context)
-            if self._in_window:
-                self._in_window = False
-                return self._start(context)
-            while True:
-                next(self._todo)
-        except StopIteration as done:
-            return self._finish(done.value)
-        except (BakeError, KeysError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        return self.run(context)
 
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Bake for a moment at each tick of the timer."""
-        if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
-            self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled. Nothing was changed")
-            return {"CANCELLED"}
-        if event.type != "TIMER":
-            return {"RUNNING_MODAL"}
-        try:
-            until = time.perf_counter() + PATIENCE
-            while time.perf_counter() < until:
-                done = next(self._todo)
-        except StopIteration as finished:
-            self._stop(context)
-            return self._finish(finished.value)
-        except (BakeError, KeysError) as error:
-            self.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        except Exception:
-            self.cancel(context)
-            raise
-        context.window_manager.progress_update(100.0 * done)
-        context.workspace.status_text_set(f"Baking IK: {100.0 * done:.0f}%.  Esc or right click: cancel")
-        return {"RUNNING_MODAL"}
-
-    def cancel(self, context: bpy.types.Context) -> None:
-        """Take back what was done; Blender calls this, too, when the window is closed."""
-        self._stop(context)
-        if self._todo is not None:
-            self._todo.close()
-
-    def _steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
+        """The bake."""
         ob = armature(context)
         chosen = chosen_tips(ob, self.chains, active_chain(context))
         # A script that names a frame but no range means these frames.
@@ -144,22 +98,8 @@ class IK_ADDON_OT_bake(ArmatureOperator):
         frames = frames_between(first, last, self.step)
         return steps(context, ob, chosen, frames, new_action=self.new_action)
 
-    def _start(self, context: bpy.types.Context) -> set[str]:
-        next(self._todo)  # errors are reported here, before the bake runs in steps
-        manager = context.window_manager
-        self._timer = manager.event_timer_add(0.01, window=context.window)
-        manager.progress_begin(0.0, 100.0)
-        manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
-
-    def _stop(self, context: bpy.types.Context) -> None:
-        if self._timer is not None:
-            context.window_manager.event_timer_remove(self._timer)
-            context.window_manager.progress_end()
-            context.workspace.status_text_set(None)
-            self._timer = None
-
-    def _finish(self, result: BakeReport) -> set[str]:
+    def finish(self, result: BakeReport) -> set[str]:
+        """Report on it."""
         self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.message)
         return {"FINISHED"}
 

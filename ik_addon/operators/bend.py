@@ -5,8 +5,8 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from ..data.settings import chain_of
-from ..rig.plan.chain import ChainError, chain_bones
+from ..data.settings import chain_of, stored_folds
+from ..rig.plan.chain import ChainError, bending_bones, chain_bones
 from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
@@ -27,7 +27,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         tip = active_chain(context)
         if tip is None:
             return "Select a bone of a chain"
-        if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, chain_bones(tip)):
+        if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, bending_bones(tip)):
             return f"The chain on '{tip.name}' bends to all sides, as spines and tails do"
         return ""
 
@@ -38,9 +38,9 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         assert tip is not None
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
-            found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
+            found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
             assert found is not None
-            side = found[0]
+            side = found.side
         return _set_side(self, context, tip, -side, f"Flipped the bend of the chain on '{tip.name}'")
 
 
@@ -65,14 +65,14 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
         ob, tip = armature(context), active_chain(context)
         assert ob is not None
         assert tip is not None
-        found = bend_side.find(ob, chain_bones(tip), context.evaluated_depsgraph_get())
+        found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
         if found is None:
             self.report({"ERROR"}, f"The chain on '{tip.name}' bends to all sides, as spines and tails do")
             return {"CANCELLED"}
-        side, evidence = found
-        return _set_side(
-            self, context, tip, side, f"Found the bend side of the chain on '{tip.name}' from {evidence.value}"
-        )
+        # A tip that takes an orientation folds to no side.
+        chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
+        message = f"Found the bend side of the chain on '{tip.name}' from {found.evidence.value}"
+        return _set_side(self, context, tip, found.side, message)
 
 
 def _set_side(
@@ -108,7 +108,7 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
         tip = active_chain(context)
         if tip is None:
             return "Select a bone of a chain"
-        return "" if has_old_stiffness(chain_bones(tip)) else "Stiffness shares out the bend of this chain already"
+        return "" if has_old_stiffness(bending_bones(tip)) else "Stiffness shares out the bend of this chain already"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do so."""

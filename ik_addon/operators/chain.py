@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat
 from ..anatomy import chain_ends
 from ..anatomy.figure import Figure
+from ..controls.made import Controls
 from ..data.settings import chain_of, object_of
-from ..rig.plan.chain import ChainError, chain_with, steered_bones, tips
-from ..setup import new_chain
+from ..live import registry
+from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
+from ..setup import ends, new_chain, removal
 from .active import ArmatureOperator, active_bone, active_chain, armature
+from .bake import FRAME_RANGES
+
+CONTROLS = (
+    (Controls.EMPTIES.name, "Empties", "Empties in a collection of their own"),
+    (Controls.BONES.name, "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
+)
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -42,6 +52,12 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         name="Pole",
         description="Make a pole that a chain of two bones bends towards",
         default=True,
+    )
+    controls: EnumProperty(
+        name="Controls",
+        description="What the target and the pole are made as",
+        items=CONTROLS,
+        default=Controls.EMPTIES.name,
     )
     live: BoolProperty(
         name="Live",
@@ -82,10 +98,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
             return {"CANCELLED"}
         try:
-            bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole)
+            bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        tip = bones[-1]
         if active_bone(ob) not in bones:
             compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
         if self.live and not object_of(ob).live:
@@ -99,7 +116,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
                 f"but '{tip.name}' has only {count - 1} parents",
             )
         else:
-            self.report({"INFO"}, f"Added a chain from '{bones[0].name}' to '{tip.name}'")
+            waiting = ends.waiting(tip)
+            remark = (
+                "" if waiting is None else f". '{waiting.name}' is animated: snap a range to turn it with the target"
+            )
+            self.report({"INFO"}, f"Added a chain from '{bones[0].name}' to '{tip.name}'{remark}")
         return {"FINISHED"}
 
     def _find(self, ob: bpy.types.Object) -> None:
@@ -124,6 +145,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             layout.prop_search(self, "tip", ob.data, "bones", icon="BONE_DATA")
         layout.prop(self, "chain_length")
         layout.prop(self, "with_pole")
+        layout.prop(self, "controls")
         layout.prop(self, "live")
 
 
@@ -150,7 +172,7 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
         """Remove the chain."""
         tip = active_chain(context)
         assert tip is not None
-        kept = new_chain.remove_chain(context, tip, self.remove_targets)
+        kept = removal.remove_chain(context, tip, self.remove_targets)
         message = f"Removed the chain on '{tip.name}'"
         if kept:
             names = " and ".join(f"'{name}'" for name in kept)
@@ -159,15 +181,84 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
         return {"FINISHED"}
 
 
+class IK_ADDON_OT_end_fit(ArmatureOperator):
+    """Have a hand or foot turn with the target."""
+
+    bl_idname = "ik_addon.end_fit"
+    bl_label = "Turn Hand or Foot"
+    bl_description = (
+        "Have the hand or foot at the end of the active chain turn with the target, starting from how both are now; "
+        "where it is animated, choose a range of frames to snap the target to it"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    snap: BoolProperty(
+        name="Snap Range",
+        description="Key the target on a range of frames so that it follows the animation of the hand or foot",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+    frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be an end bone, or one to be found, and a target."""
+        tip = active_chain(context)
+        if tip is None:
+            return "Select a bone of a chain"
+        if chain_of(tip).target is None:
+            return f"The chain on '{tip.name}' has no target. Pick one"
+        if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:
+            return f"There is no hand or foot below '{tip.name}'. Choose an End Bone"
+        return ""
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Turn it."""
+        ob, tip = armature(context), active_chain(context)
+        assert ob is not None
+        assert tip is not None
+        ops: Any = bpy.ops
+        before = reach_of(tip)
+        with registry.paused(ob):  # an end bone that is not connected is brought to another place than the tail was
+            try:
+                end = ends.turn(context, tip)
+            except ChainError as error:
+                self.report({"ERROR"}, str(error))
+                return {"CANCELLED"}
+            if reach_of(tip) != before:
+                ops.ik_addon.snap_target(chains="ACTIVE", pose="SHOWN", frame_range="PRESENT")
+        ob.update_tag()
+        context.view_layer.update()
+        if self.snap:
+            return ops.ik_addon.snap_target(chains="ACTIVE", pose="FK", frame_range=self.frame_range)
+        self.report({"INFO"}, f"'{end.name}' turns with the target of the chain on '{tip.name}'")
+        return {"FINISHED"}
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """The frames, where they are used."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "snap")
+        if self.snap:
+            layout.prop(self, "frame_range")
+
+
 class IK_ADDON_OT_chain_select(ArmatureOperator):
     """Go to a chain from its row in the panel."""
 
     bl_idname = "ik_addon.chain_select"
     bl_label = "Select Chain"
-    bl_description = "Make the tip of this chain the active bone"
+    bl_description = "Make the tip of this chain the active bone. Hold Shift to keep other tips selected"
     bl_options = {"UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(name="Tip", description="The bone that carries the chain", options={"HIDDEN", "SKIP_SAVE"})
+
+    extend: BoolProperty(name="Extend", description="Keep other bones selected", options={"HIDDEN", "SKIP_SAVE"})
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Extend the selection with Shift."""
+        self.extend = event.shift
+        return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Select the bone."""
@@ -178,7 +269,7 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
             self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
             return {"CANCELLED"}
         context.view_layer.objects.active = ob
-        compat.select_bone(ob, bone)
+        compat.select_bone(ob, bone, extend=self.extend)
         return {"FINISHED"}
 
 
@@ -196,6 +287,7 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         description="Which setting is keyed",
         items=(
             ("influence", "Influence", "How much of the solved pose is taken"),
+            ("use_pole", "Use Pole", "Whether the chain bends towards its pole"),
             ("pole_angle", "Pole Angle", "The turn of the bend"),
             ("softness", "Softness", "The easing into extension"),
             ("push_limit", "Push Limit", "How far the root may be pushed"),
@@ -220,4 +312,10 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         return {"FINISHED"}
 
 
-CLASSES = (IK_ADDON_OT_chain_add, IK_ADDON_OT_chain_remove, IK_ADDON_OT_chain_select, IK_ADDON_OT_setting_key)
+CLASSES = (
+    IK_ADDON_OT_chain_add,
+    IK_ADDON_OT_chain_remove,
+    IK_ADDON_OT_end_fit,
+    IK_ADDON_OT_chain_select,
+    IK_ADDON_OT_setting_key,
+)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bpy
 
-from ..setup import convert
+from ..convert import convert
+from ..convert.remembered import converted_bones
+from ..setup.constraints import sources
 from .active import ArmatureOperator, armature
 
 
@@ -22,7 +24,7 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a constraint."""
-        return "" if any(convert.ik_constraints(ob)) else f"'{ob.name}' has no enabled IK constraint"
+        return "" if any(sources(ob)) else f"'{ob.name}' has no enabled IK constraint"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Convert them."""
@@ -46,7 +48,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be something to restore."""
-        return "" if convert.converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
+        return "" if converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Restore them."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import bpy
 from bpy.props import StringProperty
 
-from ..data.settings import IKAddonChain, chain_of, object_of, unusable
+from ..data.chain_settings import IKAddonChain
+from ..data.settings import chain_of, object_of, unusable
 from ..live import reports
 from ..pose.channels import rotation_field
 from ..rig.plan import chain as chains

@@ -9,10 +9,10 @@ import numpy as np
 from bpy.props import EnumProperty
 
 from ..data.settings import chain_of, object_of
-from ..live import handlers, reports
+from ..live import reports, solving
 from ..pose import channels
 from ..rig.plan.chain import tips
-from ..setup import new_chain
+from ..setup import removal
 from .active import ArmatureOperator, active_chain, armature
 
 CHAINS = (
@@ -66,7 +66,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
             return {"CANCELLED"}
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
-        handlers.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
+        solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
         level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
         # A chain that was solved before and can't be solved now is in its FK pose again: undo must know of that.
@@ -108,7 +108,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
             self.report({"ERROR"}, NONE_ACTIVE)
             return {"CANCELLED"}
         was_live = object_of(ob).live
-        count = new_chain.restore_pose(ob, context.view_layer, chosen)
+        count = removal.restore_pose(ob, context.view_layer, chosen)
         message = f"Restored the FK pose of {count} bones" if count else "No chain is solved. The pose is unchanged"
         if was_live:
             message += ". Live turned off"

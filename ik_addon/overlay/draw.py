@@ -14,13 +14,14 @@ from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
 from .. import compat
-from ..data import settings
+from ..data import chain_settings, settings
 from ..data.settings import overlay_of
+from ..drag.cursor import MACRO
 from ..pose.skeleton import inverse, matrix_array
 from .colours import Palette, palette
 from .geometry import Drawing, Lines, drawing, transformed
 from .limits import reach
-from .read import Reader
+from .read import Reader, Wanted
 from .shown import Active
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
     handlers: Any = bpy.app.handlers
     return (
         (settings.on_overlay_switched, switched),
-        (settings.on_chain_changed, _chains_changed),
+        (chain_settings.on_chain_changed, _chains_changed),
         (handlers.undo_post, _data_changed),
         (handlers.redo_post, _data_changed),
         (handlers.load_post, _data_changed),
@@ -118,7 +119,9 @@ def _draw(context: bpy.types.Context) -> None:
     options = overlay_of(context.scene)
     if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
-    signature, shown = state.reader.read(context.view_layer, space, options.show_limits, options.show_reach)
+    signature, shown = state.reader.read(
+        context.view_layer, space, Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
+    )
     if shown is None:
         return
     colours = palette(context.preferences.themes[0])
@@ -128,6 +131,12 @@ def _draw(context: bpy.types.Context) -> None:
         state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colours, context.preferences.system.ui_scale)
+
+
+def is_transforming(window: bpy.types.Window) -> bool:
+    """Whether something is moved with the mouse in a window, a target perhaps."""
+    running = [operator.bl_idname for operator in window.modal_operators]
+    return any(name == MACRO or name.startswith("TRANSFORM_OT_") for name in running)
 
 
 def outline(active: Active, view: bpy.types.RegionView3D) -> Any:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..solve.problem import Floats
 from .colours import Palette
-from .limits import Part, limit, plane
-from .shown import Active, Chains
+from .limits import Part, arrow, limit, plane
+from .shown import Active, Chains, State
 
 Singles = NDArray[np.float32]
 
@@ -19,6 +19,10 @@ DASHES = 12
 """Dashes of a line to a target or a pole."""
 ARRIVED = 1e-3
 """A tip that is nearer to its target than this, in lengths of its last bone, needs no line to it."""
+CALM = (State.UNKNOWN, State.REACHED)
+"""States in which a chain needs no attention."""
+FAINT = 0.4
+"""Opacity of chains that need none."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,18 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
         for active in actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
+            parts += [] if active.bend is None else [([(arrow(active.bend), palette.states[active.state])], [])]
             moved += [(transformed(active.world, points), colour) for edges, _ in parts for points, colour in edges]
             filled += [(transformed(active.world, points), colour) for _, faces in parts for points, colour in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
-    edges, faces = _painted(moved), _painted(filled)
+        ends = [
+            (transformed(active.world, active.end), palette.states[active.state])
+            for active in actives
+            if active.end is not None
+        ]
+    edges, faces, hands = _painted(moved), _painted(filled), _painted(ends)
     return Drawing(
-        segments=wide,
+        segments=Lines(np.concatenate([wide.points, hands[0]]), np.concatenate([wide.colours, hands[1]])),
         edges=Lines(np.concatenate([dashed.points, edges[0]]), np.concatenate([dashed.colours, edges[1]])),
         faces=Faces(*faces),
         dots=chains.joints[chains.at_limit & np.isfinite(chains.joints).all(axis=1)].astype(np.float32),
@@ -119,7 +129,10 @@ def dashes(start: Floats, end: Floats) -> Floats:
 
 
 def _state_colours(chains: Chains, palette: Palette) -> Floats:
-    return np.array(palette.states)[chains.states]
+    """The colour (C, 4) of each chain: of a hundred, those that are active or in trouble stand out."""
+    colours = np.array(palette.states)[chains.states]
+    colours[~chains.active & np.isin(chains.states, CALM), 3] *= FAINT
+    return colours
 
 
 def _finite_lines(points: Singles, colours: Singles) -> Lines:

@@ -8,9 +8,9 @@ import bpy
 import numpy as np
 
 from ..pose.skeleton import matrix_array, orthonormal
-from ..solve.cones import swing_twist
+from ..solve.maths.cones import swing_twist
+from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from ..solve.rotations import quaternions
 
 
 def frame_of(bone: bpy.types.PoseBone) -> Floats:

@@ -25,13 +25,13 @@ class Layout:
     owner: dict[str, int]
     """Index of the chain that each bone belongs to."""
     bones: Ints
-    """(J,) the bone at each joint; that of a chain's end is its tip."""
+    """(J,) the bone at each joint; that of a chain's end is its end bone, without one its tip."""
     names: tuple[str, ...]
     """Names of these bones."""
     ends: Ints
     """(C,) index of the end of each chain's tip."""
     lengths: Floats
-    """(C,) rest length of each tip."""
+    """(C,) how far the end is from the head of the bone there, along its Y axis."""
     normals: dict[int, Floats]
     """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
 
@@ -41,7 +41,9 @@ class Layout:
         index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
         tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
         paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
-        names = tuple(name for path in paths for name in (*path, path[-1]))
+        lasts = [chains.end_of(tip) for tip in tips]
+        at_ends = [tip if end is None else end for tip, end in zip(tips, lasts, strict=True)]
+        names = tuple(name for path, end in zip(paths, at_ends, strict=True) for name in (*path, end.name))
         flat = [
             i
             for i, (tip, path) in enumerate(zip(tips, paths, strict=True))
@@ -49,7 +51,8 @@ class Layout:
             and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
         ]
         skeleton = Skeleton.of(ob) if flat else None
-        through = {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
+        through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
+        through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
         return cls(
             count=len(index),
             tips=tuple(tip.name for tip in tips),
@@ -57,7 +60,7 @@ class Layout:
             bones=np.array([index[name] for name in names], dtype=np.int64),
             names=names,
             ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
-            lengths=np.array([tip.bone.length for tip in tips], dtype=np.float64),
+            lengths=np.array([b.bone.length if b == tip else 0.0 for tip, b in zip(tips, at_ends, strict=True)], float),
             normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
         )
 

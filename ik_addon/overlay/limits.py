@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..solve.cones import cone_of, joint_rotation, nearest_swing, swing_twist
+from ..solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
+from ..solve.maths.rotations import quaternions, rotate
 from ..solve.problem import Floats
-from ..solve.rotations import quaternions, rotate
 from .colours import Colour, Palette, faded
-from .shown import Joint, Plane
+from .shown import Bend, Joint, Plane
 
 SIDES = 64
-"""Corners of the edge of a cone; a multiple of 4, so that the ends of both axes are among them."""
-RINGS = 8
-"""Rings of the surface within the edge."""
+"""Corners of the edge of a cone; a multiple of `SPOKES`."""
+SPOKES = 8
+"""Lines from the joint to the edge; a multiple of 4, so that the ends of both axes are among them."""
 ARC = 48
 """Parts of the arc of a twist."""
 CIRCLE = 96
@@ -29,10 +29,13 @@ TWIST_PLACE = 0.35
 """Where on a bone the arc of its twist is, from head (0) to tail (1)."""
 TWIST_SIZE = 0.24
 """Radius of the arc in lengths of its bone."""
-SURFACE, SIDE = 0.12, 0.06
-"""Opacity of the surface of allowed directions, and of the sides of the cone below it."""
-EDGE = 0.8
-"""Opacity of edges."""
+SURFACE, SIDE = 0.12, 0.05
+"""Opacity of flat surfaces, and of the sides of a cone: one sees through two of these, and they must not look solid."""
+EDGE, SPOKE = 0.8, 0.3
+"""Opacity of edges, and of the lines to them, which tell a cone from a disc when it is seen from above."""
+
+ARROW = 0.12
+"""Length of the arrow to the bend side, in lengths of the chain."""
 
 Part = tuple[Floats, Colour]
 """Corners (k, 3) of lines or triangles, and their colour."""
@@ -42,13 +45,11 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
     """Return the edges and faces of the limits of a joint."""
     edges: list[Part] = []
     faces: list[Part] = []
-    if np.isfinite(joint.cone).any():
+    if np.isfinite(joint.cone).any() and not joint.has_arc:
         colour = palette.at_limit if joint.at_limit else palette.swing
-        surface = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
-        edge = surface[-1]
+        edge = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
         edges.append((_loop(edge), faded(colour, EDGE)))
-        edges.append((_spokes(joint.head, edge[:: SIDES // 4]), faded(colour, 0.4 * EDGE)))
-        faces.append((_grid(surface), faded(colour, SURFACE)))
+        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(colour, SPOKE)))
         faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(colour, SIDE)))
     if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
         colour = palette.at_limit if joint.at_limit else palette.twist
@@ -70,6 +71,13 @@ def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
     return edges, [(_fan(flat.centre, np.concatenate([ring, ring[:1]])), faded(palette.reach, SURFACE / 0.35))]
 
 
+def arrow(bend: Bend) -> Floats:
+    """Return the lines (6, 3) of an arrow from the middle of a chain to the side to which it bends."""
+    end = bend.joint + ARROW * bend.size * bend.side
+    back, wide = (0.3 * ARROW * bend.size * direction for direction in (bend.side, bend.across))
+    return np.stack([bend.joint, end, end, end - back + wide, end, end - back - wide])
+
+
 def circle(normal: Floats) -> Floats:
     """Return points (CIRCLE, 3) of the unit circle about the origin across a unit vector (3,)."""
     helper = np.eye(3)[np.argmin(np.abs(normal))]
@@ -80,9 +88,7 @@ def circle(normal: Floats) -> Floats:
 
 
 def directions(cone: Sequence[float]) -> Floats:
-    """Return the surface (RINGS + 1, SIDES, 3) of the directions that a bone may point in, seen from its rest frame.
-
-    It grows from the bone's Y axis, where all sides meet, to the edge.
+    """Return the edge (SIDES, 3) of the directions that a bone may point in, seen from its rest frame.
 
     Args:
         cone: as in `Joint`.
@@ -90,9 +96,7 @@ def directions(cone: Sequence[float]) -> Floats:
     around = np.arange(SIDES) * (2.0 * np.pi / SIDES)
     limits = cone_of(np.array([cone]), np.array([[-np.inf, np.inf]]))
     edge = nearest_swing(np.stack([np.sin(around), np.cos(around)]), limits)
-    swings = edge[:, None] * (np.arange(RINGS + 1) / RINGS)[:, None]
-    turns = joint_rotation(swings, np.zeros(swings.shape[1:]))
-    return np.moveaxis(rotate(turns, _axis(1, 2)), 0, -1)
+    return rotate(joint_rotation(edge, np.zeros(SIDES)), _axis(1, 1)).T
 
 
 def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
@@ -127,13 +131,6 @@ def _spokes(centre: Floats, points: Floats) -> Floats:
 def _fan(centre: Floats, points: Floats) -> Floats:
     """The triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
     return np.stack([np.broadcast_to(centre, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
-
-
-def _grid(points: Floats) -> Floats:
-    """The triangles of rings (r, k, 3) that are closed."""
-    near, far = points[:-1], points[1:]
-    near_next, far_next = np.roll(near, -1, axis=1), np.roll(far, -1, axis=1)
-    return np.stack([near, far, far_next, near, far_next, near_next], axis=2).reshape(-1, 3)
 
 
 def reach(centre: Floats, radius: float, eye: Floats) -> Floats:

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from ..data.settings import IKAddonChain, chain_of, goal_of, object_of
+from .. import compat
+from ..data.chain_settings import IKAddonChain
+from ..data.settings import chain_of, goal_of, object_of
 from ..live import reports
 from ..pose.skeleton import matrix_array
-from ..rig.plan.chain import ChainError
+from ..rig.plan.chain import ChainError, end_of, turning_end
 from ..rig.plan.chain_plan import has_plane
 from ..rig.plan.limits import FREE, ranges_of
 from ..solve import Status
+from ..solve.maths.rotations import norm, reject
 from ..solve.problem import Bools, Floats, Ints
 from .joints import frame_of, rest_of
 from .layout import Layout, Layouts
-from .shown import Active, Chains, Joint, Plane, Shown, State
+from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
 
 STALE = 1e-3
 """A tip that is farther from its target than this, in chain lengths, is not where a report of success left it."""
@@ -35,6 +38,17 @@ STATES = {
 }
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is read of the active chain."""
+
+    limits: bool = True
+    reach: bool = True
+    """Its reach, where that is of use."""
+    is_dragging: bool = False
+    """A target may be on its way."""
+
+
 @dataclass
 class Reader:
     """Reads what the overlay shows; keeps what stays the same until a chain is changed, see `forget`."""
@@ -48,15 +62,14 @@ class Reader:
         self._whole = None
 
     def read(
-        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None, limits: bool, reach: bool
+        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None, wanted: Wanted
     ) -> tuple[Hashable, Shown | None]:
         """Read all armatures that are shown in a viewport.
 
         Args:
             view_layer: what the viewport shows, evaluated.
             space: the viewport.
-            limits: read the limits of the active chain.
-            reach: read the reach of the active chain.
+            wanted: what is read of the active chain.
 
         Returns:
             A signature, equal where everything that is shown is equal, and what is shown, where anything is.
@@ -77,7 +90,7 @@ class Reader:
         if self._whole is None or not self._whole.is_of(layouts):
             self._whole = Layouts.of(layouts)
         with np.errstate(all="ignore"):  # a pose may hold anything
-            shown = _shown(obs, self._whole, view_layer, limits, reach)
+            shown = _shown(obs, self._whole, view_layer, wanted)
         return _signature(shown), shown
 
     def _layout(self, ob: bpy.types.Object) -> Layout:
@@ -87,26 +100,26 @@ class Reader:
         return known
 
 
-def _shown(
-    obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, limits: bool, reach: bool
-) -> Shown:
+def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
     depsgraph = view_layer.depsgraph
     worlds = np.empty((len(obs), 4, 4))
     poses = np.empty(16 * whole.starts[-1], dtype=np.float32)
     targets, poles, states, stand = [], [], [], []
+    actives_at = [_active(ob, layout, view_layer.objects.active) for ob, layout in zip(obs, whole.layouts, strict=True)]
     for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
         evaluated = ob.evaluated_get(depsgraph)
         worlds[i] = matrix_array(evaluated.matrix_world)
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
         bones, is_live = ob.pose.bones, object_of(ob).live
-        for name, (status, at_limit) in zip(layout.tips, reports.standing(ob, layout.tips), strict=True):
+        standing = reports.standing(ob, layout.tips)
+        for j, (name, (status, at_limit)) in enumerate(zip(layout.tips, standing, strict=True)):
             chain = chain_of(bones[name])
             target = NOWHERE
             # Live keeps a tip that arrived at its target, to which no line goes then.
             if not (is_live and status is Status.REACHED and chain.influence == 1.0):
                 target = _place(chain, "target", depsgraph)
             targets.append(target)
-            poles.append(_place(chain, "pole", depsgraph))
+            poles.append(_place(chain, "pole", depsgraph) if j == actives_at[i] else NOWHERE)
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
     columns = poses.reshape(-1, 4, 4)  # Blender stores columns
@@ -124,17 +137,19 @@ def _shown(
         np.array(poles),
         np.array(states, dtype=np.int64),
         _at_limit(whole, stand),
+        np.concatenate([np.arange(len(own.tips)) == at for own, at in zip(whole.layouts, actives_at, strict=True)]),
     )
     _mark_stale(found, obs, whole)
     actives = []
     first = joint = 0
     for i, (ob, layout) in enumerate(zip(obs, whole.layouts, strict=True)):
         own = slice(first, first + len(layout.tips))
-        at = _active(ob, layout, view_layer.objects.active)
+        at = actives_at[i]
         if at is not None:
             local = joints[joint : joint + len(layout.bones)]
             evaluated = ob.evaluated_get(depsgraph)
-            actives.append(_of_active(ob, evaluated, layout, at, worlds[i], local, stand[own][at], limits, reach))
+            state = State(found.states[own][at])
+            actives.append(_of_active(ob, evaluated, layout, at, worlds[i], local, stand[own][at], state, wanted))
         first, joint = own.stop, joint + len(layout.bones)
     return Shown(found, tuple(actives))
 
@@ -148,6 +163,7 @@ def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
         for end, bones in zip(whole.ends.tolist(), stand, strict=True):
             if bones:
                 found[start:end] = [name in bones for name in names[start:end]]
+                found[end] = names[end] != names[end - 1] and names[end] in bones
             start = end + 1
     return found
 
@@ -174,37 +190,64 @@ def _of_active(
     world: Floats,
     joints: Floats,
     at_limit: Collection[str],
-    limits: bool,
-    reach: bool,
+    state: State,
+    wanted: Wanted,
 ) -> Active:
     """What is shown of an active chain, by its index in the layout, with all joints of its armature."""
     own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
     root = joints[own.start]
     size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
     bones = [ob.pose.bones[name] for name in layout.names[own][:-1]]
-    settings = chain_of(bones[-1])
+    settings, turning = chain_of(bones[-1]), turning_end(bones[-1])
+    with_limits = bones if turning is None else [*bones, turning]
     flat = None
-    if limits and chain in layout.normals and has_plane(bones):
+    if wanted.limits and chain in layout.normals and has_plane(bones):
         parent = bones[0].parent
         frame = np.eye(3) if parent is None else frame_of(evaluated.pose.bones[parent.name])
         flat = Plane(root, frame @ layout.normals[chain], size)
+    is_missed = state in (State.OUT_OF_REACH, State.HELD)
+    end = end_of(bones[-1])
+    frame = frame_of(evaluated.pose.bones[bones[0].name])
     return Active(
-        world,
-        tuple(_limits(bones, evaluated, at_limit)) if limits and settings.use_limits else (),
-        (root, size) if reach else None,
-        flat,
+        world=world,
+        limits=tuple(_limits(with_limits, evaluated, at_limit)) if wanted.limits and settings.use_limits else (),
+        state=int(state),
+        reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
+        bend=_bend(joints[own], frame.dot(np.array(settings.bend_side)), size),
+        end=None if end is None else _ends(evaluated.pose.bones[end.name]),
+        plane=flat,
     )
 
 
+def _ends(bone: bpy.types.PoseBone) -> Floats:
+    """Head and tail (2, 3) of an evaluated bone."""
+    return np.array([bone.head[:], bone.tail[:]], dtype=np.float64)
+
+
+def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
+    """Where a chain with these joints (n + 1, 3) bends to; none where no side (3,) of its root bone is stored."""
+    line = joints[-1] - joints[0]
+    line = line / norm(line)
+    side = reject(side, line)
+    length = float(norm(side))
+    # The middle joint of a chain of one bone is its tip, which does not bend.
+    if len(joints) < 3 or not length > 1e-6:
+        return None
+    return Bend(joints[len(joints) // 2], side / length, line, size)
+
+
 def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | None) -> int | None:
-    """Index of the chain that the active bone belongs to, or that follows the active object."""
+    """Index of the chain that the active bone belongs to, or that follows the active object or bone."""
     if active is None:
         return None
-    if active != ob:
-        chains = [chain_of(ob.pose.bones[name]) for name in layout.tips]
-        return next((i for i, chain in enumerate(chains) if active in (chain.target, chain.pole)), None)
-    bone = ob.data.bones.active
-    return None if bone is None else layout.owner.get(bone.name)
+    bone = ob.data.bones.active if active == ob else None
+    if active == ob and bone is None:
+        return None
+    if bone is not None and bone.name in layout.owner:
+        return layout.owner[bone.name]
+    goal = (active, "" if bone is None else bone.name)
+    chains = [chain_of(ob.pose.bones[name]) for name in layout.tips]
+    return next((i for i, c in enumerate(chains) if goal in (goal_of(c, "target"), goal_of(c, "pole"))), None)
 
 
 def _steps(joints: Floats, ends: Ints) -> Floats:
@@ -246,7 +289,14 @@ def _limits(
             cone=(*x, *z),
             twist=y,
             at_limit=bone.name in at_limit,
+            has_arc=has_arc(bone),
         )
+
+
+def has_arc(bone: bpy.types.PoseBone) -> bool:
+    """Whether Blender itself draws arcs for the limits of a bone, as it does for selected ones in Pose Mode."""
+    is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
+    return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
 
 
 def _signature(shown: Shown) -> Hashable:
@@ -257,6 +307,9 @@ def _signature(shown: Shown) -> Hashable:
     actives = tuple(
         (
             bits(active.world),
+            active.state,
+            () if active.end is None else bits(active.end),
+            () if active.bend is None else tuple(bits(value) for value in vars(active.bend).values()),
             tuple(bits(value) for joint in active.limits for value in vars(joint).values()),
             tuple(bits(value) for value in active.reach or ()),
             () if active.plane is None else tuple(bits(value) for value in vars(active.plane).values()),

@@ -30,11 +30,13 @@ class Chains:
     targets: Floats
     """(C, 3), not a number where there is none."""
     poles: Floats
-    """(C, 3), likewise."""
+    """(C, 3), likewise; those of active chains alone."""
     states: Ints
     """(C,) values of `State`."""
     at_limit: Bools
     """(J,) joints that stand at a limit."""
+    active: Bools
+    """(C,) the active chains."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Joint:
     twist: tuple[float, float]
     """Minimum and maximum rotation about Y."""
     at_limit: bool
+    has_arc: bool
+    """Blender draws arcs for the same limits."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,20 @@ class Plane:
 
 
 @dataclass(frozen=True)
+class Bend:
+    """The side to which a chain bends."""
+
+    joint: Floats
+    """(3,) the middle joint."""
+    side: Floats
+    """(3,) where it goes when the chain bends, of length 1."""
+    across: Floats
+    """(3,) the direction from root to tip, of length 1."""
+    size: float
+    """Length of the chain."""
+
+
+@dataclass(frozen=True)
 class Active:
     """What is shown of an active chain alone, in the space of its armature."""
 
@@ -75,8 +93,13 @@ class Active:
     """(4, 4) from there to world space."""
     limits: tuple[Joint, ...]
     """The bones with limits."""
+    state: int
+    """A value of `State`."""
     reach: tuple[Floats, float] | None
-    """Root (3,) and length of the chain."""
+    """Root (3,) and length of the chain, where they are of use: during a drag, and where the target is missed."""
+    bend: Bend | None
+    end: Floats | None
+    """(2, 3) head and tail of its hand or foot."""
     plane: Plane | None
     """In which the chain stays."""
 

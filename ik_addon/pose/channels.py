@@ -13,8 +13,8 @@ import numpy as np
 from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
+from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats, Ints
-from ..solve.rotations import quaternions
 
 Row = NDArray[np.float32]
 """Channel values of bones, (..., 17), in the precision in which Blender stores them."""

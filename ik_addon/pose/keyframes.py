@@ -88,7 +88,7 @@ def writing(
 ) -> Generator[float, None, Callable[[], None]]:
     """Key channels at `frames` (F,), which ascend, replacing all keys between the first and the last of them.
 
-    Keys outside of that range stay as they are to the bit, and so does the curve between them. With `new_action` the
+    Keys outside of that range stay exactly as they are, and so does the curve between them. With `new_action` the
     keys go into a copy of the object's action, and the old one keeps what it had. Yields the share that is written.
 
     Returns a function that puts everything back as it was. If anything is raised, or the generator is closed, that has

@@ -10,8 +10,9 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ..solve.maths.products import times
+from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.problem import Bools, Floats, Ints
-from ..solve.rotations import cross, dot, norm, reject
 
 
 def matrix_array(matrix: Matrix) -> Floats:
@@ -60,6 +61,8 @@ def orthonormal(linear: Floats) -> Floats:
     return out
 
 
+NO_SEGMENT = 1e-6
+"""A segment shorter than this, in lengths of its chain, has no direction."""
 STRAIGHT = 1e-4
 """A chain that is this thin, in parts of its length, lies in no plane of its own."""
 
@@ -77,8 +80,6 @@ class Skeleton:
     """(m, 4, 4) rest matrices in armature space."""
     offsets: Floats
     """(m, 4, 4) rest matrices in the parent's rest space."""
-    unturned: Floats
-    """(m, 3, 3) inverse of the linear part of `offsets`."""
     lengths: Floats
     """(m,) rest length."""
     inherits_rotation: Bools
@@ -109,8 +110,6 @@ class Skeleton:
             depths=np.array(_depths(above), dtype=np.int64),
             rest=rest,
             offsets=offsets,
-            # Rest matrices come in single precision, so that their transpose is not quite their inverse.
-            unturned=np.asarray(np.linalg.inv(offsets[:, :3, :3]), dtype=np.float64),
             lengths=np.array([b.length for b in bones], dtype=np.float64),
             inherits_rotation=np.array([b.use_inherit_rotation for b in bones], dtype=bool),
             inherits_scale=np.array([b.inherit_scale not in {"NONE", "NONE_LEGACY"} for b in bones], dtype=bool),
@@ -127,15 +126,15 @@ class Skeleton:
     def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
         """Pose matrices (F, 4, 4) in armature space of a bone, from its basis and its parent's pose matrices."""
         if self.plain[bone]:
-            local = self.offsets[bone] @ basis
-            return local if parent is None else parent @ local
+            local = times(self.offsets[bone], basis)  # not by a BLAS, see `products`
+            return local if parent is None else times(parent, local)
         return self._convert(ob, bone, basis, parent, invert=False)
 
     def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
         """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`."""
         if self.plain[bone]:
-            rest = self.offsets[bone] if parent is None else parent @ self.offsets[bone]
-            return inverse(rest) @ pose
+            rest = self.offsets[bone] if parent is None else times(parent, self.offsets[bone])
+            return times(inverse(rest), pose)
         return self._convert(ob, bone, pose, parent, invert=True)
 
     def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
@@ -167,6 +166,30 @@ class Skeleton:
         normal = normal / np.linalg.norm(normal) * (-1.0 if normal @ z < 0.0 else 1.0)
         parent = self.parents[bones[0]]
         return np.asarray(normal if parent < 0 else self.rest[parent, :3, :3].T @ normal)
+
+    def bend_axes(self, bones: Sequence[int], side: Floats) -> Floats:
+        """Axes (n, 3) about which the bones of a chain, root first, bend it to its side by positive rotations.
+
+        Args:
+            bones: of the chain, of any lengths.
+            side: (3,) bend side in the rest axes of the root bone.
+
+        Returns:
+            Each in the rest axes of the bone above; that of the root in its own.
+        """
+        frames = orthonormal(self.rest[list(bones), :3, :3])
+        normal = frames[0] @ np.cross(side, self.first_segment(bones))
+        return np.asarray((frames[[0, *range(len(bones) - 1)]].swapaxes(-1, -2) * normal).sum(axis=-1))
+
+    def first_segment(self, bones: Sequence[int]) -> Floats:
+        """Direction (3,) of the first segment of a chain that has a length, in the rest axes of the root bone."""
+        tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
+        steps = np.diff(np.concatenate([self.rest[list(bones), :3, 3], tail[None]]), axis=0)
+        sizes = np.linalg.norm(steps, axis=1)
+        long = np.flatnonzero(sizes > NO_SEGMENT * sizes.sum())
+        frame = orthonormal(self.rest[bones[0], :3, :3])
+        local = frame.T @ (steps[long[0]] if len(long) else frame[:, 1])
+        return np.asarray(local / np.linalg.norm(local))
 
     def ancestors(self, bone: int) -> list[int]:
         """Indices of a bone's ancestors, nearest first."""

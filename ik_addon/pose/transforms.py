@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..solve.maths.rotations import multiply
 from ..solve.problem import Bools, Floats
-from ..solve.rotations import multiply
 from .channels import FIELDS, Row, rotation_field
 
 

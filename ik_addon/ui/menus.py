@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import bpy
 
 from ..data.settings import object_of, overlay_of
-from ..operators.active import armature, obstacle
+from ..operators.active import active_chain, armature, obstacle
 
 
 class IK_ADDON_MT_pie(bpy.types.Menu):
@@ -33,6 +34,58 @@ class IK_ADDON_MT_pie(bpy.types.Menu):
         pie.operator("ik_addon.bake", icon="KEYFRAME_HLT")
 
 
+Entry = tuple[str, Any]
+"""An operator and its icon."""
+
+CHAIN = (
+    ("ik_addon.drag_target", "VIEW_PAN"),
+    ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
+    ("ik_addon.snap_target", "SNAP_ON"),
+    ("ik_addon.apply_pose", "ARMATURE_DATA"),
+    ("ik_addon.switch_space", "CON_CHILDOF"),
+    ("ik_addon.mirror_chain", "MOD_MIRROR"),
+    ("ik_addon.chain_remove", "REMOVE"),
+)
+"""What the context menu has for a bone of a chain."""
+NEW_CHAIN: tuple[Entry, ...] = (("ik_addon.chain_add", "ADD"),)
+"""What it has for any other bone."""
+ENTRIES: tuple[tuple[Entry, ...], ...] = (
+    (
+        ("ik_addon.chain_add", "ADD"),
+        ("ik_addon.character_setup", "OUTLINER_OB_ARMATURE"),
+        ("ik_addon.mirror_chain", "MOD_MIRROR"),
+        ("ik_addon.chain_remove", "REMOVE"),
+    ),
+    (
+        ("ik_addon.drag_target", "VIEW_PAN"),
+        ("ik_addon.solve", "CON_KINEMATIC"),
+        ("ik_addon.restore_pose", "LOOP_BACK"),
+        ("ik_addon.bake", "KEYFRAME_HLT"),
+    ),
+    (
+        ("ik_addon.snap_target", "SNAP_ON"),
+        ("ik_addon.apply_pose", "ARMATURE_DATA"),
+        ("ik_addon.switch_space", "CON_CHILDOF"),
+    ),
+    (
+        ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
+        ("ik_addon.find_bend_side", "VIEWZOOM"),
+        ("ik_addon.end_fit", "ORIENTATION_LOCAL"),
+        ("ik_addon.stiffness_share", "TOOL_SETTINGS"),
+    ),
+    (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
+    (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
+)
+"""The commands of Pose > IK Chains, which is where Blender's search finds them, in groups."""
+
+
+def draw_entries(layout: bpy.types.UILayout, entries: Iterable[Entry]) -> None:
+    """Draw commands into a menu, which should open dialogs and follow the mouse, unlike a script."""
+    layout.operator_context = "INVOKE_DEFAULT"
+    for operator, icon in entries:
+        layout.operator(operator, icon=icon)
+
+
 class IK_ADDON_MT_pose(bpy.types.Menu):
     """The entries in the Pose menu."""
 
@@ -41,25 +94,24 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
 
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the entries."""
-        layout = self.layout
-        # A menu should open dialogs and follow the mouse, unlike a script.
-        layout.operator_context = "INVOKE_DEFAULT"
-        layout.operator("ik_addon.chain_add", icon="ADD")
-        layout.operator("ik_addon.chain_remove", icon="REMOVE")
-        layout.separator()
-        layout.operator("ik_addon.drag_target", icon="VIEW_PAN")
-        layout.operator("ik_addon.solve", icon="CON_KINEMATIC")
-        layout.operator("ik_addon.restore_pose", icon="LOOP_BACK")
-        layout.operator("ik_addon.bake", icon="KEYFRAME_HLT")
-        layout.separator()
-        layout.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
-        layout.operator("ik_addon.limits_copy", icon="PASTEDOWN")
+        for i, group in enumerate(ENTRIES):
+            if i:
+                self.layout.separator()
+            draw_entries(self.layout, group)
 
 
 def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
     """Draw the entry of the sub-menu into the menu Pose."""
     menu.layout.separator()
     menu.layout.menu(IK_ADDON_MT_pose.bl_idname)
+
+
+def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
+    """Draw what can be done with the chain of the clicked bone into the context menu of Pose Mode."""
+    if obstacle(context):
+        return
+    menu.layout.separator()
+    draw_entries(menu.layout, NEW_CHAIN if active_chain(context) is None else CHAIN)
 
 
 def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> None:
@@ -81,6 +133,7 @@ CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)
 _ADDED: tuple[tuple[str, Any], ...] = (
     ("VIEW3D_PT_overlay", draw_overlay_options),
     ("VIEW3D_MT_pose", draw_pose_entry),
+    ("VIEW3D_MT_pose_context_menu", draw_bone_entries),
 )
 
 

@@ -9,14 +9,17 @@ import bpy
 import numpy as np
 
 from ..data import versions
-from ..data.settings import IKAddonChain, chain_of, goal_of, object_of, overlay_of
+from ..data.chain_settings import FOLDS, IKAddonChain
+from ..data.settings import chain_of, goal_of, object_of, overlay_of
 from ..live import reports
 from ..operators.active import active_chain, armature, obstacle
 from ..operators.fix import fix_of, needs_lock
 from ..rig.plan import chain as chains
 from ..rig.plan.chain_plan import has_old_stiffness, is_limited
-from ..setup import bend_side, convert
+from ..setup import bend_side
+from ..setup.constraints import sources
 from ..solve import Solver
+from .ends import draw_end
 from .presets import VIEW3D_PT_ik_addon_presets
 from .text import draw_message
 
@@ -79,16 +82,22 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """Draw the way to the first chain, and nothing that needs one."""
     ob = armature(context)
     if ob.mode == "POSE":
-        text = "Click any bone of an arm, leg, finger, spine or tail, then press Add Chain"
+        text = (
+            "Set up the whole character, or click any bone of an arm, leg, finger, spine or tail, then press Add Chain"
+        )
     else:
-        text = "Switch to Pose Mode and click any bone of an arm, leg, finger, spine or tail"
+        text = (
+            "Set up the whole character, or switch to Pose Mode and click any bone of an arm, leg, finger, spine or "
+            "tail"
+        )
     draw_message(layout, context, text, icon="INFO")
     column = layout.column(align=True)
     column.scale_y = 1.3
+    column.operator("ik_addon.character_setup", icon="ARMATURE_DATA")
     if ob.mode != "POSE":
         column.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
     column.operator("ik_addon.chain_add", icon="ADD")
-    if any(convert.ik_constraints(ob)):
+    if any(sources(ob)):
         layout.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
 
 
@@ -124,6 +133,7 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
         row = layout.row(align=True)
         row.operator("ik_addon.chain_add", text="Add Chain", icon="ADD")
         row.operator("ik_addon.chain_remove", text="Remove Chain", icon="REMOVE")
+        layout.operator("ik_addon.character_setup", icon="ARMATURE_DATA")
 
 
 def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, active: bool) -> None:
@@ -213,11 +223,13 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_goal(column, chain, "target")
         column.operator("ik_addon.drag_target", icon="VIEW_PAN")
         column.prop(chain, "use_rotation")
+        draw_end(column, context, tip)
         column = layout.column()
         draw_goal(column, chain, "pole")
         if chain.pole is not None:
+            draw_keyed(column, tip, "use_pole")
             draw_keyed(column, tip, "pole_angle", text="Angle")
-        draw_bend_side(column, context, tip, bones)
+        draw_bend_side(column, context, tip, chains.bending_bones(tip))
 
         column = layout.column()
         draw_keyed(column, tip, "influence")
@@ -233,7 +245,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
 
 def draw_keyed(layout: bpy.types.UILayout, tip: bpy.types.PoseBone, setting: str, text: str | None = None) -> None:
-    """Draw a number of a chain with a button that keys it."""
+    """Draw a setting of a chain with a button that keys it."""
     row = layout.row(align=True)
     row.use_property_decorate = False
     row.prop(chain_of(tip), setting, text=text)
@@ -261,6 +273,10 @@ def draw_bend_side(
         if away > bend_side.BENT:
             text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"
             draw_message(layout, context, text, icon="INFO")
+    if any(chain_of(tip).folds):
+        column = layout.column(align=True)
+        for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
+            column.prop(chain_of(tip), "folds", index=joint, text=f"Fold {bone.name}", slider=True, translate=False)
     if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
         draw_message(
             layout,

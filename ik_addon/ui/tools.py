@@ -18,7 +18,9 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
         """Draw the buttons."""
         column = self.layout.column(align=True)
         column.operator("ik_addon.snap_target", icon="SNAP_ON")
+        column.operator("ik_addon.snap_target", text="Snap Range to Pose", icon="PREVIEW_RANGE").frame_range = "SCENE"
         column.operator("ik_addon.apply_pose", icon="ARMATURE_DATA")
+        self.layout.operator("ik_addon.switch_space", icon="CON_CHILDOF")
         self.layout.operator("ik_addon.mirror_chain", icon="MOD_MIRROR")
         column = self.layout.column(align=True)
         column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")

@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from tests import rigs
 
@@ -18,10 +18,11 @@ HIDDEN = {"rna_type", "name", "base", "resting"}
 
 
 def settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
-    """The settings of a chain, objects by name, vectors as copies: Blender's own read from where they were."""
+    """The settings of a chain, objects by name, vectors as copies: those of Blender read from where they were."""
     names = [p.identifier for p in bone.ik_addon.bl_rna.properties if p.identifier not in HIDDEN]
     values = {name: getattr(bone.ik_addon, name) for name in names}
-    values = {name: tuple(value) if isinstance(value, Vector) else value for name, value in values.items()}
+    arrays = Quaternion, Vector, bpy.types.bpy_prop_array
+    values = {name: tuple(value) if isinstance(value, arrays) else value for name, value in values.items()}
     return {name: getattr(value, "name", value) for name, value in values.items()}
 
 

@@ -84,7 +84,7 @@ def test_a_target_bone_is_moved_by_its_head() -> None:
 
 
 def test_cancelling_puts_everything_back_to_the_bit(addon: Addon, arm: Any) -> None:
-    drag, reports = addon.module("operators.drag"), addon.module("live.reports")
+    drag, reports = addon.module("drag.drag"), addon.module("live.reports")
     ob, target = arm
     before, posed, report = everything(ob), rigs.pose(ob), reports.get(ob, "lower")
     gesture = drag.Drag(bpy.context, ob.pose.bones["lower"])
@@ -106,7 +106,7 @@ def test_cancelling_before_anything_was_solved_leaves_no_base(addon: Addon) -> N
     activate(ob, "lower")
     bpy.context.view_layer.update()
     before = everything(ob)
-    gesture = addon.module("operators.drag").Drag(bpy.context, ob.pose.bones["lower"])
+    gesture = addon.module("drag.drag").Drag(bpy.context, ob.pose.bones["lower"])
     gesture.move(bpy.context, Vector((0.0, 0.1, 0.0)))
     gesture.cancel(bpy.context)
     assert everything(ob) == before

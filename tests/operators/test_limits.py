@@ -59,7 +59,7 @@ def test_the_pose_becomes_the_limit(direction: str, axis: str, angle: float, nam
 def test_a_bone_at_its_limit_is_where_the_solver_stops(
     addon: Addon, direction: str, axis: str, angle: float, name: str
 ) -> None:
-    cones, rotations = addon.module("solve.cones"), addon.module("solve.rotations")
+    cones, rotations = addon.module("solve.maths.cones"), addon.module("solve.maths.rotations")
     ob = posed((axis, angle), ("Y", 30.0))
     bpy.ops.ik_addon.limit_from_pose(direction=direction)
     bone = ob.pose.bones["lower"]

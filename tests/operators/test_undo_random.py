@@ -274,7 +274,7 @@ def drag(rng: random.Random, addon: Any) -> bool:
         return False
     tip = addon.module("operators.active").active_chain(bpy.context)
     try:
-        gesture = addon.module("operators.drag").Drag(bpy.context, tip)
+        gesture = addon.module("drag.drag").Drag(bpy.context, tip)
     except addon.module("rig.plan.chain").ChainError:
         return False
     for _ in range(3):

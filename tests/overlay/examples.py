@@ -23,6 +23,7 @@ def chains(shown: Any, **changes: Any) -> Any:
         "poles": np.array([[0, 4, 1], [np.nan] * 3]),
         "states": np.array([shown.State.REACHED, shown.State.FAILED]),
         "at_limit": np.array([False, True, False, False, False]),
+        "active": np.array([True, False]),
     }
     return shown.Chains(**{**values, **changes})
 
@@ -36,5 +37,12 @@ def joint(shown: Any, **changes: Any) -> Any:
         "cone": (*radians(-30, 60), *radians(-20, 80)),
         "twist": radians(-45, 90),
         "at_limit": False,
+        "has_arc": False,
     }
     return shown.Joint(**{**values, **changes})
+
+
+def active(shown: Any, **changes: Any) -> Any:
+    """An active chain of which nothing is shown."""
+    values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": shown.State.REACHED}
+    return shown.Active(**{**values, "reach": None, "bend": None, "end": None, "plane": None, **changes})

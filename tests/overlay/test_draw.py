@@ -41,16 +41,14 @@ class Seen:
         return self.actives[0].plane if self.actives else None
 
 
-def read(
-    addon: Addon, tip: bpy.types.PoseBone | None = None, limits: bool = True, reach: bool = True
-) -> tuple[Any, list[Seen]]:
+def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) -> tuple[Any, list[Seen]]:
     """Read what the overlay shows, in no viewport, with this bone active: a signature, and nothing or all of it."""
     for ob in bpy.context.view_layer.objects:
         if ob.type == "ARMATURE" and ob.mode != "EDIT":
             ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
     bpy.context.view_layer.update()
     reader = addon.module("overlay.draw").state.reader
-    signature, shown = reader.read(bpy.context.view_layer, None, limits, reach)
+    signature, shown = reader.read(bpy.context.view_layer, None, addon.module("overlay.read").Wanted(**wanted))
     return signature, [] if shown is None else [Seen(shown.chains, shown.actives)]
 
 
@@ -103,9 +101,12 @@ def test_limits_and_reach_of_the_active_chain_alone(addon: Addon) -> None:
     (joint,) = rig.limits
     assert np.allclose(joint.head, tip.head)
     assert np.degrees(joint.cone[:2]) == pytest.approx((0.0, 90.0))
+    assert rig.reach is None, "calm where nothing is missed"
+    (rig,) = read(addon, tip, is_dragging=True)[1]
     centre, radius = rig.reach
     assert np.allclose(centre, 0.0)
     assert radius == pytest.approx(rigs.length(ob, "lower", 2))
+    assert read(addon, tip, is_dragging=True, reach=False)[1][0].reach is None
     tip.ik_addon.use_limits = False
     assert read(addon, tip)[1][0].limits == ()
 
@@ -211,9 +212,89 @@ def test_what_is_kept_is_given_up_when_chains_change(addon: Addon) -> None:
 def test_the_chain_that_follows_the_active_object_is_active(addon: Addon) -> None:
     _ob, target = rigs.arm()
     bpy.context.view_layer.objects.active = rigs.empty("Other")
-    assert read(addon)[1][0].reach is None
+    assert read(addon)[1][0].actives == ()
     bpy.context.view_layer.objects.active = target
-    assert read(addon)[1][0].reach is not None
+    assert len(read(addon)[1][0].actives) == 1
+
+
+def test_only_the_active_chain_has_a_line_to_its_pole(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    tip.ik_addon.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
+    assert np.isnan(read(addon)[1][0].chains.poles).all()
+    assert np.allclose(read(addon, tip)[1][0].chains.poles, [(1.0, 2.0, 3.0)])
+    assert read(addon, tip)[1][0].chains.active.tolist() == [True]
+    assert read(addon)[1][0].chains.active.tolist() == [False]
+
+
+def test_the_chain_that_follows_the_active_bone_is_active(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
+    chain = ob.pose.bones["lower"].ik_addon
+    assert read(addon, ob.pose.bones["control"])[1][0].actives == ()
+    chain.target, chain.target_bone = ob, "control"
+    assert len(read(addon, ob.pose.bones["control"])[1][0].actives) == 1
+
+
+def test_the_reach_of_a_chain_is_shown_where_it_misses_its_target(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    target.location = (9.0, 9.0, 9.0)
+    bpy.context.view_layer.update()
+    assert read(addon, tip)[1][0].reach is None, "nobody knows yet"
+    bpy.ops.ik_addon.solve()
+    assert read(addon, tip)[1][0].reach is not None
+    assert read(addon, tip, reach=False)[1][0].reach is None
+
+
+def test_the_arrow_shows_to_which_side_a_chain_bends(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.chain_remove()
+    bpy.ops.ik_addon.chain_add(tip="lower", chain_length=2, live=True)
+    tip = ob.pose.bones["lower"]
+    target = tip.ik_addon.target
+    for place in ((0.4, 0.5, 0.6), (-0.5, 0.3, 0.9)):
+        target.location = place
+        bpy.context.view_layer.update()
+        bend = read(addon, tip)[1][0].actives[0].bend
+        root, elbow, end = rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")
+        line = (end - root) / np.linalg.norm(end - root)
+        side = (elbow - root) - ((elbow - root) @ line) * line
+        assert bend.side @ side == pytest.approx(np.linalg.norm(side), rel=1e-4)
+        assert np.allclose(bend.joint, elbow, atol=1e-6)
+    tip.ik_addon.bend_side = (0.0, 0.0, 0.0)
+    assert read(addon, tip)[1][0].actives[0].bend is None
+
+
+def test_the_hand_of_the_active_chain_is_shown(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    assert read(addon, tip)[1][0].actives[0].end is None
+    wrist = ob.data.bones["lower"].tail_local.copy()
+    rigs.add_bones(ob, [wrist[:], (wrist + Vector((0.3, 0.0, 0.0)))[:]], ["hand"], "lower")
+    tip = ob.pose.bones["lower"]
+    tip.ik_addon.end_bone = "hand"
+    bpy.ops.ik_addon.solve()
+    end = read(addon, tip)[1][0].actives[0].end
+    assert np.allclose(end, [ob.pose.bones["hand"].head, ob.pose.bones["hand"].tail], atol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "selected"), [("POSE", True), ("POSE", False), ("OBJECT", True)])
+def test_there_is_no_cone_where_blender_draws_arcs(addon: Addon, mode: Any, selected: bool) -> None:
+    ob, _target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    limit(tip, "x", 0.0, 90.0)
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode=mode)
+    holder: Any = tip if hasattr(tip, "select") else tip.bone
+    holder.select = selected
+    has_arc = addon.module("overlay.read").has_arc
+    assert has_arc(tip) == (mode == "POSE" and selected)
+    tip.use_ik_limit_x, tip.use_ik_limit_y, tip.ik_max_y = False, True, 0.5
+    assert not has_arc(tip), "Blender draws none for twists"
+    tip.use_ik_limit_x = True
+    assert read(addon, tip)[1][0].limits[0].has_arc == has_arc(tip)
 
 
 def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: Addon) -> None:
@@ -338,3 +419,24 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     filled = (pixels[..., 3] > 0.0).mean()
     assert 0.02 < filled < 0.5
     assert gpu.state.blend_get() == "NONE"
+
+
+def test_the_hand_at_the_end_of_a_chain(addon: Addon) -> None:
+    state = addon.module("overlay.shown").State
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0.05, 0.0, 2.1), (0.05, 0.0, 2.3)], ["hand"], parent="lower")
+    bpy.context.view_layer.update()
+    lower, hand = ob.pose.bones["lower"], ob.pose.bones["hand"]
+    lower.ik_addon.target = target
+    lower.ik_addon.end_bone, lower.ik_addon.use_end_rotation = "hand", True
+    for axis in "xz":
+        limit(hand, axis, -20.0, 20.0)
+    target.rotation_euler = (2.0, 0.0, 0.0)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    (rig,) = read(addon, hand)[1]
+    assert rig.chains.states.tolist() == [state.REACHED]
+    assert np.allclose(rig.chains.joints[-1], rigs.head(ob, "hand"), atol=1e-6)
+    assert rig.chains.at_limit.tolist() == [False, False, True]
+    assert [joint.at_limit for joint in rig.limits] == [True]
+    assert drawn(addon, rig) is not None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
-from tests.overlay.examples import FREE, chains, joint
+from tests.overlay.examples import FREE, active, chains, joint
 
 
 def test_segments_go_from_joint_to_joint_in_the_colour_of_the_state(shown: Any, geometry: Any, palette: Any) -> None:
@@ -36,7 +37,7 @@ def test_what_is_not_a_number_is_not_drawn(shown: Any, geometry: Any, palette: A
     lost[1] = np.nan
     drawn = geometry.drawing(
         chains(shown, joints=lost, targets=np.full((2, 3), np.nan)),
-        [shown.Active(np.eye(4), (joint(shown, head=np.full(3, np.inf)),), None, None)],
+        [active(shown, limits=(joint(shown, head=np.full(3, np.inf)),))],
         palette,
     )
     assert len(drawn.segments.points) == 2  # of the other chain
@@ -51,6 +52,7 @@ def test_no_chain_at_all_is_nothing(shown: Any, geometry: Any, palette: Any) -> 
         poles=np.zeros((0, 3)),
         states=np.zeros(0, dtype=np.int64),
         at_limit=np.zeros(0, dtype=bool),
+        active=np.zeros(0, dtype=bool),
     )
     drawn = geometry.drawing(none, [], palette)
     assert len(drawn.segments.points) == len(drawn.edges.points) == len(drawn.dots) == 0
@@ -62,7 +64,7 @@ def test_limits_are_drawn_at_the_joint_of_the_armature(shown: Any, geometry: Any
     (edge, _), (spokes, _) = limits.limit(bone, palette)[0]
     assert np.allclose(np.linalg.norm(edge - bone.head, axis=1), limits.CONE_SIZE * bone.length)
     assert np.allclose(spokes[::2], bone.head)
-    drawn = geometry.drawing(chains(shown), [shown.Active(world, (bone,), None, None)], palette)
+    drawn = geometry.drawing(chains(shown), [active(shown, world=world, limits=(bone,))], palette)
     dashed = 3 * 2 * geometry.DASHES
     moved = geometry.transformed(world, np.concatenate([edge, spokes]))
     assert np.allclose(drawn.edges.points[dashed:], moved, atol=1e-5)
@@ -80,10 +82,53 @@ def test_the_plane_is_a_disc_across_its_normal(shown: Any, geometry: Any, palett
     centre, normal = np.array([1.0, 2.0, 3.0]), np.array([0.6, 0.0, 0.8])
     world = np.diag([1.0, 1.0, -2.0, 1.0])
     flat = shown.Plane(centre, normal, 1.5)
-    drawn = geometry.drawing(chains(shown), [shown.Active(world, (), None, flat)], palette)
+    drawn = geometry.drawing(chains(shown), [active(shown, world=world, plane=flat)], palette)
     points = drawn.faces.points @ np.diag([1.0, 1.0, -0.5]).astype(np.float32)
     assert np.abs((points - centre) @ normal).max() < 1e-5
     away = np.linalg.norm(points.reshape(-1, 3, 3) - centre, axis=2)
     assert np.allclose(away[:, 0], 0.0, atol=1e-5)
     assert np.allclose(away[:, 1:], 1.5, atol=1e-5)
     assert len(drawn.edges.points) > len(geometry.drawing(chains(shown), [], palette).edges.points)
+
+
+def test_the_arrow_of_the_bend_side_points_there(shown: Any, geometry: Any, limits: Any, palette: Any) -> None:
+    bend = shown.Bend(np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0]), 2.0)
+    lines = limits.arrow(bend)
+    assert np.allclose(lines[0], bend.joint)
+    tip = bend.joint + limits.ARROW * 2.0 * bend.side
+    assert (np.abs(lines - tip).sum(axis=1) < 1e-12).sum() == 3, "the shaft and both barbs end there"
+    assert ((lines - bend.joint) @ bend.side).max() == pytest.approx(limits.ARROW * 2.0)
+    world = np.diag([2.0, 2.0, 2.0, 1.0])
+    drawn = geometry.drawing(chains(shown), [active(shown, world=world, bend=bend)], palette)
+    assert np.allclose(drawn.edges.points[-6:], 2.0 * lines)
+    assert np.allclose(drawn.edges.colours[-6:], palette.states[shown.State.REACHED])
+
+
+def test_the_hand_is_drawn_as_a_part_of_the_chain(shown: Any, geometry: Any, palette: Any) -> None:
+    end = np.array([[0.0, 0.0, 2.0], [0.0, -0.5, 2.0]])
+    world = np.diag([1.0, 2.0, 1.0, 1.0])
+    bare = geometry.drawing(chains(shown), [], palette)
+    drawn = geometry.drawing(chains(shown), [active(shown, world=world, end=end, state=2)], palette)
+    assert np.array_equal(drawn.segments.points[:-2], bare.segments.points)
+    assert np.allclose(drawn.segments.points[-2:], [[0.0, 0.0, 2.0], [0.0, -1.0, 2.0]])
+    assert np.allclose(drawn.segments.colours[-2:], palette.states[2])
+
+
+def test_limits_for_which_blender_draws_arcs_have_no_cone(shown: Any, limits: Any, palette: Any) -> None:
+    edges, faces = limits.limit(joint(shown, has_arc=True), palette)
+    twist_edges, twist_faces = limits.limit(joint(shown, cone=(*FREE, *FREE)), palette)
+    assert [points.tolist() for points, _ in edges] == [points.tolist() for points, _ in twist_edges]
+    assert len(faces) == len(twist_faces) == 1
+
+
+def test_chains_that_are_active_or_in_trouble_stand_out(shown: Any, geometry: Any, palette: Any) -> None:
+    state = shown.State
+    for states, active_ones, opacity in (
+        ([state.REACHED, state.FAILED], [False, False], [geometry.FAINT, 1.0]),
+        ([state.REACHED, state.REACHED], [False, True], [geometry.FAINT, 1.0]),
+        ([state.OUT_OF_REACH, state.UNKNOWN], [False, False], [1.0, geometry.FAINT]),
+        ([state.HELD, state.UNKNOWN], [False, True], [1.0, 1.0]),
+    ):
+        seen = chains(shown, states=np.array(states), active=np.array(active_ones))
+        colours = geometry.segments(seen, palette).colours  # two segments, then one
+        assert colours[[0, -1], 3] == pytest.approx(opacity)

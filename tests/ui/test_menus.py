@@ -52,3 +52,52 @@ def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
     assert panel.poll(bpy.context)
     bpy.context.view_layer.objects.active = rigs.empty("Other")
     assert not panel.poll(bpy.context)
+
+
+ELSEWHERE = {
+    "ik_addon.chain_select": "a row of the list",
+    "ik_addon.setting_key": "the button beside a setting",
+    "ik_addon.chain_fix": "the button below a message",
+    "ik_addon.lock_interface": "the button that is shown where renders need it",
+    "ik_addon.preset_apply": "the menu of presets",
+    "ik_addon.preset_add": "the menu of presets",
+    "ik_addon.goal_hold": "a part of what Drag Target starts",
+    "ik_addon.goal_release": "a part of what Drag Target starts",
+    "ik_addon.goal_move": "what Drag Target and the gizmos start",
+}
+"""Operators that are in no menu, and what starts them."""
+
+
+def test_every_command_is_in_the_menu(addon: Addon) -> None:
+    kinds = (bpy.types.Operator, bpy.types.Macro)
+    known = {cls.bl_idname: cls for cls in addon.module("registration").CLASSES if issubclass(cls, kinds)}
+    entries = [operator for group in addon.module("ui.menus").ENTRIES for operator, _icon in group]
+    assert len(entries) == len(set(entries))
+    assert set(entries) | ELSEWHERE.keys() == known.keys()
+    assert ELSEWHERE.keys().isdisjoint(entries)
+    # Blender's search offers internal operators to nobody.
+    assert {name for name, cls in known.items() if "INTERNAL" in cls.bl_options} == ELSEWHERE.keys()
+
+
+def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
+    menus = addon.module("ui.menus")
+    entries = {operator for group in menus.ENTRIES for operator, _icon in group}
+    assert {operator for operator, _icon in (*menus.CHAIN, *menus.NEW_CHAIN)} <= entries
+
+
+def test_icons_of_the_menu_are_blenders(addon: Addon) -> None:
+    menus = addon.module("ui.menus")
+    known = bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items
+    entries = [entry for group in (*menus.ENTRIES, menus.CHAIN, menus.NEW_CHAIN) for entry in group]
+    assert [icon for _operator, icon in entries if icon not in known] == []
+
+
+def test_labels_are_not_blenders(addon: Addon) -> None:
+    """Or the search would offer two entries with the same words."""
+    rooms: Any = (bpy.ops.pose, bpy.ops.armature, bpy.ops.object, bpy.ops.anim, bpy.ops.transform)
+    taken = {getattr(room, name).get_rna_type().name for room in rooms for name in dir(room)}
+    entries = {operator for group in addon.module("ui.menus").ENTRIES for operator, _icon in group}
+    labels = {getattr(bpy.ops.ik_addon, name.split(".")[1]).get_rna_type().name for name in entries}
+    assert len(labels) == len(entries)
+    assert len(taken) > 300
+    assert labels.isdisjoint({label.removesuffix(" as Rest Pose") for label in taken})

@@ -49,7 +49,7 @@ def test_operators(addon: Addon) -> None:
 
 
 def test_settings(addon: Addon) -> None:
-    found = [cls for cls in classes(addon, bpy.types.PropertyGroup) if cls.__name__ != "IKAddonBase"]
+    found = [cls for cls in classes(addon, bpy.types.PropertyGroup) if cls.__name__ != "IKAddonFKStore"]
     assert len(found) >= 4
     for cls in found:
         assert_said(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..bake import BakeError, frame_range, frames_between
-from ..data.settings import chain_of
-from ..pose.keyframes import KeysError
-from ..rig.plan.chain import tips
-from ..setup import snap
-from .active import armature
-from .bake import FRAME_RANGES
-from .solve import CHAINS, NONE_ACTIVE, ChainsOperator
+from ...bake import frame_range, frames_between
+from ...data.settings import chain_of
+from ...goals import apply, snap
+from ...goals.snapped import Poles, SnapError
+from ...rig.plan.chain import tips
+from ..active import armature
+from ..bake import FRAME_RANGES
+from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
+from ..steps import ERRORS, StepsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
@@ -21,11 +25,25 @@ POSES = (
 )
 
 
+POLES = (
+    ("MATCH", "Match Pose", "Move poles to where the limbs bend in the pose"),
+    ("TWIST", "Keep Twist", "Move poles so that limbs keep their twist when their FK keys are removed afterwards"),
+    ("FOOT", "Follow Foot", "Move the poles of legs to where their toes point, and other poles to match the pose"),
+    ("KEEP", "Leave Alone", "Leave poles where they are; the limbs bend towards them"),
+)
+
+
 class FramesOperator(ChainsOperator):
     """An operator on some chains of the active armature, on this frame or on many."""
 
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
-    frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAMES, default="PRESENT")
+    frame_range: EnumProperty(
+        name="Frames",
+        description="The frames to work on",
+        items=FRAMES,
+        default="PRESENT",
+        options={"SKIP_SAVE"},
+    )
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
@@ -47,8 +65,9 @@ class FramesOperator(ChainsOperator):
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
-        if hasattr(self, "pose"):
-            layout.prop(self, "pose")
+        for name in ("pose", "poles"):
+            if hasattr(self, name):
+                layout.prop(self, name)
         layout.prop(self, "frame_range")
         if self.frame_range == "CUSTOM":
             column = layout.column(align=True)
@@ -56,7 +75,7 @@ class FramesOperator(ChainsOperator):
             column.prop(self, "frame_end")
 
 
-class IK_ADDON_OT_snap_target(FramesOperator):
+class IK_ADDON_OT_snap_target(StepsOperator, FramesOperator):
     """Move targets and poles to match the pose."""
 
     bl_idname = "ik_addon.snap_target"
@@ -65,22 +84,42 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="FK")
+    poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
+
+    doing = "Snapping targets"
+    cancelled = "Snapping cancelled. Nothing was changed"
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button or a menu: for a range ask for the options; it then runs in steps and can be cancelled."""
+        if self.frame_range == "PRESENT":
+            return self.execute(context)
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self._in_window = True
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text="Snap")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Snap."""
+        return self.run(context)
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
+        """Snap; the result is how many chains were snapped, on how many frames, and what is to be said of them."""
         found = self.chosen(context)
         if not found:
-            self.report({"ERROR"}, NONE_ACTIVE)
-            return {"CANCELLED"}
-        try:
-            frames = self.frames(context)
-            shown = self.pose == "SHOWN"
-            remarks = snap.snap_goals(context, armature(context), found, frames, shown=shown)
-        except (snap.SnapError, BakeError, KeysError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        done = "target" if len(found) == 1 else f"targets of {len(found)} chains"
-        where = "" if frames is None else f" on {len(frames)} frame{'s' * (len(frames) != 1)}"
+            raise SnapError(NONE_ACTIVE)
+        options = {"shown": self.pose == "SHOWN", "poles": Poles[self.poles]}
+        frames = self.frames(context)
+        if frames is None:
+            return len(found), None, snap.snap_here(context, armature(context), found, **options)
+        remarks = yield from snap.steps(context, armature(context), found, frames, **options)
+        return len(found), len(frames), remarks
+
+    def finish(self, result: tuple[int, int | None, list[str]]) -> set[str]:
+        """Report what was snapped."""
+        chains, frames, remarks = result
+        done = "target" if chains == 1 else f"targets of {chains} chains"
+        where = "" if frames is None else f" on {frames} frame{'s' * (frames != 1)}"
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([f"Snapped the {done}{where}", *remarks]))
         return {"FINISHED"}
 
@@ -89,7 +128,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     """Make the solution the FK pose."""
 
     bl_idname = "ik_addon.apply_pose"
-    bl_label = "Apply Pose"
+    bl_label = "Apply Solved Pose"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
@@ -103,11 +142,11 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         try:
             frames = self.frames(context)
             if frames is None:
-                remarks = snap.apply_pose(context, ob, found)
+                remarks = apply.apply_pose(context, ob, found)
                 message = f"Applied the solved pose to {', '.join(repr(tip.name) for tip in found)}"
             else:
-                remarks, message = [], snap.apply_poses(context, ob, found, frames).message
-        except (snap.SnapError, BakeError, KeysError) as error:
+                remarks, message = [], apply.apply_poses(context, ob, found, frames).message
+        except ERRORS as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))

@@ -1,0 +1,1 @@
+"""Targets and poles in a user's hand."""

@@ -1,0 +1,113 @@
+"""The 3D cursor as what Blender's transform operators move for us, in Pose Mode, and what a drag follows.
+
+They move the cursor in any mode without a look at the selection: with axes, planes, precision, snapping, typed numbers,
+rotation, and the hints in the status bar.
+"""
+
+from __future__ import annotations
+
+import time
+
+import bpy
+from mathutils import Matrix
+
+from .drag import Drag
+
+WATCH = 0.02
+"""Seconds between two looks at whether Blender's operator still runs."""
+REST = 0.1
+"""Seconds without a move after which the chain is solved to the end."""
+MACRO = "IK_ADDON_OT_goal_move"
+"""The macro by which a goal, Blender's operator and the cursor come together."""
+CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
+"""Of the cursor."""
+
+current: CursorDrag | None = None
+"""The drag that follows the cursor now."""
+
+
+def is_moving(window: bpy.types.Window) -> bool:
+    """Whether a goal follows the mouse in a window."""
+    return any(operator.bl_idname == MACRO for operator in window.modal_operators)
+
+
+class CursorDrag:
+    """A drag that follows the 3D cursor, from when it is made until it is ended."""
+
+    def __init__(self, context: bpy.types.Context, drag: Drag) -> None:
+        """Put the cursor onto the goal, and follow it from then on.
+
+        As soon as the macro does not run any more, the drag is cancelled if nobody has ended it: Blender tells no one
+        that a macro was cancelled.
+        """
+        global current
+        forget()
+        current = self
+        self.drag = drag
+        self._window = context.window
+        self._cursor = context.scene.cursor
+        self._kept = {name: getattr(self._cursor, name)[:] for name in CHANNELS}
+        location, rotation, _scale = drag.handle.world.decompose()
+        self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
+        self._start = self._seen = self._cursor.matrix.copy()
+        self._unsettled_since: float | None = None
+        """When it was moved last, where it was not solved to the end since."""
+        bpy.app.handlers.depsgraph_update_post.append(self.on_update)
+        bpy.app.timers.register(self._watch, first_interval=WATCH)
+
+    def end(self, context: bpy.types.Context) -> None:
+        """Follow to the end, and give the cursor back."""
+        self._follow(context)
+        self._settle(context)
+        self._let_go()
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Restore everything exactly."""
+        self._let_go()
+        self.drag.cancel(context)
+
+    def _follow(self, context: bpy.types.Context) -> None:
+        now = self._cursor.matrix.copy()
+        if now == self._seen:
+            return
+        self._seen = now
+        turn = None
+        if now.to_3x3() != self._start.to_3x3():
+            turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
+        self.drag.move(context, now.translation - self._start.translation, turn, hurried=True)
+        self._unsettled_since = time.monotonic()
+
+    def _settle(self, context: bpy.types.Context) -> None:
+        if self._unsettled_since is not None:
+            self._unsettled_since = None
+            self.drag.settle(context)
+
+    def on_update(self, _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+        """Follow: moving the cursor updates its scene."""
+        # Handlers of updates are called without a window.
+        with bpy.context.temp_override(window=self._window):
+            self._follow(bpy.context)
+
+    def _watch(self) -> float | None:
+        if current is self and not is_moving(self._window):
+            with bpy.context.temp_override(window=self._window):
+                self.cancel(bpy.context)
+        elif current is self and self._unsettled_since is not None and time.monotonic() > self._unsettled_since + REST:
+            with bpy.context.temp_override(window=self._window):
+                self._settle(bpy.context)
+        return WATCH if current is self else None
+
+    def _let_go(self) -> None:
+        forget()
+        for name, value in self._kept.items():
+            setattr(self._cursor, name, value)
+
+
+def forget() -> None:
+    """Let nothing follow the cursor any more, wherever it and the goal are."""
+    global current
+    followers = bpy.app.handlers.depsgraph_update_post
+    # Blender forgets it itself when another file is opened.
+    if current is not None and current.on_update in followers:
+        followers.remove(current.on_update)
+    current = None

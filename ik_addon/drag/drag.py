@@ -1,0 +1,94 @@
+"""The target or the pole of a chain on its way: the chain follows, and all of it can be taken back."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ..data import fk_store
+from ..data.settings import chain_of, goal_of, object_of
+from ..live import registry, reports, solving
+from ..pose import channels
+from ..rig.plan.chain import ChainError, check
+from .handle import Handle
+
+
+@dataclass(frozen=True)
+class Before:
+    """Everything of an armature that solving changes."""
+
+    rows: Any
+    """(bones, 17) channels."""
+    bases: fk_store.Stored
+    report: reports.Report | None
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, tip: str) -> Before:
+        """Note it down."""
+        return cls(channels.read(ob, np.arange(len(ob.pose.bones))), fk_store.snapshot(ob), reports.get(ob, tip))
+
+    def restore(self, ob: bpy.types.Object, tip: str) -> None:
+        """Put it back."""
+        channels.write(ob, np.arange(len(self.rows)), self.rows)
+        fk_store.put_back(ob, self.bases)
+        reports.put(ob, tip, self.report)
+
+
+class Drag:
+    """The target or the pole of a chain on its way."""
+
+    def __init__(self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target") -> None:
+        """Begin.
+
+        Args:
+            context: of the view layer.
+            tip: the bone that carries the chain.
+            role: which of its goals is moved, "target" or "pole".
+
+        Raises:
+            ChainError: the chain can't be solved, or its goal can't be moved.
+        """
+        self.ob: bpy.types.Object = tip.id_data
+        self.tip = tip.name
+        context.view_layer.update()
+        check(self.ob, tip, context.view_layer)
+        goal, bone = goal_of(chain_of(tip), role)
+        if goal is None:
+            raise ChainError(f"The chain on '{tip.name}' has no {role}; choose one in the panel")
+        self.handle = Handle(goal, bone)
+        self._before = Before.of(self.ob, self.tip)
+
+    def move(
+        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
+    ) -> reports.Report | None:
+        """Move the goal by an offset from where it was, turn it by a rotation, both in world space, and solve.
+
+        Where it is `hurried`, a large body may answer with its first attempt, until it is to `settle`.
+        """
+        self.handle.move(offset, turn)
+        with registry.hurried() if hurried else nullcontext():
+            self._solve(context)
+        return reports.get(self.ob, self.tip)
+
+    def settle(self, context: bpy.types.Context) -> None:
+        """Solve to the end: the chain gets the pose that a change of frame gives it."""
+        self.handle.owner.id_data.update_tag(refresh={"OBJECT"})
+        self._solve(context)
+
+    def _solve(self, context: bpy.types.Context) -> None:
+        context.view_layer.update()  # solves where Live is on
+        if not object_of(self.ob).live:
+            solving.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
+            context.view_layer.update()
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Restore everything exactly."""
+        self.handle.put_back()
+        context.view_layer.update()
+        self._before.restore(self.ob, self.tip)
+        context.view_layer.update()

@@ -1,0 +1,125 @@
+"""Operators for the chains of a whole figure: all at once, and those of one side on the other."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty
+
+from ..anatomy.members import Region
+from ..controls.made import Controls
+from ..setup import character, mirror
+from .active import ArmatureOperator, active_chain, armature
+from .chain import CONTROLS
+
+NAMED = 2
+"""Number of remarks that the report names; the panel shows all."""
+
+
+class IK_ADDON_OT_character_setup(ArmatureOperator):
+    """Put chains on a whole figure."""
+
+    bl_idname = "ik_addon.character_setup"
+    bl_label = "Set Up Character"
+    bl_description = (
+        "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
+        "is, and bones that already have a chain are left alone"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    regions: EnumProperty(
+        name="Parts",
+        description="The parts of the character that get a chain",
+        items=(
+            (Region.ARM.name, "Arms", "Arms and wings"),
+            (Region.LEG.name, "Legs", "Legs, of animals the front legs too"),
+            (Region.SPINE.name, "Spine", "The spine above the hips"),
+            (Region.HEAD.name, "Head", "The neck with the head"),
+        ),
+        options={"ENUM_FLAG"},
+        default={region.name for region in Region},
+    )
+    with_poles: BoolProperty(
+        name="Poles",
+        description="Make poles that arms and legs bend towards",
+        default=True,
+    )
+    with_presets: BoolProperty(
+        name="Human Limits",
+        description="Apply the presets Human Elbow, Human Knee and Human Spine, if the character is a human",
+        default=True,
+    )
+    controls: EnumProperty(
+        name="Controls",
+        description="What targets and poles are made as",
+        items=CONTROLS,
+        default=Controls.EMPTIES.name,
+    )
+    live: BoolProperty(
+        name="Live",
+        description="Switch Live on, so that the chains follow their targets at once",
+        default=True,
+    )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Add the chains."""
+        ob = armature(context)
+        assert ob is not None
+        wishes = character.Wishes(
+            regions=frozenset(Region[name] for name in self.regions),
+            with_poles=self.with_poles,
+            with_presets=self.with_presets,
+            live=self.live,
+            controls=Controls[self.controls],
+        )
+        outcome = character.set_up(context, ob, wishes)
+        remarks = outcome.remarks[:NAMED]
+        if len(outcome.remarks) > NAMED:
+            remarks += (f"The panel shows {len(outcome.remarks) - NAMED} more remarks",)
+        message = ". ".join([outcome.summary, *remarks])
+        if not outcome.made:
+            # Nothing was changed, so no step of undo either.
+            self.report({"INFO"} if outcome.tips else {"ERROR"}, message)
+            return {"CANCELLED"}
+        self.report({"WARNING"} if remarks else {"INFO"}, message)
+        return {"FINISHED"}
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        """The parts, then what is made for each."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.column().prop(self, "regions", expand=True)
+        layout.prop(self, "with_poles")
+        layout.prop(self, "with_presets")
+        layout.prop(self, "controls")
+        layout.prop(self, "live")
+
+
+class IK_ADDON_OT_mirror_chain(ArmatureOperator):
+    """Mirror the active chain."""
+
+    bl_idname = "ik_addon.mirror_chain"
+    bl_label = "Mirror Chain"
+    bl_description = (
+        "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain to mirror."""
+        return "" if active_chain(context) else "Select a bone of a chain"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Mirror it."""
+        tip = active_chain(context)
+        try:
+            other, remarks = mirror.mirror_chain(context, armature(context), tip)
+        except mirror.MirrorError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        message = f"Mirrored the chain on '{tip.name}' to '{other.name}'"
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_character_setup, IK_ADDON_OT_mirror_chain)

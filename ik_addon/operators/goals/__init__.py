@@ -1,0 +1,1 @@
+"""Operators that move targets and poles."""

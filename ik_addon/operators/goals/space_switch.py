@@ -1,0 +1,124 @@
+"""The operator that takes a target or pole from one space to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import EnumProperty, StringProperty
+
+from ...data.settings import chain_of, goal_of
+from ...goals.movable import MovableGoal
+from ...goals.space_switch import SpaceError, switch
+from ...goals.spaces import Space, spaces_of
+from ...pose.keyframes import KeysError
+from ...rig.plan.chain import tips
+from ..active import ArmatureOperator, active_chain, armature
+from ..solve import NONE_ACTIVE
+
+ROLES = (
+    ("TARGET", "Target", "What the tip of the chain follows"),
+    ("POLE", "Pole", "What the chain bends towards"),
+)
+SPACES = (
+    ("WORLD", "World", "Stay in place, whatever the body does"),
+    ("PARENT", "Parent of the Limb", "Go with the bone that carries the limb, such as the hips or the chest"),
+    ("CHEST", "Chest", "Go with the chest"),
+    ("HEAD", "Head", "Go with the head"),
+    ("OBJECT", "Object", "Go with the object that is named below, or else with the other selected one"),
+)
+
+
+class IK_ADDON_OT_switch_space(ArmatureOperator):
+    """Take a target or pole of the active chain to another space, at the current frame."""
+
+    bl_idname = "ik_addon.switch_space"
+    bl_label = "Switch Space"
+    bl_description = (
+        "From the current frame on, the target or pole goes with the world, a part of the body or an object; "
+        "it stays where it is, and the switch is keyed"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    role: EnumProperty(name="Goal", description="What is switched", items=ROLES, default="TARGET")
+    space: EnumProperty(name="Space", description="What the target or pole goes with", items=SPACES)
+    object: StringProperty(
+        name="Object",
+        description="The object to go with; empty: the other selected one",
+        options={"SKIP_SAVE"},
+    )
+    bone: StringProperty(
+        name="Bone", description="The bone of that object to go with; empty: the object", options={"SKIP_SAVE"}
+    )
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be an active chain."""
+        if not tips(ob):
+            return f"'{ob.name}' has no chain. Select a bone and press Add Chain"
+        return "" if active_chain(context) is not None else NONE_ACTIVE
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Ask what goes where."""
+        ob, tip = armature(context), active_chain(context)
+        if ob != context.active_object and context.active_object == chain_of(tip).pole:
+            self.role = "POLE"
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text="Switch")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """The options; object and bone only where they are used."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "role")
+        layout.prop(self, "space")
+        layout.prop_search(self, "object", context.scene, "objects")
+        objects: Any = context.scene.objects
+        other = objects.get(self.object)
+        if other is not None and other.type == "ARMATURE":
+            layout.prop_search(self, "bone", other.data, "bones")
+        space = self._space(context)
+        layout.label(text="Not found" if space is None else f"Goes with {space.name}")
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Switch."""
+        ob, tip = armature(context), active_chain(context)
+        space = self._space(context)
+        goal, bone = goal_of(chain_of(tip), self.role.lower())
+        if goal is None:
+            self.report({"ERROR"}, f"The chain on '{tip.name}' has no {self.role.lower()}. Pick one")
+            return {"CANCELLED"}
+        if space is None:
+            missing = {
+                "OBJECT": "Pick an object to go with",
+                "PARENT": f"No bone carries the chain on '{tip.name}'. Pick an object",
+            }
+            self.report(
+                {"ERROR"}, missing.get(self.space, f"'{ob.name}' shows no {self.space.lower()}. Pick an object")
+            )
+            return {"CANCELLED"}
+        movable = MovableGoal(goal, bone)
+        try:
+            later = switch(context, ob, tip, movable, space)
+        except (SpaceError, KeysError) as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        frame = f"{context.scene.frame_current_final:g}"
+        message = f"'{movable.name}' goes with {space.name} from frame {frame} on"
+        if later:
+            message += f", up to the next of {later} later switches, which go on from there"
+        self.report({"INFO"}, message)
+        return {"FINISHED"}
+
+    def _space(self, context: bpy.types.Context) -> Space | None:
+        """The space that was chosen; None where the active chain has none like it."""
+        ob, tip = armature(context), active_chain(context)
+        goals = (chain_of(tip).target, chain_of(tip).pole)
+        objects: Any = context.scene.objects
+        other = objects.get(self.object)
+        if other is None:
+            other = next((found for found in context.selected_objects if found != ob and found not in goals), None)
+        return next((space for space in spaces_of(ob, tip, other, self.bone) if space.identifier == self.space), None)
+
+
+CLASSES = (IK_ADDON_OT_switch_space,)

@@ -1,0 +1,39 @@
+"""The panel with what Set Up Character did not find or did otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+from ..operators.active import armature
+from ..setup import character
+from .panel import ArmaturePanel
+from .text import draw_message
+
+
+class VIEW3D_PT_ik_addon_character(ArmaturePanel):
+    """The remarks on the last character setup."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_character"
+    bl_label = "Character Setup"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Only where there is something to say."""
+        return super().poll(context) and bool(remarks_on(armature(context)))
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw a row for each remark."""
+        column = self.layout.column()
+        for remark in remarks_on(armature(context)):
+            draw_message(column, context, remark, icon="INFO")
+
+
+def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:
+    """What the last setup of an armature did not find or did otherwise."""
+    outcome = character.last(ob)
+    return () if outcome is None else outcome.remarks
+
+
+CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_character,)

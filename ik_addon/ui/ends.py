@@ -1,0 +1,24 @@
+"""The rows of the panel about the hand or foot at the end of a chain."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..data.settings import chain_of
+from ..setup import ends
+from .text import draw_message
+
+
+def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Draw the hand or foot of a chain, and what lets it turn with the target."""
+    chain = chain_of(tip)
+    layout.prop_search(chain, "end_bone", tip.id_data.data, "bones")
+    waiting = ends.waiting(tip)
+    if waiting is not None:
+        draw_message(layout, context, f"'{waiting.name}' is animated. Snap a range to turn it with the target", "INFO")
+        layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
+        return
+    row = layout.row(align=True)
+    if chain.end_bone:
+        row.prop(chain, "use_end_rotation")
+    row.operator("ik_addon.end_fit", text="" if chain.end_bone else None, icon="ORIENTATION_LOCAL")

@@ -1,0 +1,59 @@
+"""Which targets and poles can be grasped; that they can is tried in a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def shown(addon: Addon) -> list[tuple[str, str, str]]:
+    """Tip, role and object of what can be grasped."""
+    return [(goal.tip, goal.role, goal.ob.name) for goal in addon.module("ui.gizmos").goals(bpy.context)]
+
+
+def test_targets_and_poles_of_enabled_chains_can_be_grasped(addon: Addon) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["other"])
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.pole = rigs.empty("Pole", (1.0, 2.0, 3.0))
+    rigs.chain(ob, "other", rigs.empty("Second", (2.0, 0.5, 0.5)))
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    both = [("lower", "target", target.name), ("lower", "pole", "Pole")]
+    assert shown(addon) == [*both, ("other", "target", "Second")]
+    bpy.data.objects["Second"].hide_set(True)
+    assert shown(addon) == both
+    chain.pole = None
+    assert shown(addon) == both[:1]
+    chain.enabled = False
+    assert shown(addon) == []
+
+
+def test_bones_as_targets_have_blenders_own_transform(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(0.5, 0.5, 0.5), (0.5, 0.5, 0.8)], ["control"])
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.target, chain.target_bone = ob, "control"
+    activate(ob, "lower")
+    assert shown(addon) == []
+
+
+def test_gizmos_are_for_pose_mode(addon: Addon) -> None:
+    gizmos = addon.module("ui.gizmos")
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    found = []
+    for mode in ("OBJECT", "POSE", "EDIT"):
+        bpy.ops.object.mode_set(mode=mode)
+        found.append([cls.poll(bpy.context) for cls in gizmos.CLASSES])
+    assert found == [[False, False], [True, True], [False, False]]
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.context.scene.ik_addon.show_overlay = False
+    assert [cls.poll(bpy.context) for cls in gizmos.CLASSES] == [False, True], "rings are a part of the overlay"

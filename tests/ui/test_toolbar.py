@@ -1,0 +1,42 @@
+"""The tool in the toolbar of Pose Mode."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def tools(mode: str) -> list[str]:
+    """The names of the tools of the 3D viewport in a mode, those in groups too."""
+    toolbar: Any = importlib.import_module("bl_ui.space_toolsystem_toolbar").VIEW3D_PT_tools_active
+    return [tool.idname for tool in flat(toolbar.tools_from_context(bpy.context, mode=mode)) if hasattr(tool, "idname")]
+
+
+def flat(tools: Iterable[Any]) -> Iterator[Any]:
+    """The tools of a list with groups; one tool is a named tuple."""
+    for tool in tools:
+        if isinstance(tool, tuple) and not hasattr(tool, "idname"):
+            yield from flat(tool)
+        else:
+            yield tool
+
+
+def test_the_tool_is_there_in_pose_mode_alone(addon: Addon) -> None:
+    name = addon.module("ui.toolbar").IKAddonTool.bl_idname
+    assert tools("POSE").count(name) == 1
+    assert "builtin.move" in tools("OBJECT")
+    assert name not in tools("OBJECT")
+
+
+def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
+    tool = addon.module("ui.toolbar").IKAddonTool
+    assert tool.bl_widget in {cls.bl_idname for cls in addon.module("ui.gizmos").CLASSES}
+    icons = Path(bpy.utils.system_resource("DATAFILES"), "icons")
+    assert (icons / f"{tool.bl_icon}.dat").exists()
