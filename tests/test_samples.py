@@ -16,8 +16,8 @@ from tools import blender
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
 ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
-SPIDER, FLAT, CONVERTED = "spider", "flat_arm", "converted"
-BONES = {ARM: 2, TENTACLE: 24, TORSO: 11, FINGER: 4, SPIDER: 18, FLAT: 4, CONVERTED: 7}
+SPIDER, FLAT, CONVERTED, CHARACTER = "spider", "flat_arm", "converted", "character"
+BONES = {ARM: 2, TENTACLE: 24, TORSO: 11, FINGER: 4, SPIDER: 18, FLAT: 4, CONVERTED: 7, CHARACTER: 22}
 LEGS = [f"{side}.{i}" for side in "LR" for i in range(1, 5)]
 CHAINS = {
     "Arm": {"forearm": (2, "Target")},
@@ -31,6 +31,10 @@ CHAINS = {
     "Spider": {f"tibia.{leg}": (2, f"Foot {leg}") for leg in LEGS},
     "Flat arm": {"link.4": (4, "Target")},
     "Legs": {f"shin.{side}": (2, f"Foot {side}") for side in "LR"},
+    "Figure": {
+        tip: (3 if tip == "chest" else 2, f"IK Target {tip}")
+        for tip in ("chest", "head", "forearm.L", "forearm.R", "shin.L", "shin.R")
+    },
 }
 """By armature, for each tip bone: how many bones the chain has, and its target."""
 SOLVED = 1e-5
@@ -93,7 +97,7 @@ def test_bones_stay_above_the_floor(name: str) -> None:
         assert min(end.z for end in ends) > floor - 1e-3, f"frame {frame}"
 
 
-@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED])
+@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED, CHARACTER])
 def test_tips_stay_on_their_targets(name: str) -> None:
     rig = open_sample(name)
     for frame in frames():
@@ -214,6 +218,22 @@ def test_flat_arm_stays_flat_under_a_target_beside_its_plane() -> None:
         assert beside == pytest.approx((0.0, -y, 0.0), abs=1e-5)
 
 
+def test_feet_of_the_character_stand_level_while_its_hips_sink() -> None:
+    rig = open_sample(CHARACTER)
+    assert rig.pose.bones["forearm.L"].lock_ik_z, "it has the limits of a human"
+    heights = []
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        heights.append(rigs.head(rig, "hips")[2])
+        for side in "LR":
+            if side == "R" or not 56 < frame < 88:
+                foot, rest = rigs.evaluated(rig).pose.bones[f"foot.{side}"], rig.data.bones[f"foot.{side}"]
+                assert (foot.head - rest.head_local).length < PLANTED, f"frame {frame}"
+                assert (foot.tail - rest.tail_local).length < PLANTED, f"frame {frame}"
+            assert rigs.head(rig, f"shin.{side}")[1] < rigs.head(rig, f"foot.{side}")[1] + 1e-3, "the knee is in front"
+    assert np.ptp(heights) > 0.2
+
+
 def test_converted_sample_holds_its_constraints_and_gives_them_back() -> None:
     rig = open_sample(CONVERTED)
     constraints = {side: rig.pose.bones[f"shin.{side}"].constraints["IK"] for side in "LR"}
@@ -290,7 +310,7 @@ def test_sample_follows_a_target_that_is_dragged(name: str) -> None:
 @pytest.mark.parametrize("name", BONES)
 def test_sample_gives_its_rest_pose_back(name: str) -> None:
     rig = open_sample(name)
-    keyed = {"body", "pelvis"}
+    keyed = {"body", "pelvis", "hips"}
     rig.ik_addon.live = False
     bpy.context.view_layer.update()
     for bone in rigs.evaluated(rig).pose.bones:

@@ -231,7 +231,7 @@ def test_cancel_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new
 def test_cancel_after_solve_ik_keeps_the_solution(bake: Any, addon: Addon) -> None:
     ob, target = rigs.arm()
     circling(target)
-    addon.module("live.handlers").solve_now(ob, bpy.context.evaluated_depsgraph_get())
+    addon.module("live.solving").solve_now(ob, bpy.context.evaluated_depsgraph_get())
     before = state(ob)
     stopped(bake, ob, 0.95)
     assert state(ob) == before

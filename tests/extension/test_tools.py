@@ -57,7 +57,7 @@ class TestFindPython:
 
 
 def test_the_running_python_will_do() -> None:
-    assert environments._version(find_python(THIS)) == THIS
+    assert environments.python_version(find_python(THIS)) == THIS
 
 
 def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
@@ -65,11 +65,11 @@ def test_last_line_of_a_run_adds_up_all_versions(tmp_path: Path) -> None:
     report.write_text(
         '<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>', encoding="utf-8"
     )
-    assert str(suite._read(report) + suite.Outcome(passed=10)) == "13 passed, 3 failed, 3 skipped"
+    assert str(suite.read_report(report) + suite.Outcome(passed=10)) == "13 passed, 3 failed, 3 skipped"
 
 
 def test_a_run_without_report_has_passed_nothing(tmp_path: Path) -> None:
-    assert suite._read(tmp_path / "missing.xml") == suite.Outcome()
+    assert suite.read_report(tmp_path / "missing.xml") == suite.Outcome()
 
 
 SUITE = """

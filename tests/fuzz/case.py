@@ -113,7 +113,7 @@ class Case:
         for tip in self.chain.tips(ob):
             report = self.reports.get(ob, tip.name)
             if tip.ik_addon.enabled and not (report is not None and report.failed):
-                found.update(bone.name for bone in self.chain.chain_bones(tip))
+                found.update(bone.name for bone in self.chain.posed_bones(tip))
         return found
 
     # ---- steps and checks

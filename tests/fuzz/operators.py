@@ -65,7 +65,7 @@ def apply_pose(case: Case) -> None:
     ob = some_armature(case)
     if not ob.ik_addon.live:
         return
-    posed = {bone.name for tip in case.chain.tips(ob) for bone in case.chain.chain_bones(tip)}
+    posed = {bone.name for tip in case.chain.tips(ob) for bone in case.chain.posed_bones(tip)}
     ob.update_tag()  # nothing else tells of F-curves that were muted
     bpy.context.view_layer.update()
     before = measure.pose(ob)

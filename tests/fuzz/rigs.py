@@ -230,6 +230,9 @@ def add_chain(rng: Generator, ob: bpy.types.Object) -> None:
             setattr(chain, role, goal)
             if goal.type == "ARMATURE" and len(goal.data.bones) and rng.random() < 0.8:
                 setattr(chain, f"{role}_bone", choose(rng, goal.data.bones).name)
+    if len(bone.children) and rng.random() < 0.5:
+        chain.end_bone, chain.use_end_rotation = choose(rng, bone.children).name, True
+        chain.end_offset = Euler(rng.uniform(-3.0, 3.0, 3).tolist()).to_quaternion()
     for _ in range(int(rng.integers(0, 5))):
         change_setting(rng, bone)
     chain.is_chain = True
@@ -245,6 +248,8 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "push_limit": (0.25, 0.0, 2.0),
     "use_limits": (True, False),
     "use_rotation": (True, False, False, False, False),
+    "use_end_rotation": (True, True, False),
+    "end_bone": ("", "", "missing"),
     "planar": (True, False, False),
     "weight": (1.0, 0.1),
     "influence": (1.0, 0.5, 0.0),

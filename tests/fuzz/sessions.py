@@ -140,7 +140,7 @@ class Session:
         """Leave an armature few chains that take long: trees seldom, and nothing that is searched to the end."""
         trees, taken = self.rng.random() < 0.15, set[str]()
         for tip in self.chain.tips(ob):
-            bones = {bone.name for bone in self.chain.chain_bones(tip)}
+            bones = {bone.name for bone in self.chain.posed_bones(tip)}
             tip.ik_addon.is_chain = trees or not taken & bones
             tip.ik_addon.iterations = min(tip.ik_addon.iterations, ITERATIONS)
             taken |= bones

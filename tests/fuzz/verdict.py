@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.cones import Cone, cone_of, violation
+from ik_addon.solve.maths.cones import Cone, cone_of, violation
+from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Bools, Floats
-from ik_addon.solve.rotations import quaternions
 
 from .problems import Case, is_body, member, paths, random_case
 

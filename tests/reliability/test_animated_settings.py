@@ -52,7 +52,7 @@ EXCEPTIONS = {
     "*.use_tail": "Blender builds the order in which bones are evaluated from it, and only where it is set by hand",
     "*_space=CUSTOM": "Blender looks for the object of the space where it is set by hand, and not when it is animated",
     "*.set_inverse_pending": "a button: Blender changes the constraint once and sets it back",
-    "*/animation_data.*": "it chooses what animates everything else, so it is another animation",
+    "*/animation_data.action_slot_handle": "it chooses what animates everything else, so it is another animation",
     "*.matrix[*": "Blender writes it through to the channels, which are keyed by themselves",
     '*"hips"].rotation_mode': "where the rotation is keyed Blender converts what it finds, from the frame before",
     "objects/Rig/hide_viewport": "Blender evaluates no pose that is not shown, and leaves what was there",

@@ -301,6 +301,7 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
         "influence": 0.875,
         "target_bone": "some",
         "pole_bone": "other",
+        "end_bone": "hand",
     }
     for name, value in values.items():
         setattr(chain, name, value)
@@ -314,6 +315,7 @@ def test_settings_of_an_override_are_kept(tmp_path: Path) -> None:
         }
         assert chain.target == chain.pole == bpy.data.objects["Own"]
     chain.chain_length, chain.use_rotation, chain.influence, chain.out_of_reach = 2, False, 1.0, "EXTEND"
+    chain.end_bone = ""
     chain.tolerance, chain.softness, chain.planar, chain.pole = 1e-6, 0.0, False, None
     bpy.context.view_layer.update()
     assert miss(override_in_file()) < SOLVED

@@ -248,6 +248,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     """The panel's rows, the overlay, the command line, and the operators on each chain."""
     panel, fix, reports = (addon.module(name) for name in ("ui.panel", "operators.fix", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
+    wanted = addon.module("overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")
     ob = arms(*settings, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
@@ -265,7 +266,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
         assert len(text) < 200
         fix.fix_of(tip, report, view_layer)
         panel.shares_bones(tip)
-        assert draw.read(view_layer, None, True, True)[1] is not None
+        assert draw.read(view_layer, None, wanted)[1] is not None
         for operator, options in (
             ("snap_target", {"chains": "ACTIVE"}),
             ("preset_add", {"name": f"Own {tip.name}"}),

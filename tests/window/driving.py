@@ -136,6 +136,19 @@ class Window:
             self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.1)
         self.rest()
 
+    def pull(self, start: tuple[int, int], x: int, y: int, steps: int = 6) -> None:
+        """Press the left button at a place and move the mouse by so many pixels; `release` ends it."""
+        self.session.move(*start, settle=0.3)
+        self.session.x("mousedown", 1)
+        for step in range(1, steps + 1):
+            self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.1)
+        self.rest()
+
+    def release(self) -> None:
+        """Release the left button."""
+        self.session.x("mouseup", 1)
+        self.rest()
+
     def grab(self, operator: str, x: int, y: int) -> None:
         """Start an operator with the mouse over the middle, and sweep."""
         self.session.move(*self.middle())

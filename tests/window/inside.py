@@ -12,6 +12,7 @@ from typing import Any
 
 import bpy
 from bpy.app.handlers import persistent
+from bpy_extras import view3d_utils
 from mathutils import Quaternion
 
 from tools.inside import PACKAGE, activate, install, is_enabled, look_from_front, metarig, new_file, viewport
@@ -71,7 +72,8 @@ def state() -> dict[str, Any]:
 
 def _settings(bone: bpy.types.PoseBone) -> dict[str, Any]:
     chain = bone.ik_addon
-    found = {name: getattr(chain, name) for name in ("enabled", "chain_length", "influence")}
+    names = ("enabled", "chain_length", "influence", "use_limits")
+    found = {**{name: getattr(chain, name) for name in names}, "bend_side": list(chain.bend_side)}
     goals = {role: goal and goal.name for role, goal in (("target", chain.target), ("pole", chain.pole))}
     return {**found, **goals, "limits": limits(bone.name)}
 
@@ -208,16 +210,66 @@ def set_frames(first: int, last: int) -> None:
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = first, last
 
 
-def start(operator: str) -> None:
+def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Start an operator in the viewport, as from a menu or a key."""
     module, name = operator.split(".")
     with bpy.context.temp_override(**viewport()):
-        getattr(getattr(bpy.ops, module), name)("INVOKE_DEFAULT")
+        getattr(getattr(bpy.ops, module), name)("INVOKE_DEFAULT", **(options or {}))
 
 
 def running() -> list[str]:
     """The modal operators of the window."""
     return [operator.bl_idname for operator in bpy.context.window_manager.windows[0].modal_operators]
+
+
+def place_of(name: str) -> list[int]:
+    """Where on the screen the origin of an object is, from the top left."""
+    return _on_screen(bpy.data.objects[name].matrix_world.translation)
+
+
+def place_of_bone(name: str) -> list[int]:
+    """Where on the screen the middle of a bone is, from the top left."""
+    bone = rig().pose.bones[name]
+    return _on_screen(rig().matrix_world @ ((bone.head + bone.tail) / 2.0))
+
+
+def _on_screen(point: Any) -> list[int]:
+    where = viewport()
+    view: Any = where["area"].spaces.active
+    found = view3d_utils.location_3d_to_region_2d(where["region"], view.region_3d, point)
+    return [round(where["region"].x + found.x), round(where["window"].height - where["region"].y - found.y) - 1]
+
+
+def choose_tool(name: str) -> None:
+    """Choose a tool of the toolbar."""
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.wm.tool_set_by_id(name=name)
+
+
+def active_bone() -> str:
+    """The name of the active bone."""
+    return rig().data.bones.active.name
+
+
+def goal_rotation(name: str) -> list[float]:
+    """The rotation of a target or a pole in world space, as a quaternion."""
+    rotation: Any = bpy.data.objects[name].matrix_world.to_quaternion()
+    return [*rotation]
+
+
+def cursor() -> list[float]:
+    """Location and rotation of the 3D cursor."""
+    found: Any = bpy.context.scene.cursor
+    return [*found.location, *found.rotation_euler]
+
+
+def adjust(move: list[float] | None = None) -> None:
+    """Have the last drag done again, as Adjust Last Operation does, by another distance if one is given."""
+    last = bpy.context.window_manager.operators[-1]
+    if move is not None:
+        last.macros[1].properties.value = move
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_redo()
 
 
 def is_playing() -> bool:

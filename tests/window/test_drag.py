@@ -1,6 +1,8 @@
-"""Drag Target with a real mouse: the tip follows it, and Esc, right click and undo put everything back."""
+"""Drag Target with a real mouse and keys: Blender moves it, the tip follows, and Esc and undo put everything back."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 
@@ -11,7 +13,7 @@ RIGHT_BUTTON = 3
 
 
 def is_dragging(window: Window) -> bool:
-    return "IK_ADDON_OT_drag_target" in window.inside.running()
+    return "IK_ADDON_OT_goal_move" in window.inside.running()
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["solved", "live"])
@@ -50,14 +52,71 @@ def test_a_drag_is_confirmed_by_a_click_and_undone(arm: Window, live: bool) -> N
     assert not differences(arm.state("redone"), after)
 
 
-def test_a_drag_goes_along_an_axis(arm: Window) -> None:
+@pytest.mark.parametrize(
+    ("keys", "still"), [(["x"], (1, 2)), (["shift+y"], (1,)), (["z"], (0, 1))], ids=["axis", "plane", "up"]
+)
+def test_a_drag_stays_on_an_axis_or_a_plane(arm: Window, keys: list[str], still: tuple[int, ...]) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
-    arm.session.key("x")
-    along = arm.state("along-x")["goals"]["Target"]
-    assert along[1:] == before[1:]
-    assert along[0] < before[0]
+    arm.session.key(*keys)
+    along = arm.state("-".join(keys))["goals"]["Target"]
+    moved = [abs(a - b) > 1e-6 for a, b in zip(along, before, strict=True)]
+    assert moved == [i not in still for i in range(3)]
     arm.session.key("Escape")
+
+
+def test_numbers_are_typed(arm: Window) -> None:
+    before = arm.state("before")["goals"]["Target"]
+    arm.grab(DRAG, -60, -50)
+    arm.session.key("z", "minus", "period", "1")
+    arm.session.key("Return")
+    after = arm.state("typed")["goals"]["Target"]
+    assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.0, 0.0, -0.1], abs=1e-6)
+    assert arm.is_reached()
+
+
+def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
+    before = arm.state("before")
+    turned = arm.inside.goal_rotation("Target")
+    arm.grab(DRAG, -60, -50)
+    arm.session.key("r", "y", "3", "0")
+    arm.session.key("Return")
+    assert not differences(arm.state("turned")["goals"], before["goals"], 1e-6)
+    along = sum(a * b for a, b in zip(arm.inside.goal_rotation("Target"), turned, strict=True))
+    assert 2.0 * math.acos(abs(along)) == pytest.approx(math.radians(30.0), abs=1e-4)
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before)
+    assert arm.inside.goal_rotation("Target") == turned
+
+
+def test_a_move_is_adjusted_and_a_rotation_is_left_alone(arm: Window) -> None:
+    before = arm.state("before")["goals"]["Target"]
+    arm.grab(DRAG, -60, -50)
+    arm.session.key("Return")
+    arm.rest()
+    arm.inside.adjust([0.05, 0.0, 0.1])
+    arm.rest()
+    after = arm.state("adjusted")["goals"]["Target"]
+    assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.05, 0.0, 0.1], abs=1e-6)
+    assert arm.is_reached()
+    arm.grab(DRAG, -60, -50)
+    arm.session.key("r", "y", "3", "0")
+    arm.session.key("Return")
+    turned = arm.state("turned")
+    rotation = arm.inside.goal_rotation("Target")
+    arm.inside.adjust()
+    assert not differences(arm.state("left-alone"), turned)
+    assert arm.inside.goal_rotation("Target") == rotation
+
+
+def test_the_cursor_is_where_it_was(arm: Window) -> None:
+    before = arm.inside.cursor()
+    for end in ("Escape", "Return"):
+        arm.grab(DRAG, -60, -50)
+        assert arm.inside.cursor() != before
+        arm.session.key(end)
+        arm.rest()
+        assert arm.inside.cursor() == before
 
 
 def test_from_its_button_the_target_does_not_jump(arm: Window) -> None:
@@ -67,3 +126,36 @@ def test_from_its_button_the_target_does_not_jump(arm: Window) -> None:
     assert not differences(arm.state("pressed")["goals"], before["goals"], 1e-6)
     arm.session.key("Escape")
     assert not differences(arm.state("cancelled"), before)
+
+
+def offset(window: Window, before: list[float], name: str) -> list[float]:
+    """How far the target has gone."""
+    return [a - b for a, b in zip(window.state(name)["goals"]["Target"], before, strict=True)]
+
+
+def test_shift_moves_precisely(arm: Window) -> None:
+    before = arm.state("before")["goals"]["Target"]
+    arm.grab(DRAG, -60, 0)
+    plain = offset(arm, before, "plain")[0]
+    arm.session.key("Escape")
+    arm.rest()
+    arm.session.move(*arm.middle())
+    arm.inside.start(DRAG)
+    arm.session.x("keydown", "shift")
+    arm.sweep(-60, 0)
+    precise = offset(arm, before, "precise")[0]
+    arm.session.x("keyup", "shift")
+    arm.session.key("Escape")
+    assert precise == pytest.approx(plain / 10.0, rel=0.1)
+
+
+def test_ctrl_snaps(arm: Window) -> None:
+    before = arm.state("before")["goals"]["Target"]
+    arm.session.move(*arm.middle())
+    arm.inside.start(DRAG)
+    arm.session.x("keydown", "ctrl")
+    arm.sweep(-260, -30)
+    snapped = offset(arm, before, "snapped")
+    arm.session.x("keyup", "ctrl")
+    arm.session.key("Escape")
+    assert snapped == pytest.approx([-1.0, 0.0, 0.0], abs=1e-5), "steps of the grid"

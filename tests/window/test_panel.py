@@ -78,3 +78,23 @@ def test_solve_ik_on_a_sample(arm: Window) -> None:
     assert not differences(arm.state("undone"), before)
     arm.key("ctrl+shift+z")
     assert not differences(arm.state("redone"), after)
+
+
+def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
+    window.open_sample("spider", "tibia.L.1")
+    window.rest()
+    left = window.session.call("result = rects()['UI']")["x"]
+    window.session.x("keydown", "shift")
+    for tip in ("tibia.L.3", "tibia.L.2"):
+        window.click_at(*window.find(f'chain_select(tip="{tip}")', x=left + 65))
+    window.session.x("keyup", "shift")
+    before = window.state("before")["chains"]
+    # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
+    x, y = window.find("ik_addon.flip_bend")
+    window.session.move(x - 15, y + 47, settle=0.3)
+    window.session.x("keydown", "alt")
+    window.click()
+    window.session.x("keyup", "alt")
+    after = window.state("after")["chains"]
+    changed = {tip for tip in after if after[tip]["use_limits"] != before[tip]["use_limits"]}
+    assert changed == {"tibia.L.1", "tibia.L.2", "tibia.L.3"}

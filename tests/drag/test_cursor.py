@@ -1,0 +1,197 @@
+"""A drag follows the 3D cursor; what moves the cursor, Blender's own operators, is tested in a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Quaternion, Vector
+
+from tests import rigs
+from tests.operators.states import activate, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.conftest import Addon
+
+
+AT = (0.125, 0.25, 0.5, 0.5, 0.25, 0.125)
+"""Location and rotation of the cursor before."""
+
+
+@pytest.fixture
+def cursor() -> Any:
+    """The 3D cursor, somewhere."""
+    found = bpy.context.scene.cursor
+    found.rotation_mode = "XYZ"
+    found.location, found.rotation_euler = AT[:3], AT[3:]
+    return found
+
+
+@pytest.fixture(params=[True, False], ids=["live", "not live"])
+def arm(request: pytest.FixtureRequest) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """An arm, solved once."""
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    ob.ik_addon.live = request.param
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.solve()
+    return ob, target
+
+
+@pytest.fixture
+def hold(addon: Addon) -> Iterator[Any]:
+    """Takes hold of a goal of the active chain; lets go at the end."""
+    drags = []
+
+    def begin(role: str = "target") -> Any:
+        tip = addon.module("operators.active").active_chain(bpy.context)
+        drag = addon.module("drag.drag").Drag(bpy.context, tip, role)
+        drags.append(addon.module("drag.cursor").CursorDrag(bpy.context, drag))
+        return drags[-1]
+
+    yield begin
+    assert not [function for function in bpy.app.handlers.depsgraph_update_post if "cursor" in function.__module__]
+
+
+def test_the_tip_follows_the_cursor_at_each_update(arm: Any, cursor: Any, hold: Any) -> None:
+    ob, target = arm
+    before = rigs.position(target)
+    drag = hold()
+    assert np.allclose(cursor.location, before), "the cursor is on the target"
+    for step in range(1, 4):
+        cursor.location = before + step * np.array((-0.02, 0.03, 0.04))
+        bpy.context.view_layer.update()
+        assert np.allclose(rigs.position(target), cursor.location, atol=1e-6)
+        assert np.allclose(rigs.tail(ob, "lower"), cursor.location, atol=1e-5)
+    drag.end(bpy.context)
+    assert (*cursor.location, *cursor.rotation_euler) == AT
+    assert drag.drag.handle.moved == ["location"]
+
+
+def test_a_target_that_only_goes_keeps_its_rotation_to_the_bit(arm: Any, cursor: Any, hold: Any) -> None:
+    _ob, target = arm
+    target.rotation_mode = "QUATERNION"
+    target.rotation_quaternion = (0.3, 0.4, -0.2, 0.9)  # not of length 1
+    bpy.context.view_layer.update()
+    before = tuple(target.rotation_quaternion)
+    drag = hold()
+    cursor.location.z += 0.1
+    bpy.context.view_layer.update()
+    drag.end(bpy.context)
+    assert tuple(target.rotation_quaternion) == before
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "XYZ", "ZXY", "AXIS_ANGLE"])
+@pytest.mark.parametrize("mirrored", [False, True], ids=["", "mirrored"])
+def test_the_target_turns_with_the_cursor(cursor: Any, hold: Any, mode: Any, mirrored: bool) -> None:
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    parent = rigs.empty("Parent", (1.0, 2.0, 3.0))
+    size = -2.0 if mirrored else 2.0
+    parent.matrix_world = Matrix.Rotation(0.6, 4, "X") @ Matrix.Diagonal((2.0, 2.0, size, 1.0))
+    target.parent, target.rotation_mode = parent, mode
+    target.rotation_euler = target.rotation_quaternion[1:] = target.rotation_axis_angle[:3] = (0.5, -0.4, 0.3)
+    bpy.context.view_layer.update()
+    before = target.matrix_world.copy()
+    turn = Quaternion((0.3, 1.0, -0.5), 0.7)
+    drag = hold()
+    cursor.matrix = Matrix.Translation(cursor.location) @ (turn @ cursor.matrix.to_quaternion()).to_matrix().to_4x4()
+    bpy.context.view_layer.update()
+    drag.end(bpy.context)
+    assert np.allclose(target.matrix_world.to_3x3(), turn.to_matrix() @ before.to_3x3(), atol=1e-5)
+    assert np.allclose(target.matrix_world.translation, before.translation, atol=1e-5)
+
+
+def test_locked_angles_stay(arm: Any, cursor: Any, hold: Any) -> None:
+    _ob, target = arm
+    target.lock_rotation[0] = True
+    target.rotation_euler = (0.5, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    drag = hold()
+    cursor.matrix = cursor.matrix @ Matrix.Rotation(0.4, 4, (1.0, 1.0, 0.5))
+    bpy.context.view_layer.update()
+    drag.end(bpy.context)
+    assert target.rotation_euler.x == 0.5
+    assert abs(target.rotation_euler.z) > 0.1
+
+
+def test_cancelling_puts_everything_back_to_the_bit(arm: Any, cursor: Any, hold: Any) -> None:
+    ob, target = arm
+    before, posed = snapshot(), rigs.pose(ob)
+    drag = hold()
+    cursor.matrix = Matrix.Translation((0.1, 0.0, 0.1)) @ Matrix.Rotation(0.4, 4, Vector((1, 2, 3)))
+    bpy.context.view_layer.update()
+    assert snapshot() != before
+    drag.cancel(bpy.context)
+    assert snapshot() == before
+    assert np.array_equal(rigs.pose(ob), posed)
+    assert tuple(target.rotation_euler) == (0.0, 0.0, 0.0)
+    assert (*cursor.location, *cursor.rotation_euler) == AT
+
+
+def test_the_pole_is_moved_and_the_chain_bends_to_it(arm: Any, cursor: Any, hold: Any) -> None:
+    ob, target = arm
+    pole = rigs.empty("Pole", (1.0, -1.0, 0.5))
+    ob.pose.bones["lower"].ik_addon.pole = pole
+    bpy.context.view_layer.update()
+    drag = hold("pole")
+    place = rigs.position(target)
+    cursor.location = (-1.0, 1.5, 0.5)
+    bpy.context.view_layer.update()
+    drag.end(bpy.context)
+    assert np.allclose(rigs.position(pole), (-1.0, 1.5, 0.5), atol=1e-6)
+    assert np.array_equal(rigs.position(target), place)
+    root, elbow = rigs.head(ob, "upper"), rigs.head(ob, "lower")
+    line = (place - root) / np.linalg.norm(place - root)
+    bend, aim = ((at - root) - ((at - root) @ line) * line for at in (elbow, rigs.position(pole)))
+    assert bend @ aim == pytest.approx(np.linalg.norm(bend) * np.linalg.norm(aim), rel=1e-4)
+
+
+def test_nothing_follows_the_cursor_when_another_file_is_opened(addon: Addon, arm: Any, cursor: Any, hold: Any) -> None:
+    hold()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert not [f for f in bpy.app.handlers.depsgraph_update_post if "cursor" in f.__module__]
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    bpy.context.view_layer.update()
+    before = rigs.position(target)
+    again = hold()
+    bpy.context.scene.cursor.location.z += 0.1
+    again.end(bpy.context)
+    assert np.allclose(rigs.position(target) - before, (0.0, 0.0, 0.1), atol=1e-6)
+    assert addon.module("drag.cursor").current is None
+
+
+def test_a_second_drag_takes_over(arm: Any, cursor: Any, hold: Any) -> None:
+    _ob, target = arm
+    hold()
+    cursor.location.z += 0.1
+    bpy.context.view_layer.update()
+    place = rigs.position(target)
+    second = hold()
+    assert len([f for f in bpy.app.handlers.depsgraph_update_post if "cursor" in f.__module__]) == 1
+    second.cancel(bpy.context)
+    assert np.array_equal(rigs.position(target), place)
+
+
+def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
+    ob, target = arm
+    before = rigs.position(target)
+    assert bpy.ops.ik_addon.goal_release() == {"CANCELLED"}
+    activate(ob, None)
+    bpy.ops.ik_addon.goal_hold(tip="lower", role="TARGET")
+    assert ob.data.bones.active.name == "lower"
+    cursor.location.z += 0.1
+    bpy.ops.ik_addon.goal_release()
+    assert np.allclose(rigs.position(target) - before, (0.0, 0.0, 0.1), atol=1e-6)
+    assert np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-5)
+    with pytest.raises(RuntimeError, match="has no pole"):
+        bpy.ops.ik_addon.goal_hold(role="POLE")
+
+
+def test_the_macro_has_the_name_by_which_it_is_looked_for(addon: Addon) -> None:
+    assert addon.module("operators.drag").IK_ADDON_OT_goal_move.__name__ == addon.module("drag.cursor").MACRO

@@ -1,0 +1,163 @@
+"""The tests mirror the product: a module is tested by the module of its name in its room, or where this says.
+
+`ik_addon/rig/read/fcurves.py` by `tests/rig/test_fcurves.py`: rooms within a room may share a folder.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from tools.environments import ROOT
+
+PRODUCT, TESTS = ROOT / "ik_addon", ROOT / "tests"
+ELSEWHERE = {
+    "anatomy/figure": "anatomy/test_chain_ends_named",
+    "anatomy/limbs": "anatomy/test_chain_ends_named",
+    "anatomy/parts": "anatomy/test_chain_ends",
+    "anatomy/sides": "setup/test_bend_side",
+    "bake/bake_report": "bake/test_bake",
+    "bake/bake_scene": "reliability/test_bake_in_scene",
+    "bake/baking": "bake/test_bake",
+    "bake/outputs": "bake/test_command",
+    "bake/restore": "reliability/test_bake_destroys",
+    "bake/sampling": "reliability/test_bake_in_scene",
+    "bake/solved": "bake/test_bake",
+    "compat": "pose/test_keyframes",
+    "controls/made": "controls/test_bones",
+    "convert/dependence": "convert/test_switches",
+    "convert/ik_constraint": "convert/test_convert",
+    "convert/remembered": "convert/test_convert",
+    "data/chain_settings": "reliability/test_safety",
+    "data/fk_store": "reliability/test_base",
+    "data/neighbours": "reliability/test_neighbours",
+    "data/overrides": "operators/test_chain",
+    "data/settings": "reliability/test_safety",
+    "data/versions": "reliability/test_versions",
+    "goals/apply": "goals/test_snap",
+    "goals/frames": "goals/test_snap_range",
+    "goals/movable": "goals/test_snap",
+    "goals/snapped": "goals/test_snap",
+    "goals/spaces": "goals/test_space_switch",
+    "live/live_bones": "live/test_handlers",
+    "live/playback": "live/test_prefetch",
+    "live/registry": "live/test_handlers",
+    "live/renames": "reliability/test_files",
+    "live/reports": "operators/test_fix",
+    "live/rig": "live/test_handlers",
+    "live/solving": "live/test_order",
+    "live/state": "live/test_lookup",
+    "live/switches": "live/test_handlers",
+    "operators/active": "operators/test_same_names",
+    "operators/bake": "bake/test_bake",
+    "operators/bend": "setup/test_bend_side",
+    "operators/character": "setup/test_character",
+    "operators/convert": "convert/test_convert",
+    "operators/goals/snap": "goals/test_snap",
+    "operators/goals/space_switch": "goals/test_space_switch",
+    "operators/presets": "setup/test_profile",
+    "operators/steps": "window/test_bake",
+    "overlay/colours": "overlay/test_draw",
+    "overlay/joints": "overlay/test_draw",
+    "overlay/layout": "overlay/test_draw",
+    "overlay/read": "overlay/test_draw",
+    "overlay/shown": "overlay/test_draw",
+    "pose/channels": "rig/test_written_pose",
+    "pose/continuity": "bake/test_bake",
+    "pose/data_paths": "reliability/test_animated_settings",
+    "pose/transforms": "rig/test_fcurves",
+    "registration": "extension/test_lifecycle",
+    "rig/plan/attachments": "live/test_order",
+    "rig/plan/chain": "operators/test_solve",
+    "rig/plan/chain_plan": "rig/test_limits",
+    "rig/plan/dependencies": "live/test_order",
+    "rig/plan/groups": "rig/test_trees",
+    "rig/plan/inputs": "rig/test_fcurves",
+    "rig/plan/plan": "rig/test_solvers",
+    "rig/plan/presence": "reliability/test_view_layers",
+    "rig/plan/reference": "reliability/test_same_names",
+    "rig/plan/watch": "reliability/test_animated_settings",
+    "rig/read/frames": "rig/test_fcurves",
+    "rig/read/goals": "live/test_lookup",
+    "rig/read/keyed": "live/test_prefetch",
+    "rig/read/orientation": "rig/test_ends",
+    "rig/read/sample": "reliability/test_same_pose",
+    "rig/write/limb": "rig/test_written_pose",
+    "rig/write/lookup": "live/test_lookup",
+    "rig/write/outcomes": "rig/test_limits",
+    "rig/write/solving": "rig/test_solvers",
+    "rig/write/waves": "live/test_order",
+    "setup/constraints": "convert/test_switches",
+    "setup/new_chain": "operators/test_chain",
+    "setup/present": "setup/test_bend_side",
+    "setup/preset_file": "setup/test_profile",
+    "setup/removal": "operators/test_chain",
+    "solve/checks": "solve/test_input",
+    "solve/free/arc": "solve/free/test_even_bend",
+    "solve/free/axes": "solve/test_properties",
+    "solve/free/chains": "solve/test_properties",
+    "solve/free/single_bend": "solve/free/test_single",
+    "solve/legs": "solve/free/test_folds",
+    "solve/limb/cone_*": "solve/limb/test_limb",
+    "solve/limb/folds": "solve/free/test_folds",
+    "solve/limb/frames": "solve/limb/test_limb",
+    "solve/limb/nearest": "solve/limb/test_limb",
+    "solve/limb/pose": "solve/limb/test_limb",
+    "solve/limb/roll": "solve/limb/test_limb",
+    "solve/limb/side": "solve/limb/test_limb",
+    "solve/limb/triangle": "solve/limb/test_limb",
+    "solve/limited/bodies": "solve/limited/test_limits",
+    "solve/limited/body": "solve/limited/test_kernels",
+    "solve/limited/descent": "solve/limited/test_kernels",
+    "solve/limited/goals": "solve/limited/test_trees",
+    "solve/limited/guess": "solve/limited/test_kernels",
+    "solve/limited/newton*": "solve/limited/test_settled",
+    "solve/limited/objectives": "solve/limited/test_kernels",
+    "solve/limited/restarts": "solve/limited/test_limits",
+    "solve/limited/search": "solve/limited/test_settled",
+    "solve/limited/task": "solve/limited/test_kernels",
+    "solve/lookup_table": "solve/test_lookup",
+    "solve/maths/calculus": "solve/limited/test_kernels",
+    "solve/maths/cones": "solve/limited/test_limits",
+    "solve/maths/kernel*": "solve/free/test_single",
+    "solve/maths/rotations": "solve/test_properties",
+    "solve/maths/sums": "solve/test_repeatable",
+    "solve/maths/vectors": "solve/free/test_single",
+    "solve/memory": "solve/test_repeatable",
+    "solve/problem": "solve/test_input",
+    "solve/side_start": "solve/free/test_bend_side",
+    "solve/solver": "solve/test_properties",
+    "ui/bake_report": "bake/test_bake",
+    "ui/character": "setup/test_character",
+    "ui/ends": "setup/test_ends",
+    "ui/keymap": "extension/test_lifecycle",
+    "ui/limits": "ui/test_menus",
+    "ui/presets": "ui/test_menus",
+    "ui/tools": "operators/test_tools",
+}
+"""Modules, or patterns of them, that have no test module of their own, and the one that tests them."""
+SHIPPED = PRODUCT / "presets"
+MODULES = sorted(p for p in PRODUCT.rglob("*.py") if p.name != "__init__.py" and SHIPPED not in p.parents)
+
+
+def name_of(module: Path) -> str:
+    return module.relative_to(PRODUCT).with_suffix("").as_posix()
+
+
+def has_own(module: Path) -> bool:
+    own = module.relative_to(PRODUCT)
+    return any((TESTS / room / f"test_{module.stem}.py").is_file() for room in (own.parts[0], own.parent))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_has_a_test_module_of_its_name_or_a_line_that_says_which_it_is(module: Path) -> None:
+    lines = [pattern for pattern in ELSEWHERE if fnmatchcase(name_of(module), pattern)]
+    assert len(lines) == (0 if has_own(module) else 1), lines
+
+
+@pytest.mark.parametrize("line", ELSEWHERE)
+def test_a_line_names_what_is_there(line: str) -> None:
+    assert (TESTS / f"{ELSEWHERE[line]}.py").is_file()
+    assert any(fnmatchcase(name_of(module), line) for module in MODULES)

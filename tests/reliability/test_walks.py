@@ -1,0 +1,245 @@
+"""Walks whose knees lock, on the skeletons that characters come with: knees and elbows never turn round.
+
+The bones of these rigs are straight or nearly so at rest, rolled by any angle, in mirrored, turned and scaled
+armatures. A walk passes through straight and behind it. Targets stay at the ankles and wrists of the FK pose, or are
+raised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Vector
+from numpy.typing import NDArray
+
+from tests import rigs_named
+from tests.operators.states import activate
+from tests.rigs_named import RIGS
+from tests.test_real_rigs import WALK, addon_utils
+
+Points = NDArray[np.float64]
+
+FRAMES = 33
+PARTS = ("UpLeg", "Leg"), ("Arm", "ForeArm")
+RAISED = (0.0, 0.005, 0.02, 0.1)
+"""Parts of a limb's length by which targets go towards its root."""
+BENT = 2.0
+"""Degrees: from this bend on an untouched target moves a limb by no more than 1e-6 of its length."""
+WRONG = 1e-4
+"""Parts of a limb's length by which a joint counts as on the wrong side: single precision, of a straight limb."""
+
+
+@dataclass
+class Limb:
+    """A limb of a walker."""
+
+    bones: list[str]
+    """Upper and lower one."""
+    side: Vector
+    """To where its knee or elbow goes, in the axes of its root bone at rest."""
+
+    def length(self, ob: bpy.types.Object) -> float:
+        """Of both bones."""
+        return math.fsum(ob.pose.bones[name].length for name in self.bones)
+
+    def joints(self, ob: bpy.types.Object) -> Points:
+        """Root, middle and tip (3, 3) in armature space."""
+        upper, lower = (ob.pose.bones[name] for name in self.bones)
+        return np.array([upper.head, lower.head, lower.tail])
+
+    def turns(self, ob: bpy.types.Object) -> Points:
+        """Orientations (2, 3, 3) of its bones."""
+        return np.array([ob.pose.bones[name].matrix.to_3x3().normalized() for name in self.bones])
+
+    def off(self, ob: bpy.types.Object) -> float:
+        """How far the middle joint stands on its side of the line from root to tip, in lengths of the limb."""
+        root, middle, tip = (Vector(joint) for joint in self.joints(ob).tolist())
+        turn: Matrix = ob.pose.bones[self.bones[0]].matrix.to_3x3().normalized()
+        hinge = (turn @ self.side).cross(middle - root)
+        across = hinge.cross(tip - root)
+        # The side leans over with the upper bone; what is across the hinge does not.
+        size = (middle - root).length + (tip - middle).length
+        return -(middle - root).dot(across.normalized()) / size
+
+
+@dataclass
+class Frame:
+    """All limbs on one frame."""
+
+    joints: Points
+    """(limbs, 3, 3)"""
+    turns: Points
+    """(limbs, 2, 3, 3)"""
+    off: Points
+    """(limbs,)"""
+
+    @classmethod
+    def of(cls, ob: bpy.types.Object, limbs: Sequence[Limb]) -> Frame:
+        return cls(
+            np.array([limb.joints(ob) for limb in limbs]),
+            np.array([limb.turns(ob) for limb in limbs]),
+            np.array([limb.off(ob) for limb in limbs]),
+        )
+
+
+def speeds(frames: Sequence[Frame]) -> Points:
+    """Degrees (frames - 1, limbs, 2) that bones turn from frame to frame."""
+    turns = np.array([frame.turns for frame in frames])
+    chords = np.linalg.norm(turns[1:] - turns[:-1], axis=(-2, -1)) / math.sqrt(8.0)
+    return np.asarray(np.degrees(2.0 * np.arcsin(np.minimum(chords, 1.0))))
+
+
+def bends(frame: Frame) -> Points:
+    """Degrees (limbs,) by which limbs are bent."""
+    steps = np.diff(frame.joints, axis=1)
+    sizes = np.linalg.norm(steps, axis=2)
+    cosines = (steps[:, 0] * steps[:, 1]).sum(axis=1) / (sizes[:, 0] * sizes[:, 1])
+    sines = np.linalg.norm(np.cross(steps[:, 0], steps[:, 1]), axis=1) / (sizes[:, 0] * sizes[:, 1])
+    return np.asarray(np.degrees(np.arctan2(sines, cosines)))
+
+
+def key_walk(ob: bpy.types.Object, limbs: Sequence[Limb]) -> None:
+    """Key a walk in place: legs and arms swing, knees and elbows lock, and go 3 degrees behind straight."""
+    for i, limb in enumerate(limbs):
+        for bone, is_upper in zip(limb.bones, (True, False), strict=True):
+            pose = ob.pose.bones[bone]
+            rest: Matrix = pose.bone.matrix_local.to_3x3()
+            root: Matrix = ob.data.bones[limb.bones[0]].matrix_local.to_3x3()
+            line = Vector(ob.data.bones[limb.bones[1]].tail_local) - Vector(ob.data.bones[limb.bones[0]].head_local)
+            axis = rest.inverted() @ (root @ limb.side).cross(line).normalized()
+            along = rest.inverted() @ line.normalized()
+            pose.rotation_mode = "QUATERNION"
+            for frame in range(1, FRAMES + 1):
+                phase = 2.0 * math.pi * ((frame - 1) / (FRAMES - 1) + 0.5 * i)
+                swing = 22.0 * math.sin(phase) if is_upper else 27.0 - 30.0 * math.cos(phase - 0.6)
+                twist = 6.0 * math.cos(phase) if is_upper else 0.0
+                turn = Matrix.Rotation(math.radians(swing * (-1 if is_upper else 1)), 3, axis)
+                pose.rotation_quaternion = (turn @ Matrix.Rotation(math.radians(twist), 3, along)).to_quaternion()
+                pose.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def roll_bones(ob: bpy.types.Object, roll: float) -> None:
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    for i, bone in enumerate(ob.data.edit_bones):
+        bone.roll = roll + 0.1 * i
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def play(
+    ob: bpy.types.Object, limbs: Sequence[Limb], frames: range, raised: float, places: Sequence[Points] | None
+) -> list[Frame]:
+    """Play frames with the targets at these places, raised; None: as they are posed without chains."""
+    found = []
+    for i, frame in enumerate(frames):
+        bpy.context.scene.frame_set(frame)
+        if places is not None:
+            for limb, (root, _middle, tip) in zip(limbs, places[i], strict=True):
+                size = limb.length(ob)
+                line = (root - tip) / np.linalg.norm(root - tip)
+                target = ob.pose.bones[limb.bones[-1]].ik_addon.target
+                target.location = ob.matrix_world @ Vector((tip + raised * size * line).tolist())
+            bpy.context.view_layer.update()
+        found.append(Frame.of(ob, limbs))
+    return found
+
+
+def check(ob: bpy.types.Object, limbs: Sequence[Limb], frames: range, raised: Sequence[float] = RAISED) -> None:
+    """Go through frames and hold every promise."""
+    ob.ik_addon.live = False
+    fk = play(ob, limbs, frames, 0.0, None)
+    places = [frame.joints for frame in fk]
+    ob.ik_addon.live = True
+    for part in raised:
+        solved = play(ob, limbs, frames, part, places)
+        off = np.array([frame.off for frame in solved])
+        assert off.min() > -WRONG, f"raised by {part}: a joint on the wrong side on {(off < -WRONG).sum()} frames"
+        assert (speeds(solved) - 1.5 * speeds(fk)).max() < 5.0, f"raised by {part}"
+        if part == 0.0:
+            for before, after in zip(fk, solved, strict=True):
+                check_unmoved(ob, limbs, before, after)
+
+
+def check_unmoved(ob: bpy.types.Object, limbs: Sequence[Limb], before: Frame, after: Frame) -> None:
+    """Limbs whose targets stand at their tips are where they were."""
+    sizes = np.array([limb.length(ob) for limb in limbs])
+    moved = np.abs(after.joints - before.joints).max(axis=(1, 2)) / sizes
+    bent = bends(before)
+    allowed = np.where(bent < BENT, 1e-4, 1e-6)
+    right = before.off >= 0.0
+    assert (moved[right] < allowed[right]).all()
+
+
+def limbs_of(ob: bpy.types.Object, chains: Sequence[Sequence[str]]) -> list[Limb]:
+    """Put chains on the limbs of a walker."""
+    found = []
+    for chain in chains:
+        activate(ob, chain[0])
+        assert bpy.ops.ik_addon.chain_add(with_pole=False) == {"FINISHED"}
+        tip = ob.pose.bones[chain[-1]].ik_addon
+        assert tip.is_chain
+        found.append(Limb(list(chain), Vector(tip.bend_side)))
+    return found
+
+
+VARIANTS = {
+    "upright": Matrix.Identity(4),
+    "mirrored": Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0)),
+    "small": Matrix.Diagonal((0.01, 0.01, 0.01, 1.0)),
+    "turned": Matrix.LocRotScale(Vector((3.0, -2.0, 1.0)), Euler((0.4, 0.2, 2.0)), None),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "world", "is_straight"),
+    [
+        ("Mixamo", "upright", False),
+        ("Mixamo", "mirrored", True),
+        ("Manny", "small", False),
+        ("Manny", "turned", True),
+        ("VRM", "mirrored", False),
+        ("VRM", "upright", True),
+    ],
+)
+def test_knees_and_elbows_that_lock_never_turn_round(name: str, world: str, is_straight: bool) -> None:
+    ob = rigs_named.build(RIGS[name], is_straight=is_straight)
+    roll_bones(ob, math.radians(sum(map(ord, name + world)) % 360))
+    ob.matrix_world = VARIANTS[world]
+    limbs = limbs_of(ob, rigs_named.limbs(RIGS[name], ob))
+    assert len(limbs) == 4
+    key_walk(ob, limbs)
+    check(ob, limbs, range(1, FRAMES + 1))
+
+
+@pytest.mark.parametrize("roll", [0, 90, 180, 270])
+def test_nor_do_they_by_the_roll_of_straight_bones(roll: int) -> None:
+    ob = rigs_named.build(RIGS["SMPL"], is_straight=True)
+    roll_bones(ob, math.radians(roll))
+    limbs = limbs_of(ob, rigs_named.limbs(RIGS["SMPL"], ob))
+    key_walk(ob, limbs)
+    check(ob, limbs, range(1, FRAMES + 1), (0.0, 0.02))
+
+
+def recorded() -> tuple[bpy.types.Object, list[Limb], range]:
+    """The recorded walk, with chains on arms and legs that were added on its first frame."""
+    addon_utils().enable("io_anim_bvh")
+    bpy.ops.import_anim.bvh(filepath=str(WALK))
+    ob = bpy.context.object
+    assert ob is not None
+    first, last = (round(frame) for frame in ob.animation_data.action.frame_range)
+    bpy.context.scene.frame_set(first)
+    chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
+    return ob, limbs_of(ob, chains), range(first, last + 1)
+
+
+@pytest.mark.parametrize("start", [1, 150, 420])
+def test_a_recorded_walk_keeps_its_knees_and_elbows(start: int) -> None:
+    if not WALK.is_file():
+        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
+    ob, limbs, frames = recorded()
+    check(ob, limbs, frames[start : start + 40])

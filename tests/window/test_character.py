@@ -1,0 +1,35 @@
+"""A whole character set up with one click, undone and redone, and its foot moved."""
+
+from __future__ import annotations
+
+from tests.window.driving import ROUNDED, Window, differences
+
+
+def test_a_character_from_the_panel(window: Window) -> None:
+    window.inside.new_file()
+    window.inside.metarig()
+    window.show_tab()
+    bare = window.state("bare")
+    window.press("ik_addon.character_setup")
+    made = window.state("made")
+    assert sorted(made["chains"]) == ["forearm.L", "forearm.R", "shin.L", "shin.R", "spine.003", "spine.006"]
+    assert made["live"]
+    assert not differences(made["channels"], bare["channels"], ROUNDED), "nothing moves"
+    assert window.is_reached()
+
+    window.key("ctrl+z")
+    assert not differences(window.state("undone"), bare)
+    window.key("ctrl+shift+z")
+    assert not differences(window.state("redone"), made)
+
+    window.inside.select_goal("shin.L")
+    window.session.move(*window.middle())
+    window.session.key("g")
+    window.sweep(30, -70)
+    window.click()
+    moved = window.state("moved")
+    target = made["chains"]["shin.L"]["target"]
+    assert moved["goals"][target][2] > made["goals"][target][2] + 0.05
+    assert window.is_reached()
+    others = {name: place for name, place in moved["goals"].items() if name != target}
+    assert not differences(others, {name: made["goals"][name] for name in others}, ROUNDED)

@@ -1,0 +1,93 @@
+"""Targets and poles in Pose Mode, pulled by their rings and arrows with a real mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.window.driving import Window, differences
+
+MACRO = "IK_ADDON_OT_goal_move"
+
+
+@pytest.fixture
+def tool(arm: Window) -> Iterator[Window]:
+    """The window with the arm, in which the tool is chosen."""
+    arm.inside.choose_tool("ik_addon.goals")
+    yield arm
+    arm.inside.choose_tool("builtin.select_box")
+
+
+def moved(window: Window, before: dict[str, list[float]], name: str) -> list[bool]:
+    """Along which axes a goal was moved."""
+    return [abs(a - b) > 1e-6 for a, b in zip(window.state(f"{name}-now")["goals"][name], before[name], strict=True)]
+
+
+def test_a_target_is_pulled_by_its_ring(arm: Window) -> None:
+    before = arm.state("before")
+    arm.rest()
+    arm.pull(arm.inside.place_of("Target"), -60, -50)
+    assert MACRO in arm.inside.running()
+    assert arm.is_reached(), "the tip follows while the mouse moves"
+    arm.release()
+    assert MACRO not in arm.inside.running()
+    after = arm.state("after")
+    x, _y, z = (new - old for new, old in zip(after["goals"]["Target"], before["goals"]["Target"], strict=True))
+    assert x < 0.0 < z, "to the left and up, as the mouse went"
+    assert after["goals"]["Pole"] == before["goals"]["Pole"]
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before)
+
+
+def test_a_pole_is_pulled_by_its_ring_and_taken_back(arm: Window) -> None:
+    before = arm.state("before")
+    arm.rest()
+    arm.pull(arm.inside.place_of("Pole"), -40, 30)
+    during = arm.state("during")
+    assert during["goals"]["Pole"] != before["goals"]["Pole"]
+    assert during["goals"]["Target"] == before["goals"]["Target"]
+    arm.session.key("Escape")
+    arm.release()
+    assert not differences(arm.state("cancelled"), before)
+
+
+def test_a_ring_makes_its_chain_the_active_one(window: Window) -> None:
+    window.open_sample("spider", "tibia.L.1")
+    window.rest()
+    before = window.state("before")
+    name = before["chains"]["tibia.L.3"]["target"]
+    window.pull(window.inside.place_of(name), -25, -25)
+    window.release()
+    assert window.inside.active_bone() == "tibia.L.3"
+    after = window.state("after")
+    assert [goal for goal, place in after["goals"].items() if place != before["goals"][goal]] == [name]
+
+
+def test_arrows_of_the_tool_go_along_an_axis(tool: Window) -> None:
+    before = tool.state("before")["goals"]
+    tool.rest()
+    x, y = tool.inside.place_of("Target")
+    tool.pull((x, y - 45), -60, -50)
+    tool.release()
+    assert moved(tool, before, "Target") == [False, False, True]
+    assert tool.is_reached()
+
+
+def test_keys_work_while_a_ring_is_pulled(arm: Window) -> None:
+    before = arm.state("before")["goals"]
+    arm.rest()
+    arm.pull(arm.inside.place_of("Target"), -60, -50)
+    arm.session.key("x")
+    arm.rest()
+    arm.release()
+    assert moved(arm, before, "Target") == [True, False, False]
+
+
+def test_bones_are_selected_beside_the_rings(tool: Window) -> None:
+    tool.inside.activate("forearm")
+    tool.rest()
+    before = tool.state("before")
+    tool.click_at(*tool.inside.place_of_bone("upper_arm"))
+    assert tool.inside.active_bone() == "upper_arm"
+    assert tool.state("after")["goals"] == before["goals"]
