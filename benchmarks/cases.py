@@ -13,9 +13,9 @@ import numpy as np
 from numpy.random import Generator
 
 from ik_addon.solve import Goal, Limits, Problem
-from ik_addon.solve.cones import cone_of, joint_rotation
+from ik_addon.solve.maths.cones import cone_of, joint_rotation
+from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.problem import Floats, Ints
-from ik_addon.solve.rotations import matrices
 
 FREE = (-np.inf, np.inf)
 INSIDE = 0.97

@@ -351,6 +351,77 @@ def converted() -> None:
     save(rig, "converted")
 
 
+def character() -> None:
+    """A figure of whom Set Up Character made all chains: the hips move, hands and feet stay on their targets."""
+    new_file(frames=120)
+    names = ("hips", "spine.001", "spine.002", "chest", "neck", "head")
+    heights = (0.97, 1.05, 1.18, 1.31, 1.46, 1.54, 1.76)
+    deep = (0.0, 0.0, -0.015, -0.02, 0.0, -0.01, -0.02)
+    trunk = [(0.0, y, z) for y, z in zip(deep, heights, strict=True)]
+    rig = armature("Figure", dict(zip(names, pairwise(trunk), strict=True)))
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        shoulder, elbow, wrist = Vector((0.17 * x, 0, 1.42)), Vector((0.39 * x, 0.01, 1.24)), Vector((0.6 * x, 0, 1.07))
+        add_bones(rig, {f"shoulder.{side}": ((0.03 * x, 0, 1.42), shoulder)}, parent="chest")
+        add_bones(rig, {f"upper_arm.{side}": (shoulder, elbow), f"forearm.{side}": (elbow, wrist)}, f"shoulder.{side}")
+        add_bones(rig, {f"hand.{side}": (wrist, (0.69 * x, -0.01, 0.99))}, parent=f"forearm.{side}")
+        roll(rig, (f"upper_arm.{side}", f"forearm.{side}"), (0, 1, 0))  # X is what the elbow bends about
+        hip, knee, ankle = Vector((0.1 * x, 0, 0.94)), Vector((0.1 * x, -0.005, 0.52)), Vector((0.1 * x, 0, 0.1))
+        add_bones(rig, {f"thigh.{side}": (hip, knee), f"shin.{side}": (knee, ankle)}, parent="hips")
+        ball, toe = (0.1 * x, -0.14, 0.035), (0.1 * x, -0.21, 0.035)
+        add_bones(rig, {f"foot.{side}": (ankle, ball), f"toe.{side}": (ball, toe)}, parent=f"shin.{side}")
+    OPERATORS.ik_addon.character_setup()
+    hips = rig.pose.bones["hips"]  # its Y axis is up, its Z axis to the front
+    for frame, place, lean in (
+        (1, (0, -0.04, 0), 0),
+        (22, (0, -0.3, -0.12), 24),
+        (42, (0, -0.03, 0), 0),
+        (56, (-0.08, -0.05, 0), 0),
+        (88, (-0.08, -0.05, 0), 0),
+        (104, (0, -0.12, 0), 6),
+        (120, (0, -0.04, 0), 0),
+    ):
+        hips.location, hips.rotation_quaternion = place, Quaternion((1, 0, 0), math.radians(lean))
+        hips.keyframe_insert("location", frame=frame)
+        hips.keyframe_insert("rotation_quaternion", frame=frame)
+    down = {1: (0.5, -0.12, 1.02), 22: (0.3, -0.5, 1.0), 42: (0.5, -0.14, 1.05), 104: (0.4, -0.3, 1.05)}
+    out = {56: (0.5, -0.15, 1.35), 72: (0.48, -0.15, 1.45), 88: (0.5, -0.15, 1.35)}
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        places = {frame: (place[0] * x, *place[1:]) for frame, place in {**down, **out, 120: down[1]}.items()}
+        if side == "R":
+            places |= {frame: (place[0] - 0.1, *place[1:]) for frame, place in places.items() if frame in out}
+        key(rig.pose.bones[f"forearm.{side}"].ik_addon.target, dict(sorted(places.items())))
+    key(
+        rig.pose.bones["shin.L"].ik_addon.target,
+        {56: (0.1, 0, 0.1), 66: (0.16, -0.12, 0.3), 78: (0.16, -0.12, 0.3), 88: (0.1, 0, 0.1)},
+    )
+    for tip in (bone for bone in rig.pose.bones if bone.ik_addon.is_chain):
+        show_goals(tip.ik_addon, 0.045)
+    cloth = scenery.material("Cloth", (0.07, 0.22, 0.42))
+    skin = scenery.material("Skin", (0.72, 0.44, 0.30))
+    dark = scenery.material("Shoes", (0.08, 0.08, 0.09))
+    parts = [
+        scenery.Part("hips", 0.11, 0.11, dark, width=1.5),
+        *(scenery.Part(name, 0.1, 0.11, cloth, width=1.3) for name in ("spine.001", "spine.002")),
+        scenery.Part("chest", 0.12, 0.1, cloth, width=1.5),
+        scenery.Part("neck", 0.05, 0.05, skin),
+        scenery.Part("head", 0.08, 0.1, skin, span=0.8),
+    ]
+    for side in "LR":
+        parts += [
+            scenery.Part(f"shoulder.{side}", 0.06, 0.07, cloth),
+            scenery.Part(f"upper_arm.{side}", 0.06, 0.05, cloth),
+            scenery.Part(f"forearm.{side}", 0.048, 0.036, skin),
+            scenery.Part(f"hand.{side}", 0.04, 0.03, skin, width=1.4),
+            scenery.Part(f"thigh.{side}", 0.09, 0.065, dark),
+            scenery.Part(f"shin.{side}", 0.065, 0.045, dark),
+            scenery.Part(f"foot.{side}", 0.045, 0.033, dark, width=1.2),
+            scenery.Part(f"toe.{side}", 0.033, 0.03, dark, width=1.3),
+        ]
+    scenery.body(rig, parts)
+    scenery.stage((2.0, -3.9, 1.5), (0.0, -0.05, 0.86), lens=48)
+    save(rig, "character")
+
+
 def limit(rig: bpy.types.Object, name: str, **ranges: tuple[float, float]) -> None:
     """Set the IK limits of a bone about x, y and z, in degrees from rest; (0, 0) locks the axis."""
     bone = rig.pose.bones[name]
@@ -497,6 +568,7 @@ SAMPLES: tuple[Callable[[], None], ...] = (
     spider,
     flat_arm,
     converted,
+    character,
 )
 
 

@@ -1,8 +1,8 @@
 """The project's tasks: `python3 tools/dev.py TASK [OPTIONS] [ARGUMENTS]`, each with all of its set-up.
 
 Tasks:
-  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, run those of the solvers
-                with the linear algebra of other processors as well, see tools/linear_algebra.py, and run `window`
+  test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, two of them run with the
+                linear algebra of other processors, see tools/linear_algebra.py, and `window` runs as well
   test-without-blas
                 run the tests of the solvers with a numpy that has no linear algebra but its own, as in the official
                 Blender for Linux and Windows. Builds it once, in some minutes; ARGUMENTS go to pytest

@@ -91,7 +91,7 @@ def ensure(environment: Environment) -> Path:
     stamp = folder / "installed.txt"
     VENVS.mkdir(exist_ok=True)
     with locked(VENVS / f"{environment.name}.lock"):
-        if stamp.is_file() and stamp.read_text() == wanted and _version(interpreter) == environment.python:
+        if stamp.is_file() and stamp.read_text() == wanted and python_version(interpreter) == environment.python:
             return interpreter
         base = find_python(environment.python)
         if environment.source:
@@ -123,7 +123,7 @@ def check_compilers(package: str) -> None:
 def find_python(version: str) -> Path:
     """An interpreter of `version` ("3.11") that runs and can make virtual environments."""
     for candidate in _candidates(version):
-        if _version(candidate) == version:
+        if python_version(candidate) == version:
             return candidate
     raise ToolError(
         f"Python {version} with venv and pip is needed and was not found, neither as python{version} on the PATH "
@@ -159,7 +159,7 @@ def _pyenv_roots() -> Iterator[Path]:
             yield Path(answer.stdout.strip())
 
 
-def _version(interpreter: Path) -> str | None:
+def python_version(interpreter: Path) -> str | None:
     """What `interpreter` says it is, None where it does not run (a pyenv shim may only print "command not found")."""
     probe = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:

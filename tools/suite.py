@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 from tools import linear_algebra, processes, progress, window
@@ -19,8 +20,6 @@ BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
 """They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
 SOLVER_TESTS = "tests/solve"
-KERNELS_TEST = f"{SOLVER_TESTS}/test_repeatable.py::test_no_kind_of_processor_changes_a_bit"
-"""It starts processes under each of the kernels by itself."""
 """They need numpy alone."""
 AT_ONCE = 2
 NO_TESTS = 5
@@ -70,30 +69,22 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
     """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
 
-    Without arguments, those of the solvers run under each of `linear_algebra.KERNELS`, and under those of this machine
-    on the last Blender alone.
+    Without arguments the Blenders take turns with `linear_algebra.KERNELS` and those of this machine. None of them
+    decides a bit of a solution, which a test of the solvers compares on each Blender, so each runs under one of them.
     """
-    interpreters = {blender: ensure(blender.environment) for blender in blenders}
     BUILD.mkdir(exist_ok=True)
-    runs = [
-        Run(f"Blender {blender.version}", blender.environment.name, interpreter, tuple(arguments) or rest)
-        for blender, interpreter in interpreters.items()
-        for rest in [() if blender == blenders[-1] else (f"--ignore={SOLVER_TESTS}",)]
-    ]
-    left_out = Outcome()
-    for blender, interpreter in interpreters.items() if not arguments else ():
-        for kernels in linear_algebra.KERNELS:
-            name = f"Blender {blender.version}, {kernels} kernels"
+    runs = []
+    for blender, kernels in zip(blenders, cycle([*linear_algebra.KERNELS, ""]), strict=False):
+        name, interpreter, variables = f"Blender {blender.version}", ensure(blender.environment), {}
+        if kernels and not arguments:
             reason = linear_algebra.why_not(interpreter, kernels)
             if reason is None:
-                folder = f"{blender.environment.name}-{kernels}"
-                own = (SOLVER_TESTS, f"--deselect={KERNELS_TEST}")
-                runs.append(Run(name, folder, interpreter, own, {linear_algebra.CHOICE: kernels}))
+                name, variables = f"{name}, {kernels} kernels", {linear_algebra.CHOICE: kernels}
             else:
-                print(f"{name}: skipped, {reason}", flush=True)
-                left_out += Outcome(skipped=1)
+                print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
+        runs.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
     # By itself, pytest says on the terminal how far it is.
-    total = _together(runs, live=len(runs) == 1) + left_out
+    total = _together(runs, live=len(runs) == 1)
     if with_window:
         # By themselves: what is clicked while two others use the processor may come late.
         run = Run("In the real program", "window", ensure(NEWEST.environment), (WINDOW_TESTS,))
@@ -159,7 +150,7 @@ def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
                 code = processes.run(command, variables, stdout=file, stderr=subprocess.STDOUT)
             watch.end(notes)
             text = log.read_text(errors="replace")
-        outcome = _read(report)
+        outcome = read_report(report)
     if code is None:
         text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite has become too slow.\n"
     elif code == NO_TESTS:
@@ -171,7 +162,7 @@ def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
     return outcome, text
 
 
-def _read(report: Path) -> Outcome:
+def read_report(report: Path) -> Outcome:
     """Add up a JUnit report, which is missing where pytest did not come to its end."""
     outcome = Outcome()
     if report.is_file():
