@@ -273,16 +273,19 @@ class _Poses:
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
         """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, given the world matrices of the armature then and now. For a bone that is scaled flat, whose
-        rotation is lost, that of its head.
+        Or in world space, given the world matrices of the armature then and now. A bone that is scaled flat, whose
+        rotation is lost, goes with its parent, or by what its head moves where a chain poses it.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
             before, after = times(worlds[0], before), times(worlds[1], after)
         moved = times(after, inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
-        moved[flat] = np.eye(4)
-        moved[flat, :3, 3] = (after - before)[flat, :3, 3]
+        if flat.any() and bone not in self._plan.solved:
+            moved[flat] = self.displacement(int(self._plan.skeleton.parents[bone]), worlds)[flat]
+        elif flat.any():
+            moved[flat] = np.eye(4)
+            moved[flat, :3, 3] = (after - before)[flat, :3, 3]
         return moved
 
     def __call__(self, bone: int) -> Floats:
@@ -301,7 +304,11 @@ class _Poses:
         # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
-        return skeleton.to_pose(self._ob, bone, local, self(parent))
+        posed = skeleton.to_pose(self._ob, bone, local, self(parent))
+        flat = ~np.isfinite(posed).all(axis=(1, 2))
+        if flat.any():
+            posed[flat] = times(self.displacement(parent), seen)[flat]
+        return posed
 
 
 def _members(wave: Wave, goals: Goals) -> Goals:
