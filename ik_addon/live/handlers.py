@@ -71,7 +71,9 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if rig.state is State.PLAYBACK:
-            return moves
+            if not rig.plan.is_followed:
+                return moves
+            rig.stop_playback()  # an animated setting lets a goal of another go with it from this frame on
         frame = read(ob, rig)
         rig.lookup(ob, frame)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
@@ -134,7 +136,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         return
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if ob.session_uid in followed or updated.isdisjoint(rig.plan.inputs):
+        if updated.isdisjoint(rig.plan.inputs) or (ob.session_uid in followed and not rig.plan.is_followed):
             return moves
         is_edited = ob.session_uid in updated
         updated.add(ob.session_uid)  # for those whose targets are attached to it

@@ -85,7 +85,9 @@ def build() -> None:
     """An arm with a pole and a tail with limits, whose targets are carried in different ways, and two more arms."""
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = BEGIN, LAST
-    other = _arm("Other", 2.0, rigs.empty("Point"))
+    point = rigs.empty("Point")
+    point.parent = rigs.empty("Stand", (0.1, -0.1, 0.2))
+    other = _arm("Other", 2.0, point)
     mark = rigs.empty("Mark", (3.5, 0.5, 1.0))
     _arm("Third", 3.0, mark)
     ob = rigs.armature("Rig")
@@ -376,6 +378,7 @@ REPORTED = (
     'objects/Lure/constraints["Child Of"].influence',
     'objects/Hand/constraints["Child Of"].influence',
     "objects/Hand/hide_viewport",
+    "objects/Point/matrix_parent_inverse[12]",
     'objects/Rig/pose.bones["chest"].constraints["Copy Rotation"].influence',
     'objects/Rig/pose.bones["upper"].constraints["Copy Rotation"].mute',
     'objects/Rig/pose.bones["hand"].constraints["IK"].mute',
