@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -91,10 +91,12 @@ class Sample:
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
     goals: Goals
     """(F, C) of `Plan.chains`."""
+    seen: Floats | None = None
+    """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
-        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
+        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals" and value is not None}
         return Sample(**own, goals=self.goals.members(chosen))
 
     def equals(self, other: Sample) -> bool:
@@ -112,12 +114,12 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         depsgraph: evaluated at the frame.
         fk: channels (k, 17) of the live bones, where the evaluated ones are not the FK pose.
     """
-    # What follows its bones is taken along from where they are seen, so that these have to be Blender's matrices.
-    if plan.determined is not None and not plan.is_followed:
+    evaluated = ob.evaluated_get(depsgraph)
+    if plan.determined is not None:
         numbers = plan.determined.read(depsgraph, fk)
         if numbers is not None:
-            return sample_of(plan, Frames(plan.determined, numbers))
-    evaluated = ob.evaluated_get(depsgraph)
+            found = sample_of(plan, Frames(plan.determined, numbers))
+            return replace(found, seen=channels.read_pose(evaluated, plan.sampled)[None]) if plan.is_followed else found
     rows = channels.read(evaluated, plan.live) if fk is None else fk
     world = matrix_array(evaluated.matrix_world)
     to_object = inverse_of_one(world)

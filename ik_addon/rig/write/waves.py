@@ -237,6 +237,7 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
+        self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}
 
     def limbs(self, wave: Wave) -> Limbs:
@@ -278,7 +279,8 @@ class _Poses:
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
-            before, after = times(worlds[0], before), times(worlds[1], after)
+            before = times(worlds[0], self._seen[:, self._plan.sampled.tolist().index(bone)])
+            after = times(worlds[1], after)
         moved = times(after, inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
         if flat.any() and bone not in self._plan.solved:
