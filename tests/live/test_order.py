@@ -430,3 +430,23 @@ def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
         assert rigs.channels(one).tobytes() == poses[frame]
     one.ik_addon.live = False
     assert rigs.channels(one).tobytes() == before
+
+
+@pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS"])
+@pytest.mark.parametrize("connect", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, connect: bool, shared: bool) -> None:
+    leader_rig, leader = two_arms()
+    points = [(0.0, 0.0, 2.0), (0.0, 0.0, 2.3), (0.2, 0.0, 2.5)]
+    rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A", connect=connect)
+    place = rigs.empty("Place", (1.1, 0.4, 1.3))
+    place.rotation_euler = (0.3, -0.5, 0.8)
+    constraint: Any = leader_rig.pose.bones["hand"].constraints.new(kind)
+    constraint.target = place
+    follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
+    rigs.chain(follower, tip, leader_rig, 2, target_bone="thumb", out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5

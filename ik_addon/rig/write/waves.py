@@ -17,7 +17,7 @@ from ...pose.skeleton import inverse, orthonormal
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
-from ..plan.attachments import Attachment, ParentBone, uid_of
+from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
@@ -133,7 +133,10 @@ def pose(
                 fk[w] = limbs
         current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried))
     current.put_fk()
-    for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
+    is_moved = world is not sample.world  # the armature itself
+    for bone in plan.followed:
+        if not (plan.moves(bone) or (is_moved and not plan.is_fixed(plan.leader(bone)))):
+            continue
         known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen], fk)
 
@@ -301,7 +304,7 @@ class _Poses:
     def _follow(self, bone: int) -> Floats:
         skeleton = self._plan.skeleton
         seen = self._sampled[bone]
-        if self._plan.solved.isdisjoint(skeleton.ancestors(bone)):
+        if not self._plan.moves(bone):
             return seen
         # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
         parent = int(skeleton.parents[bone])
@@ -310,6 +313,11 @@ class _Poses:
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
+        hold = self._plan.held.get(bone, Hold(False, False))
+        if hold.place:
+            posed[:, :3, 3] = seen[:, :3, 3]
+        if hold.rotation:
+            posed[:, :3, :3] = seen[:, :3, :3]
         return posed
 
 
