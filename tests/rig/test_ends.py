@@ -362,3 +362,18 @@ def test_a_foot_turns_with_a_bone_that_a_chain_of_a_stretched_armature_carries(a
         seen = addon.module("rig.read.orientation").orientation(np.array(world(carrier, "pedal"))[None])[0]
         wanted = (Matrix(seen.tolist()) @ offset).to_4x4()
         assert turn_between(world(ob, "foot"), wanted) < 1e-5
+
+
+def test_a_foot_with_limits_below_a_shin_that_is_scaled_flat_keeps_its_fk_pose(addon: Addon) -> None:
+    ob, target = leg()
+    fit(addon, ob)
+    foot = ob.pose.bones["foot"]
+    foot.use_ik_limit_x, foot.ik_min_x, foot.ik_max_x = True, -0.5, 0.4
+    ob.pose.bones["shin"].scale.x = 0.0
+    before = rigs.channels(ob)[list(ob.pose.bones.keys()).index("foot")].copy()
+    ob.ik_addon.live = True
+    target.location.z += 0.1
+    bpy.context.view_layer.update()
+    report = addon.module("live.reports").get(ob, "shin")
+    assert "Internal error" not in report.message
+    assert np.array_equal(rigs.channels(ob)[list(ob.pose.bones.keys()).index("foot")], before)

@@ -27,6 +27,9 @@ def turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
     wanted = times(goals.rotation[:, 0], offsets[limbs.group])
     usable = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2))
     usable &= wave.as_members(outcomes.status[:, wave.chains])[:, 0] != Status.INVALID
+    if limits is not None:  # below a bone that is scaled flat they have no axes
+        usable &= np.isfinite(limits.root).all(axis=(1, 2))
+        limits = replace(limits, root=np.where(usable[:, None, None], limits.root, np.eye(3)))
     upright = np.where(usable[:, None, None], wanted, np.eye(3))
     found, at_limit = turned(np.where(usable[:, None, None], frames, np.eye(3)), upright, limits)
     count = len(frames)
