@@ -11,6 +11,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..data.settings import object_of
+from ..pose import channels
 from ..rig.plan.presence import Layer, Presence
 from ..rig.read.sample import Sample, take_animated
 from ..rig.write.waves import Moves
@@ -65,7 +66,9 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.RESTORED else read_again(ob, rig, depsgraph)
-        if in_step is None or not in_step.has(ob):
+        # Where nothing will be written Blender would not animate it again on the next frame.
+        is_written = rig.plan.chains or (channels.read(ob, rig.plan.live) != frame.channels[0]).any()
+        if is_written and (in_step is None or not in_step.has(ob)):
             take_animated(ob, depsgraph)
         return frame
 
