@@ -19,6 +19,8 @@ from tools.processes import TIME_LIMIT
 BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
 """They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
+HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
+"""Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
 """They need numpy alone."""
 PARTS = (
@@ -103,12 +105,15 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
                 print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
         whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
     runs = whole if arguments else [run.part(name, options) for name, options in parts() for run in whole]
+    program = Run("In the real program", "window", ensure(NEWEST.environment), ())
+    if with_window:
+        runs.append(program.part("no window", (HEADLESS_TESTS,)))
     # By itself, pytest says on the terminal how far it is.
     total = together(runs, live=len(runs) == 1)
     if with_window:
         # By themselves: what is clicked while two others use the processor may come late.
-        run = Run("In the real program", "window", ensure(NEWEST.environment), (WINDOW_TESTS,))
-        total += together([run], live=False)
+        windows = program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}"))
+        total += together([windows], live=False)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
