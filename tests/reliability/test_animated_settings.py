@@ -171,7 +171,7 @@ class Character:
     """Names of those that are keyed in the file."""
     size: float
     """Length of its shorter chain."""
-    expected: dict[str, Poses] = field(default_factory=dict)
+    expected: dict[str, Poses] = field(default_factory=dict, repr=False)
     """The poses `by_hand`, by the change to the file: each is made once."""
 
     def compared(self, driven: bool = False) -> list[Animatable]:
