@@ -146,7 +146,7 @@ def test_a_part_that_crashes_is_a_failure_that_names_its_test(
         folder = tmp_path / name
         folder.mkdir()
         (folder / "test_it.py").write_text(text, encoding="utf-8")
-        arguments = ("--rootdir", str(folder), str(folder))
+        arguments = ("-p", "no:cacheprovider", "--rootdir", str(folder), str(folder))
         runs.append(suite.Run("Blender 9.9", name, Path(sys.executable), ()).part(name, arguments))
     suite.BUILD.mkdir(exist_ok=True)
     assert suite.together(runs, live=False) == suite.Outcome(passed=1, failed=1)

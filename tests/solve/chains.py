@@ -105,9 +105,8 @@ def solve_together(*problems: Problem) -> list[Solution]:
         return replace(goals[0], **{name: joined([getattr(goal, name) for goal in goals]) for name in names})
 
     first, *others = map(goal_of, *(problem.goals for problem in problems))
-    limits = problems[0].limits
-    if limits is not None:
-        limits = replace(limits, root=joined([problem.limits and problem.limits.root for problem in problems]))
+    bounds = [problem.limits for problem in problems if problem.limits is not None]
+    limits = replace(bounds[0], root=joined([each.root for each in bounds])) if bounds else None
     joints, frames = (joined([getattr(problem, name) for problem in problems]) for name in ("joints", "frames"))
     all_of = solve(replace(problems[0], joints=joints, frames=frames, goal=first, others=tuple(others), limits=limits))
     count, names = len(problems[0].joints), Solution.__dataclass_fields__

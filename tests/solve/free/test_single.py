@@ -19,7 +19,7 @@ COUNT = 40
 
 def equal(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """Where numbers are the same, or none: without the words of numpy's own assertion, which take longer to find."""
-    return np.asarray((one == other) | ((one != one) & (other != other)))  # noqa: PLR0124
+    return np.asarray((one == other) | ((one != one) & (other != other)))
 
 
 def assert_same(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> int:
