@@ -15,7 +15,6 @@ from tools.environments import ROOT
 PRODUCT, TESTS = ROOT / "ik_addon", ROOT / "tests"
 ELSEWHERE = {
     "anatomy/figure": "anatomy/test_chain_ends_named",
-    "anatomy/limbs": "anatomy/test_chain_ends_named",
     "anatomy/parts": "anatomy/test_chain_ends",
     "anatomy/sides": "setup/test_bend_side",
     "bake/bake_report": "bake/test_bake",
