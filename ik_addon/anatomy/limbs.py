@@ -1,8 +1,8 @@
 """Arms and legs: which bones they have, where their halves meet, and in which hand or foot they end.
 
 A limb is the way from the topmost bone of an arm or leg down to its hand or foot. What hangs beside that way (twist
-bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is. The long foot of
-an animal that stands on its toes is one more segment of its leg.
+bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is. The long foot
+of an animal that stands on its toes is one more segment of its leg.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _limb_through(figure: Figure, bone: int) -> list[int]:
 
 
 def way_down(figure: Figure, top: int) -> list[int]:
-    """The bones from the first one of a limb to the one before its hand or foot, or before the toes that it stands on."""
+    """The bones from the first one of a limb to the one before its hand or foot, or before the toes it stands on."""
     row, end = _way_to_end(figure, top)
     return row if end is None or not _stands_on_toes(figure, row, end) else [*row, end]
 
@@ -150,7 +150,7 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 
 
 def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
-    """Whether what is below the bones of a leg is one more segment of it, as the cannon of a horse is, and not its foot."""
+    """Whether what is below the bones of a leg is one more segment of it, as the cannon of a horse is, not its foot."""
     toe = next((b for b in figure.below(foot) if b != foot and part_of(figure, b) is Part.FOOT), None)
     if toe is None or len(row) < 2:
         return False

@@ -230,6 +230,16 @@ def test_what_is_cancelled_changes_nothing(addon: Addon, live: bool, share: floa
     assert bpy.context.scene.frame_current == 12
 
 
+def test_a_foot_does_not_turn_with_the_target_of_what_is_cancelled(addon: Addon) -> None:
+    ob = walker()
+    todo = addon.module("goals.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    next(todo)
+    todo.close()
+    assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+    snap()
+    assert ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+
+
 def test_unkeyed_edits_of_others_stay(addon: Addon) -> None:
     ob = walker()
     other = rigs.empty("Other")

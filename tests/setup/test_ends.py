@@ -90,8 +90,9 @@ def test_hips_sink_and_turn_and_hands_and_feet_stay(addon: Addon, name: str) -> 
     assert steady >= 8, "both feet, each time"
 
 
+@pytest.mark.parametrize("button", ["Snap Range", "Snap Target to Pose"])
 def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
-    addon: Addon, capfd: pytest.CaptureFixture[str]
+    button: str, addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ob = body()
     key_walk(ob)
@@ -103,7 +104,10 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     for frame in range(1, 21):
         bpy.context.scene.frame_set(frame)
         fk[frame] = poses(ob)
-    assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    if button == "Snap Range":
+        assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    else:
+        assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}
     assert chain.use_end_rotation
     ob.ik_addon.live = True
     for frame in range(1, 21):
@@ -114,6 +118,19 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     bpy.context.scene.frame_set(9)
     foot = [bone.name for bone in ob.pose.bones].index("foot.L")
     assert np.abs(poses(ob)[foot] - fk[9][foot]).max() < 2e-5
+
+
+def test_a_foot_that_was_turned_off_stays_off_when_its_target_is_snapped_again() -> None:
+    ob = body()
+    key_walk(ob)
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    bpy.ops.ik_addon.snap_target(frame_range="PRESENT")
+    assert not chain.use_end_rotation, "a single frame would take its animation away"
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    chain.use_end_rotation = False
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    assert not chain.use_end_rotation
 
 
 def test_a_foot_that_is_not_found_can_be_chosen() -> None:
