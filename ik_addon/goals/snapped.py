@@ -18,6 +18,7 @@ from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
 from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
 from ..setup.present import straight
 from ..solve.maths.products import applied, times
@@ -149,7 +150,7 @@ class Snap:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = places.turned_targets(sampled.world, turning, offset)
+                turns[chain.target] = target_rotations(sampled.world, turning, offset)
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
