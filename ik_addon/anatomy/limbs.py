@@ -186,9 +186,10 @@ def _is_of_animal(figure: Figure) -> bool:
 def part_of(figure: Figure, bone: int) -> Part:
     """What a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
     name = figure.names[bone]
-    if is_helper(name) or (is_end(name) and not figure.children[bone]):
-        return Part.HELPER
     part = part_in(name)
+    if is_helper(name) or (is_end(name) and not figure.children[bone]):
+        carries_head = part is Part.NECK and any(part_in(figure.names[b]) is part for b in figure.children[bone])
+        return part if carries_head else Part.HELPER
     parent = figure.parents[bone]
     if part in UPPER and parent >= 0 and is_ambiguous(name):
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".

@@ -48,12 +48,22 @@ PREFIX = re.compile(r"^(?:.*[:|]|(?:DEF|ORG|MCH|VIS|WGT)-|J_(?:Bip|Sec|Adj)_|CC_
 
 LEGS = r"(?:front|fore|hind|rear|back)?leg"
 
+VERTEBRAE = frozenset({"L5", "L3", "T12", "T8"})
+"""The bones of a spine that Xsens names, of which none is on the left."""
+RUN_TOGETHER = re.compile(
+    r"^([lr])(clavicle|humerus|radius|wrist|hand|fingers|thumb|hipjoint|femur|tibia|foot|toes)(?=\d*$)"
+)
+"""Names in which nothing divides the side from the part, as those of Acclaim skeletons."""
+
 # The first that is found counts; words are lower case, without sides, numbers and noise.
 NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
     (part, re.compile(rf"\b(?:{words})\b"))
     for part, words in (
-        (Part.SPINE, r"spine\w*|chest\w*|torso|abdomen\w*|ab|lower ?back|waist|stomach|belly|上半身|下半身"),
-        (Part.NECK, r"neck\w*|head|首|頭"),
+        (
+            Part.SPINE,
+            r"spine\w*|chest\w*|torso|abdomen\w*|ab|(?:lower|upper) ?back|thorax|vertebra\w*|waist|stomach|belly|上半身|下半身",
+        ),
+        (Part.NECK, r"\w*neck\w*|head|首|頭"),
         (Part.HAND, r"palm|\w*carp(?:als?|us)"),
         (Part.FINGER, r"thumb\w*|index\w*|middle|ring|pinky|pinkie|little|finger\w*|[親人中薬小]指"),
         (Part.HAND, r"hand|wrist|手首"),
@@ -74,7 +84,7 @@ NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
         (Part.THIGH, rf"thigh|(?:upper|up) ?{LEGS}|femur|{LEGS}|足"),
         (
             Part.GIRDLE,
-            r"shoulder|clavicle|collar|scapula|coxa|trochanter|hips?|hip ?joint|pelvis|root|body|cog|master|肩",
+            r"shoulder|clav(?:icle)?|collar|scapula|coxa|trochanter|hips?|hip ?joint|pelvis|root|body|cog|master|肩",
         ),
     )
 )
@@ -106,6 +116,9 @@ def side_of(name: str) -> int:
 @cache
 def _all_words(name: str) -> tuple[str, ...]:
     name = PREFIX.sub("", unicodedata.normalize("NFKC", name))
+    if name in VERTEBRAE:
+        return ("spine",)
+    name = RUN_TOGETHER.sub(r"\1_\2", name)
     name = re.sub(r"^([LRlr左右])(?=[A-Z]|[^\x00-\x7f])", r"\1_", name)
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+", name))
 
