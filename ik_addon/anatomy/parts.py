@@ -61,7 +61,8 @@ NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
     for part, words in (
         (
             Part.SPINE,
-            r"spine\w*|chest\w*|torso|abdomen\w*|ab|(?:lower|upper) ?back|thorax|vertebra\w*|waist|stomach|belly|上半身|下半身",
+            r"spine\w*|chest\w*|torso|abdomen\w*|ab|(?:lower|upper) ?back|thorax|vertebra\w*|waist|stomach|belly|"
+            r"上半身|下半身",
         ),
         (Part.NECK, r"\w*neck\w*|head|首|頭"),
         (Part.HAND, r"palm|\w*carp(?:als?|us)"),

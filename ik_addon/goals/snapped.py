@@ -111,7 +111,7 @@ class Snap:
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
                     toes=toes,
-                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and any(chain_of(tip).bend_side),
+                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and _is_one_sided(tip),
                 )
             )
             goals += found
@@ -199,6 +199,11 @@ class Snap:
         foot, toes = chain.toes
         turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
         return applied(turned, np.broadcast_to(toes, (len(turned), 3)))
+
+
+def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
+    """Whether a chain has a side that it never leaves."""
+    return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
 
 
 def _points(points: Floats) -> Floats:

@@ -121,6 +121,7 @@ ELSEWHERE = {
     "solve/maths/calculus": "solve/limited/test_kernels",
     "solve/maths/cones": "solve/limited/test_limits",
     "solve/maths/kernel*": "solve/free/test_single",
+    "solve/maths/lines": "setup/test_bend_side",
     "solve/maths/rotations": "solve/test_properties",
     "solve/maths/sums": "solve/test_repeatable",
     "solve/maths/vectors": "solve/free/test_single",
