@@ -131,19 +131,21 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
     """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
     if figure.steered.isdisjoint(limb):
         return limb
-    found = [limb]
-    at = elbow(figure, limb) or 0
-    joints = np.array([figure.heads[limb[0]], figure.heads[limb[at]], figure.tails[limb[-1]]])
+    found, joints = [limb], _halves(figure, limb[0])
     size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
     for top in tops(figure):
         twin = way_down(figure, top)
         if top == limb[0] or not figure.steered.isdisjoint(twin):
             continue
-        at = elbow(figure, twin) or 0
-        others = np.array([figure.heads[top], figure.heads[twin[at]], figure.tails[twin[-1]]])
-        if np.linalg.norm(others - joints, axis=1).max() < TWIN * size:
+        if np.linalg.norm(_halves(figure, top) - joints, axis=1).max() < TWIN * size:
             found.append(twin)
     return found[min(1, len(found) - 1)]
+
+
+def _halves(figure: Figure, top: int) -> Floats:
+    """Where (3, 3) a limb begins, its lower half does, and its hand or foot does, be that a segment or not."""
+    limb, (row, _end) = way_down(figure, top), _way_to_end(figure, top)
+    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], figure.tails[row[-1]]])
 
 
 # ---- feet that are segments of a leg

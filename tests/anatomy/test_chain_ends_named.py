@@ -80,6 +80,21 @@ def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
         assert added(ob, name) == [name], "between mechanism bones that constraints move"
 
 
+@pytest.mark.usefixtures("rigify")
+def test_a_generated_quadruped_gets_chains_on_its_fk_legs() -> None:
+    """The feet of its deform bones stand on toes, those of its FK bones have none."""
+    meta = armature_of("basic_quadruped")
+    bpy.ops.pose.rigify_generate()
+    (ob,) = [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != meta]
+    meta.hide_set(True)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    for name in ("thigh_fk.L", "foot_fk.L", "ORG-thigh.L", "ORG-foot.L", "DEF-shin.L.001", "DEF-toe.L", "foot_ik.L"):
+        assert added(ob, name) == ["thigh_fk.L", "shin_fk.L"], f"from '{name}'"
+    for name in ("front_shin_fk.R", "ORG-front_foot.R", "DEF-front_thigh.R", "front_foot_ik.R"):
+        assert added(ob, name) == ["front_thigh_fk.R", "front_shin_fk.R"], f"from '{name}'"
+
+
 ANIMALS = {
     "horse": (
         "spine.003 spine.004 spine.005 < spine.001 spine.002",
