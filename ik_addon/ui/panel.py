@@ -268,7 +268,9 @@ def draw_bend_side(
     row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
     side = np.array(chain_of(tip).bend_side)
-    if side.any() and np.isfinite(side).all():
+    if len(bones) > 2 or chain_of(tip).bends_both_ways:
+        layout.prop(chain_of(tip), "bends_both_ways")
+    if side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways:
         away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
         if away > bend_side.BENT:
             text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"
