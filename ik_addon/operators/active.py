@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 
 from ..controls.bones import MADE
+from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
@@ -69,3 +70,9 @@ class ArmatureOperator(bpy.types.Operator):
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """Why this operator cannot run on an armature, and what to do about it; empty where it can."""
         return ""
+
+    def prefer(self, **settings: str) -> None:
+        """Take what this operator was not told from the preferences, each setting with its name there."""
+        for setting, name in settings.items():
+            if not self.properties.is_property_set(setting):
+                setattr(self, setting, getattr(preferences(), name))

@@ -11,17 +11,13 @@ from .. import compat
 from ..anatomy import chain_ends
 from ..anatomy.figure import Figure
 from ..controls.made import Controls
+from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
 from ..live import registry
 from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
 from ..setup import ends, new_chain, removal
 from .active import ArmatureOperator, active_bone, active_chain, armature
 from .bake import FRAME_RANGES
-
-CONTROLS = (
-    (Controls.EMPTIES.name, "Empties", "Empties in a collection of their own"),
-    (Controls.BONES.name, "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
-)
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -52,12 +48,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         name="Pole",
         description="Make a pole that a chain of two bones bends towards",
         default=True,
+        options={"SKIP_SAVE"},
     )
     controls: EnumProperty(
         name="Controls",
         description="What the target and the pole are made as",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
@@ -85,13 +83,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         """From a button: the first chain of an armature is live at once; later ones leave Live as it is."""
         ob = armature(context)
         if not self.properties.is_property_set("live"):
-            self.live = object_of(ob).live or not tips(ob)
+            self.live = object_of(ob).live or (preferences().live and not tips(ob))
         return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
         ob = armature(context)
         assert ob is not None
+        self.prefer(with_pole="with_pole", controls="controls")
         self._find(ob)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:

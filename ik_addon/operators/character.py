@@ -7,9 +7,9 @@ from bpy.props import BoolProperty, EnumProperty
 
 from ..anatomy.members import Region
 from ..controls.made import Controls
+from ..data.preferences import CONTROLS
 from ..setup import character, mirror
 from .active import ArmatureOperator, active_chain, armature
-from .chain import CONTROLS
 
 NAMED = 2
 """Number of remarks that the report names; the panel shows all."""
@@ -42,6 +42,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         name="Poles",
         description="Make poles that arms and legs bend towards",
         default=True,
+        options={"SKIP_SAVE"},
     )
     with_presets: BoolProperty(
         name="Human Limits",
@@ -53,17 +54,25 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         description="What targets and poles are made as",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
         description="Switch Live on, so that the chains follow their targets at once",
         default=True,
+        options={"SKIP_SAVE"},
     )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button: whether the chains go live is up to the preferences."""
+        self.prefer(live="live")
+        return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
         assert ob is not None
+        self.prefer(with_poles="with_pole", controls="controls")
         wishes = character.Wishes(
             regions=frozenset(Region[name] for name in self.regions),
             with_poles=self.with_poles,

@@ -31,6 +31,7 @@ ROOMS = (
     "convert",
     "overlay",
     "operators",
+    "ui/preferences",
     "ui",
 )
 """From the one that knows none of the others to the one that may know all, as docs/architecture.md has them."""

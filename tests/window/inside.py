@@ -502,3 +502,57 @@ def enable(on: bool) -> None:
 def factory_settings() -> None:
     """File > Defaults > Load Factory Settings."""
     bpy.ops.wm.read_factory_settings()
+
+
+# ---- preferences
+
+
+def own_preferences() -> Any:
+    """The preferences of the extension."""
+    return bpy.context.preferences.addons[PACKAGE].preferences
+
+
+def prefer(settings: dict[str, Any]) -> None:
+    """Set some of the extension's preferences."""
+    for name, value in settings.items():
+        setattr(own_preferences(), name, value)
+
+
+def reset_preferences() -> None:
+    """Set all of the extension's preferences and keys to their defaults."""
+    names = [name for name in own_preferences().bl_rna.properties.keys() if name not in {"rna_type", "bl_idname"}]  # noqa: SIM118
+    for name in names:
+        own_preferences().property_unset(name)
+    prefer({"tab": "IK"})
+    for _keymap, item in _keys():
+        if item.idname != "wm.call_menu_pie":
+            item.type = "NONE"
+
+
+def show_preferences() -> None:
+    """Show the preferences of the extension in place of the 3D viewport."""
+    area = viewport()["area"]
+    area.type = "PREFERENCES"
+    preferences: Any = bpy.context.preferences
+    preferences.active_section = "ADDONS"
+    bpy.context.window_manager.addon_search = "IK Chains"
+    module: Any = sys.modules[PACKAGE]
+    if not module.bl_info.get("show_expanded"):
+        with bpy.context.temp_override(window=bpy.context.window_manager.windows[0], area=area):
+            OPERATORS.preferences.addon_expand(module=PACKAGE)
+    area.tag_redraw()
+
+
+def _keys() -> list[tuple[Any, Any]]:
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    return list(keymap.of_user(bpy.context))
+
+
+def keys_shown() -> list[str]:
+    """The operators of the keys that the preferences show."""
+    return [item.idname for _keymap, item in _keys()]
+
+
+def assign_key(operator: str, key: str) -> None:
+    """Assign a key to an operator, as in the preferences."""
+    next(item for _keymap, item in _keys() if item.idname == operator).type = key
