@@ -24,6 +24,7 @@ from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
+from .translation import catalogs
 from .ui import bake_report, character, gizmos, limits, menus, panel, presets, toolbar, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
@@ -72,6 +73,7 @@ def register() -> None:
         enabled = other.rpartition(".")[0] or other
         raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
     keep_freed_memory()
+    catalogs.register()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     drag_operators.register()
@@ -114,4 +116,5 @@ def unregister() -> None:
     drag_operators.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)
+    catalogs.unregister()
     _registered = False

@@ -106,9 +106,15 @@ CLASSES = (IKAddonPreferences,)
 
 def preferences() -> Any:
     """The preferences of the add-on; their defaults where a script registered it without enabling it."""
-    addon = bpy.context.preferences.addons.get(PACKAGE)
+    addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)
     own = None if addon is None else addon.preferences
     return _defaults() if own is None else own
+
+
+def tab() -> str:
+    """What the tab of the sidebar is called."""
+    chosen: str = preferences().tab
+    return chosen.strip() or TAB
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import bpy
 import numpy as np
 
-from ..bake import BakeReport, bake
+from .. import bake
+from ..bake import BakeReport
 from ..data.settings import chain_of, object_of
 from ..live import reports, solving
 from ..pose import channels
@@ -56,16 +57,19 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
     return remarks
 
 
-def apply_poses(
+def steps(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
-) -> BakeReport:
+) -> Generator[float, None, BakeReport]:
     """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
+
+    Each step yields the share that is done, 0 to 1; closing the generator takes everything back.
 
     Raises:
         BakeError, KeysError: it cannot be done; nothing was changed.
     """
-    report = bake(context, ob, [tip.name for tip in tips], frames)
-    for tip in tips:
-        chain_of(tip).enabled = True
+    names = [tip.name for tip in tips]
+    report = yield from bake.steps(context, ob, names, frames)
+    for name in names:
+        chain_of(ob.pose.bones[name]).enabled = True
     context.view_layer.update()
     return report

@@ -11,6 +11,7 @@ import pytest
 from tools.environments import ROOT
 
 ROOMS = (
+    "translation",
     "solve/maths",
     "solve/free",
     "solve/limb",

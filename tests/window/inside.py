@@ -556,3 +556,22 @@ def keys_shown() -> list[str]:
 def assign_key(operator: str, key: str) -> None:
     """Assign a key to an operator, as in the preferences."""
     next(item for _keymap, item in _keys() if item.idname == operator).type = key
+
+
+# ---- progress
+
+
+def status_text() -> str | None:
+    """What the extension says in the status bar; None: the status bar is Blender's own."""
+    steps = importlib.import_module(f"{PACKAGE}.ik_addon.operators.steps")
+    progress = steps.running()
+    drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
+    assert (progress is not None) == (drawn is steps.draw_status)
+    return None if progress is None else str(progress.text)
+
+
+def show_sidebar(tab: str) -> None:
+    """Bring a tab of the sidebar to the front."""
+    for region in viewport()["area"].regions:
+        if region.type == "UI":
+            region.active_panel_category = tab

@@ -45,7 +45,7 @@ def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
     """The keys as the user has them, which is what counts, each with its keymap."""
     keymaps = context.window_manager.keyconfigs.user.keymaps
     for own, item in _items:
-        keymap = keymaps.get(own.name)
+        keymap: Any = keymaps.get(own.name)
         if keymap is None:
             continue
         found = (other for other in keymap.keymap_items if _is_same(other, item))

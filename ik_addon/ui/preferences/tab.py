@@ -13,12 +13,6 @@ _panels: list[Any] = []
 """The panels of the tab, each after its parent."""
 
 
-def name() -> str:
-    """What the tab is called."""
-    chosen: str = preferences.preferences().tab
-    return chosen.strip() or preferences.TAB
-
-
 def register(classes: Iterable[type]) -> None:
     """Keep the panels of a tab, among some registered classes, in the one of the preferences."""
     _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
@@ -34,10 +28,11 @@ def unregister() -> None:
 
 def rename() -> None:
     """Move the panels to the tab of the preferences: Blender reads it when a panel is registered."""
-    if all(panel.bl_category == name() for panel in _panels):
+    name = preferences.tab()
+    if all(panel.bl_category == name for panel in _panels):
         return
     for panel in reversed(_panels):
         bpy.utils.unregister_class(panel)
-        panel.bl_category = name()
+        panel.bl_category = name
     for panel in _panels:
         bpy.utils.register_class(panel)
