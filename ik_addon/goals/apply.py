@@ -14,6 +14,7 @@ from ..live import reports, solving
 from ..pose import channels
 from ..pose.channels import FIELDS
 from ..rig.plan.chain import ChainError, check, posed_bones
+from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .snap import in_fk
 from .snapped import SnapError
@@ -32,14 +33,18 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         try:
             check(ob, tip, context.view_layer)
         except ChainError as error:
-            raise SnapError(f"The chain on '{tip.name}' can't be solved. {error}") from None
+            raise SnapError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
     if not object_of(ob).live:
         solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
         context.view_layer.update()
     for name in names:
         report = reports.get(ob, name)
         if report is None or report.failed:
-            raise SnapError(f"The chain on '{name}' was not solved. {report.message if report else ''}".strip())
+            raise SnapError(
+                say(
+                    "The chain on '{name}' was not solved. {why}", name=name, why=report.message if report else ""
+                ).strip()
+            )
     solved = channels.read(ob, indices)
     with in_fk(context, ob, tips):
         changed = channels.read(ob, indices) != solved
@@ -52,7 +57,10 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         auto_key(context, bone, fields)
         if goes_back(context, bone, fields):
             remarks.append(
-                f"'{bone.name}' is animated and goes back on the next frame change. Key it, or apply a range of frames"
+                say(
+                    "'{bone}' is animated and goes back on the next frame change. Key it, or apply a range of frames",
+                    bone=bone.name,
+                )
             )
     return remarks
 

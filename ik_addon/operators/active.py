@@ -11,6 +11,7 @@ from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
+from ..translation.sentences import say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -34,9 +35,9 @@ def obstacle(context: bpy.types.Context) -> str:
     """Why no operator can run on the active object, and what to do about it; empty where they can."""
     ob = armature(context)
     if ob is None or ob.type != "ARMATURE":
-        return "Select an armature"
+        return say("Select an armature")
     if ob.mode not in {"POSE", "OBJECT"}:
-        return "Switch to Pose Mode or Object Mode"
+        return say("Switch to Pose Mode or Object Mode")
     return why_unposed(ob) or why_closed(ob)
 
 

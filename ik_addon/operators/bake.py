@@ -12,7 +12,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty
 from ..bake import BakeReport, bake_report, chosen_tips, frame_range, frames_between, steps
 from ..data import preferences
 from ..rig.plan.chain import tips
-from ..translation.sentences import marked
+from ..translation.sentences import marked, say
 from .active import ArmatureOperator, active_chain, armature
 from .steps import StepsOperator
 
@@ -60,7 +60,7 @@ class IK_ADDON_OT_bake(StepsOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no IK chain. Add one first"
+        return "" if tips(ob) else say("'{object}' has no IK chain. Add one first", object=ob.name)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask for the options; the bake then runs in steps and can be cancelled."""

@@ -10,6 +10,7 @@ from ..rig.plan.chain import ChainError, bending_bones, chain_bones
 from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
 
 
@@ -26,9 +27,9 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         """There must be a side, or one to be found."""
         tip = active_chain(context)
         if tip is None:
-            return "Select a bone of a chain"
+            return say("Select a bone of a chain")
         if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, bending_bones(tip)):
-            return f"The chain on '{tip.name}' bends to all sides, as spines and tails do"
+            return say("The chain on '{tip}' bends to all sides, as spines and tails do", tip=tip.name)
         return ""
 
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -41,7 +42,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
             found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
             assert found is not None
             side = found.side
-        return _set_side(self, context, tip, -side, f"Flipped the bend of the chain on '{tip.name}'")
+        return _set_side(self, context, tip, -side, say("Flipped the bend of the chain on '{tip}'", tip=tip.name))
 
 
 class IK_ADDON_OT_find_bend_side(ArmatureOperator):
@@ -58,7 +59,7 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
@@ -67,11 +68,15 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
         assert tip is not None
         found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
         if found is None:
-            self.report({"ERROR"}, f"The chain on '{tip.name}' bends to all sides, as spines and tails do")
+            self.report({"ERROR"}, say("The chain on '{tip}' bends to all sides, as spines and tails do", tip=tip.name))
             return {"CANCELLED"}
         # A tip that takes an orientation folds to no side.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
-        message = f"Found the bend side of the chain on '{tip.name}' from {found.evidence.value}"
+        message = say(
+            "Found the bend side of the chain on '{tip}' from {evidence}",
+            tip=tip.name,
+            evidence=say(found.evidence.value),
+        )
         return _set_side(self, context, tip, found.side, message)
 
 
@@ -107,8 +112,10 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
         """There must be a chain of that kind."""
         tip = active_chain(context)
         if tip is None:
-            return "Select a bone of a chain"
-        return "" if has_old_stiffness(bending_bones(tip)) else "Stiffness shares out the bend of this chain already"
+            return say("Select a bone of a chain")
+        return (
+            "" if has_old_stiffness(bending_bones(tip)) else say("Stiffness shares out the bend of this chain already")
+        )
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do so."""

@@ -9,6 +9,7 @@ from ..anatomy.members import Region
 from ..controls.made import Controls
 from ..data.preferences import CONTROLS
 from ..setup import character, mirror
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
 
 NAMED = 2
@@ -83,7 +84,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         outcome = character.set_up(context, ob, wishes)
         remarks = outcome.remarks[:NAMED]
         if len(outcome.remarks) > NAMED:
-            remarks += (f"The panel shows {len(outcome.remarks) - NAMED} more remarks",)
+            remarks += (say("The panel shows {count} more remarks", count=len(outcome.remarks) - NAMED),)
         message = ". ".join([outcome.summary, *remarks])
         if not outcome.made:
             # Nothing was changed, so no step of undo either.
@@ -116,7 +117,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to mirror."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""
@@ -126,7 +127,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
         except mirror.MirrorError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        message = f"Mirrored the chain on '{tip.name}' to '{other.name}'"
+        message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 

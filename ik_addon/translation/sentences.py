@@ -26,3 +26,11 @@ def count(number: int, one: str, more: str) -> str:
 def marked(sentence: str, /) -> str:
     """A sentence that is translated where it is said, not where it stands."""
     return sentence
+
+
+class UserError(Exception):
+    """Something can't be done: the sentences say why, and what to do."""
+
+    def __init__(self, sentence: str, /, **fields: object) -> None:
+        """Say it as `say` does."""
+        super().__init__(say(sentence, **fields))

@@ -519,7 +519,10 @@ def prefer(settings: dict[str, Any]) -> None:
 
 
 def reset_preferences() -> None:
-    """Set all of the extension's preferences and keys to their defaults."""
+    """Set all of the extension's preferences and keys to their defaults, and show the viewport again."""
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        if area.type == "PREFERENCES":
+            area.type = "VIEW_3D"
     names = [name for name in own_preferences().bl_rna.properties.keys() if name not in {"rna_type", "bl_idname"}]  # noqa: SIM118
     for name in names:
         own_preferences().property_unset(name)
@@ -536,8 +539,9 @@ def show_preferences() -> None:
     preferences: Any = bpy.context.preferences
     preferences.active_section = "ADDONS"
     bpy.context.window_manager.addon_search = "IK Chains"
-    module: Any = sys.modules[PACKAGE]
-    if not module.bl_info.get("show_expanded"):
+    addon_utils = importlib.import_module("addon_utils")
+    module = next(module for module in addon_utils.modules() if module.__name__ == PACKAGE)
+    if not addon_utils.module_bl_info(module)["show_expanded"]:
         with bpy.context.temp_override(window=bpy.context.window_manager.windows[0], area=area):
             OPERATORS.preferences.addon_expand(module=PACKAGE)
     area.tag_redraw()

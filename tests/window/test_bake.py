@@ -32,7 +32,7 @@ def test_bake_writes_keys_that_play_as_live_did(spider: Window) -> None:
     spider.wait(lambda: spider.inside.state()["keys"] != before["keys"] and not is_baking(spider))
     baked = spider.state("baked")
     assert not any(chain["enabled"] for chain in baked["chains"].values())
-    spider.find("ik_addon.report_close")
+    spider.find_right("ik_addon.report_close")
     legs = {path for path in baked["keys"] if "tibia" in path or "femur" in path}
     assert len(legs) == 2 * 8 * 4, "a quaternion for both bones of eight legs"
     assert all(len(baked["keys"][path]) == 120 for path in legs)
@@ -80,5 +80,7 @@ def test_the_report_is_brought_into_view(spider: Window) -> None:
     spider.rest(0.5)
     spider.shot("report")
     assert spider.inside.has_tab_in_front("IK")
-    spider.press("ik_addon.report_close")
+    spider.click_at(*spider.find_right("ik_addon.report_close"))
     spider.shot("closed")
+    with pytest.raises(AssertionError):
+        spider.find_right("ik_addon.report_close")

@@ -147,7 +147,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
-            raise SnapError(say("None of these chains is enabled. Select a bone of one that is"))
+            raise SnapError("None of these chains is enabled. Select a bone of one that is")
         frames = self.frames(context)
         if frames is not None:
             report = yield from apply.steps(context, ob, found, frames)
