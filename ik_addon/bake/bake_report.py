@@ -157,10 +157,9 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
     more = sum(chain.missed > 0 for chain in report.each) - NAMED
     if more > 0:
         yield count(more, "1 more chain missed a target", "{count} more chains missed a target"), True
-    yield (
-        say("Max error {error}, mean {mean}", error=percent(report.error), mean=percent(report.mean_error)),
-        False,
-    )
+    if report.missed:
+        errors = say("Max error {error}, mean {mean}", error=percent(report.error), mean=percent(report.mean_error))
+        yield errors, False
     for joint in report.limited[:NAMED]:
         yield say("'{bone}' stood at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)), False
     more = len(report.limited) - NAMED

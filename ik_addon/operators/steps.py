@@ -20,6 +20,8 @@ KNOWN_AFTER = 1.0
 """Seconds of work after which it is said how long the rest takes."""
 BAR = 14.0
 """Width of the bar in the status bar, in Blender's units of its interface."""
+WIDE_ICON = 1.2
+"""What the icon of Esc is wider than others, in Blender's separators."""
 ERRORS = (BakeError, KeysError, SnapError)
 """What says why something can't be done; nothing is changed then."""
 
@@ -76,15 +78,23 @@ def draw_progress(layout: bpy.types.UILayout, progress: Progress) -> None:
     bar.progress(factor=progress.share, text=progress.text)
 
 
+def draw_keys(layout: bpy.types.UILayout) -> None:
+    """Draw the keys that cancel, with Blender's icons."""
+    row = layout.row(align=True)
+    row.alignment = "LEFT"
+    row.label(text="", icon="EVENT_ESC")
+    row.separator(factor=WIDE_ICON)
+    row.label(text="", icon="MOUSE_RMB")
+    row.label(text="Cancel")
+
+
 def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
     """Draw the status bar while something is being done."""
     progress = running()
     if progress is None:
         return
-    row = header.layout.row(align=True)
-    row.label(text="", icon="EVENT_ESC")
-    row.label(text="Cancel", icon="MOUSE_RMB")
-    row.separator(factor=2.0)
+    row = header.layout.row()
+    draw_keys(row)
     bar = row.row()
     bar.ui_units_x = BAR
     draw_progress(bar, progress)

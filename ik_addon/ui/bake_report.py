@@ -9,7 +9,7 @@ import bpy
 from ..bake.bake_report import BakeReport, last, sentences
 from ..data.settings import chain_of
 from ..operators.active import armature
-from ..operators.steps import draw_progress, running
+from ..operators.steps import draw_keys, draw_progress, running
 from .panel import ArmaturePanel
 from .text import draw_message
 
@@ -46,7 +46,7 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
         progress, report = running(), shown(armature(context))
         if progress is not None:
             draw_progress(box, progress)
-            box.label(text="Cancel", icon="EVENT_ESC")
+            draw_keys(box)
         elif report is not None:
             row = box.row()
             row.label(text="Last Bake", icon="KEYFRAME_HLT")

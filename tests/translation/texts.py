@@ -50,6 +50,14 @@ def said(tree: ast.Module) -> Iterator[str]:
             yield from (text for text in literals(value, tree) if any(map(str.isalpha, text)))
 
 
+def returned(tree: ast.Module) -> Iterator[str]:
+    """The labels that the functions of a panel return, with icons or without."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            for value in node.value.elts:
+                yield from (text for text in literals(value, tree) if not text.isupper())
+
+
 def literals(value: ast.expr, tree: ast.Module) -> Iterator[str]:
     """The strings that an expression may be, as far as its module says so."""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -91,7 +99,7 @@ def known_to_blender(addon: Addon) -> Iterator[str]:
             rna = getattr(bpy.ops.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
         own = {name for base in cls.__mro__ if base.__module__.startswith(addon.package) for name in annotated(base)}
         for setting in rna.properties:
-            if setting.identifier in own and not setting.is_hidden:
+            if setting.identifier in own and not setting.is_hidden and setting.description:
                 yield from (setting.name, setting.description)
                 for item in getattr(setting, "enum_items", ()):
                     yield from (item.name, item.description)
@@ -118,5 +126,6 @@ def parts_of_a_body(addon: Addon) -> Iterator[str]:
 def everything(addon: Addon) -> set[str]:
     """All texts."""
     texts = {text for _name, tree in modules() for text in said(tree)}
+    texts |= {text for name, tree in modules() if name.startswith("ui/") for text in returned(tree)}
     texts |= {*known_to_blender(addon), *parts_of_a_body(addon)}
     return {text for text in texts if text.strip()}

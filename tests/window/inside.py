@@ -516,6 +516,8 @@ def prefer(settings: dict[str, Any]) -> None:
     """Set some of the extension's preferences."""
     for name, value in settings.items():
         setattr(own_preferences(), name, value)
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        area.tag_redraw()
 
 
 def reset_preferences() -> None:
@@ -579,3 +581,36 @@ def show_sidebar(tab: str) -> None:
     for region in viewport()["area"].regions:
         if region.type == "UI":
             region.active_panel_category = tab
+
+
+# ---- languages
+
+
+def speak(language: str) -> bool:
+    """Choose a language of Blender, as in its preferences; whether it has it."""
+    view: Any = bpy.context.preferences.view
+    names = [name for name in (language, f"{language}_{language.upper()}") if name in bpy.app.translations.locales]
+    if names:
+        view.language = names[0]
+        view.use_translate_interface = view.use_translate_tooltips = view.use_translate_reports = True
+        for area in bpy.context.window_manager.windows[0].screen.areas:
+            area.tag_redraw()
+    return bool(names)
+
+
+def speak_english() -> None:
+    """Choose the language that the other tests read."""
+    bpy.context.preferences.view.language = "en_US"
+
+
+def said(sentence: str, fields: dict[str, str]) -> str:
+    """What the extension makes of a sentence."""
+    sentences = importlib.import_module(f"{PACKAGE}.ik_addon.translation.sentences")
+    return str(sentences.say(sentence, **fields))
+
+
+def label(operator: str) -> str:
+    """What Blender writes on the button of an operator."""
+    translations: Any = bpy.app.translations
+    name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
+    return str(translations.pgettext_iface(name, "Operator"))

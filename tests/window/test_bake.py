@@ -54,7 +54,7 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     before, pose = spider.state("before"), spider.inside.pose()
     confirm(spider)
     spider.wait(lambda: is_baking(spider))
-    spider.rest(1.0)
+    spider.wait(lambda: "left" in str(spider.inside.status_text()))
     spider.shot("progress")
     assert is_baking(spider), "it is long enough to be interrupted"
     assert spider.inside.status_text().startswith("Baking IK: ")

@@ -49,7 +49,7 @@ def test_the_first_chain_goes_live_unless_that_is_not_wanted(fresh: Window) -> N
     fresh.press("ik_addon.chain_add")
     added = fresh.state("added")
     assert not added["live"]
-    assert added["chains"]["forearm.L"]["target_bone"]
+    assert added["chains"]["forearm.L"]["target"] == "metarig"
 
 
 def test_a_key_that_a_user_assigns_works(fresh: Window) -> None:

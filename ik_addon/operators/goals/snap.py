@@ -104,7 +104,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="FK")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
-    confirm = "Snap"
+    confirm = marked("Snap")
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
 
@@ -138,7 +138,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    confirm = "Apply"
+    confirm = marked("Apply")
     doing = marked("Applying the solved pose")
     cancelled = marked("Applying cancelled. Nothing was changed")
 
