@@ -577,9 +577,11 @@ def status_text() -> str | None:
 
 
 def show_sidebar(tab: str) -> None:
-    """Bring a tab of the sidebar to the front."""
-    for region in viewport()["area"].regions:
-        if region.type == "UI":
+    """Bring a tab of the sidebar to the front, or hide the sidebar without one."""
+    area = viewport()["area"]
+    area.spaces.active.show_region_ui = bool(tab)
+    for region in area.regions:
+        if region.type == "UI" and tab:
             region.active_panel_category = tab
 
 

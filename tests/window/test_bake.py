@@ -55,6 +55,7 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     confirm(spider)
     spider.wait(lambda: is_baking(spider))
     spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    spider.rest(0.5)
     spider.shot("progress")
     assert is_baking(spider), "it is long enough to be interrupted"
     assert spider.inside.status_text().startswith("Baking IK: ")
@@ -68,8 +69,10 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     assert spider.is_reached(), "live goes on"
 
 
-def test_the_report_is_brought_into_view(spider: Window) -> None:
-    spider.inside.show_sidebar("Item")
+@pytest.mark.parametrize("tab", ["Item", ""])
+def test_the_report_is_brought_into_view(spider: Window, tab: str) -> None:
+    spider.inside.show_sidebar(tab)
+    spider.rest(0.5)
     spider.session.move(*spider.middle())
     spider.inside.start("ik_addon.bake", {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": 20})
     spider.rest(1.5)

@@ -58,5 +58,5 @@ def draw(own: Any, context: bpy.types.Context) -> None:
         column.prop(own, name)
 
     box = layout.box()
-    box.label(text="Keys")
+    box.label(text="Shortcuts")
     keymap.draw(box.column(), context)
