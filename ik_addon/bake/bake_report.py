@@ -87,13 +87,18 @@ class BakeReport:
 
     @property
     def message(self) -> str:
-        """The report as a sentence."""
+        """The report in sentences."""
         done = say(
             "Baked {chains} on {frames} into '{action}'",
             chains=count_of_chains(len(self.chains)),
             frames=count_of_frames(self.frames),
             action=self.action,
         )
+        return f"{done}. {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        """Whether all targets were reached, and how the keys play."""
         reached = say("All targets were reached")
         if self.missed:
             reached = say(
@@ -101,7 +106,7 @@ class BakeReport:
                 count=self.missed,
                 error=percent(self.error),
             )
-        return ". ".join([done, reached, self.playback])
+        return f"{reached}. {self.playback}"
 
     @property
     def playback(self) -> str:

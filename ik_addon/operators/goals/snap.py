@@ -148,13 +148,14 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise SnapError("None of these chains is enabled. Select a bone of one that is")
+        names = ", ".join(f"'{tip.name}'" for tip in found)
+        done = say("Applied the solved pose to {names}", names=names)
         frames = self.frames(context)
         if frames is not None:
             report = yield from apply.steps(context, ob, found, frames)
-            return report.message, []
-        remarks = apply.apply_pose(context, ob, found)
-        names = ", ".join(f"'{tip.name}'" for tip in found)
-        return say("Applied the solved pose to {names}", names=names), remarks
+            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
+            return done, [] if report.plays_alike and not report.missed else [report.outcome]
+        return done, apply.apply_pose(context, ob, found)
 
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
         """Report what was applied."""
