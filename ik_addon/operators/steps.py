@@ -49,19 +49,18 @@ class Progress:
     @property
     def text(self) -> str:
         """The same in words."""
+        return say("{doing}: {amount}", doing=self.doing, amount=self.amount)
+
+    @property
+    def amount(self) -> str:
+        """The share and the rest in words."""
         percent = f"{100.0 * self.share:.0f}"
         if self.left is None:
-            return say("{doing}: {percent}%", doing=self.doing, percent=percent)
+            return say("{percent}%", percent=percent)
         minutes, seconds = divmod(round(self.left), 60)
-        if minutes:
-            return say(
-                "{doing}: {percent}%, {minutes} min {seconds} s left",
-                doing=self.doing,
-                percent=percent,
-                minutes=minutes,
-                seconds=seconds,
-            )
-        return say("{doing}: {percent}%, {seconds} s left", doing=self.doing, percent=percent, seconds=seconds)
+        if not minutes:
+            return say("{percent}%, {seconds} s left", percent=percent, seconds=seconds)
+        return say("{percent}%, {minutes} min {seconds} s left", percent=percent, minutes=minutes, seconds=seconds)
 
 
 _running: list[Progress] = []
@@ -72,10 +71,10 @@ def running() -> Progress | None:
     return _running[-1] if _running else None
 
 
-def draw_progress(layout: bpy.types.UILayout, progress: Progress) -> None:
-    """Draw the bar."""
+def draw_progress(layout: bpy.types.UILayout, progress: Progress, text: str) -> None:
+    """Draw the bar with a text in it."""
     bar: Any = layout
-    bar.progress(factor=progress.share, text=progress.text)
+    bar.progress(factor=progress.share, text=text)
 
 
 def draw_keys(layout: bpy.types.UILayout) -> None:
@@ -97,7 +96,7 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
     draw_keys(row)
     bar = row.row()
     bar.ui_units_x = BAR
-    draw_progress(bar, progress)
+    draw_progress(bar, progress, progress.text)
 
 
 class StepsOperator(ArmatureOperator):

@@ -45,7 +45,8 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
         box = self.layout.box()
         progress, report = running(), shown(armature(context))
         if progress is not None:
-            draw_progress(box, progress)
+            box.label(text=progress.doing, translate=False)
+            draw_progress(box, progress, progress.amount)
             draw_keys(box)
         elif report is not None:
             row = box.row()
