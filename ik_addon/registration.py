@@ -7,7 +7,7 @@ from typing import Final
 import bpy
 
 from .bake import command
-from .data import overrides, settings, versions
+from .data import overrides, preferences, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
@@ -24,9 +24,13 @@ from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
-from .ui import bake_report, character, gizmos, keymap, limits, menus, panel, presets, toolbar, tools
+from .translation import catalogs
+from .ui import bake_report, character, gizmos, limits, menus, panel, presets, toolbar, tools
+from .ui.preferences import drawing as drawn_preferences
+from .ui.preferences import keymap, tab
 
 CLASSES: Final = (
+    *preferences.CLASSES,
     *settings.CLASSES,
     *profile.CLASSES,
     *chain_operators.CLASSES,
@@ -69,6 +73,7 @@ def register() -> None:
         enabled = other.rpartition(".")[0] or other
         raise RuntimeError(f"IK Chains is enabled already, as '{enabled}'; disable that add-on first")
     keep_freed_memory()
+    catalogs.register()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     drag_operators.register()
@@ -82,6 +87,8 @@ def register() -> None:
     menus.register()
     presets.register()
     keymap.register()
+    drawn_preferences.register()
+    tab.register(CLASSES)
     toolbar.register()
     command.register()
     _registered = True
@@ -94,6 +101,8 @@ def unregister() -> None:
         return
     command.unregister()
     toolbar.unregister()
+    tab.unregister()
+    drawn_preferences.unregister()
     keymap.unregister()
     presets.unregister()
     menus.unregister()
@@ -107,4 +116,5 @@ def unregister() -> None:
     drag_operators.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)
+    catalogs.unregister()
     _registered = False

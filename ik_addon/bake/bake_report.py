@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import bpy
 
 from ..live.reports import percent
+from ..translation.sentences import count, say
 
 NAMED = 5
 """Maximum number of chains or joints that are named."""
@@ -75,25 +76,58 @@ class BakeReport:
         return self.position < 1e-4 and self.angle < 1e-3
 
     @property
+    def summary(self) -> str:
+        """The report in one short line; the panel has the rest."""
+        done = say(
+            "Baked {chains} on {frames}", chains=count_of_chains(len(self.chains)), frames=count_of_frames(self.frames)
+        )
+        if not self.plays_alike:
+            return say("{done}. Playback differs, see Last Bake", done=done)
+        return say("{done}. Targets were missed, see Last Bake", done=done) if self.missed else done
+
+    @property
     def message(self) -> str:
-        """The report as a sentence."""
-        chains, frames = _count(len(self.chains), "chain"), _count(self.frames, "frame")
-        reached = "all reached"
+        """The report in sentences."""
+        done = say(
+            "Baked {chains} on {frames} into '{action}'",
+            chains=count_of_chains(len(self.chains)),
+            frames=count_of_frames(self.frames),
+            action=self.action,
+        )
+        return f"{done}. {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        """Whether all targets were reached, and how the keys play."""
+        reached = say("All targets were reached")
         if self.missed:
-            reached = f"{self.missed} not reached, by up to {percent(self.error)} of the chain's length"
-        return f"Baked {chains} on {frames} into '{self.action}' ({reached}); {self.playback}"
+            reached = say(
+                "{count} not reached, by up to {error} of the chain's length",
+                count=self.missed,
+                error=percent(self.error),
+            )
+        return f"{reached}. {self.playback}"
 
     @property
     def playback(self) -> str:
-        """How the keys play, as the end of a sentence."""
+        """How the keys play."""
         if self.plays_alike:
-            return "playback matches the live result"
-        return f"playback is off by up to {percent(self.position)} of the length and {math.degrees(self.angle):.2g}°"
+            return say("Playback matches the live result")
+        return say(
+            "Playback is off by up to {distance} of the length and {angle}°",
+            distance=percent(self.position),
+            angle=f"{math.degrees(self.angle):.2g}",
+        )
 
 
 def remember(ob: bpy.types.Object, report: BakeReport) -> None:
     """Make this the last report on an armature object."""
     _last[ob.session_uid] = report
+
+
+def forget(ob: bpy.types.Object) -> None:
+    """There is no report on an armature object any more."""
+    _last.pop(ob.session_uid, None)
 
 
 def last(ob: bpy.types.Object) -> BakeReport | None:
@@ -103,30 +137,58 @@ def last(ob: bpy.types.Object) -> BakeReport | None:
 
 def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
     """The sentences of a report, each with whether it needs attention."""
-    yield f"{_count(report.frames, 'frame')} of {_count(len(report.chains), 'chain')} in '{report.action}'", False
+    yield (
+        say(
+            "{frames} of {chains} in '{action}'",
+            frames=count_of_frames(report.frames),
+            chains=count_of_chains(len(report.chains)),
+            action=report.action,
+        ),
+        False,
+    )
     if not report.missed:
-        yield "All targets were reached", False
+        yield say("All targets were reached"), False
     for chain in sorted(report.each, key=lambda chain: -chain.missed)[:NAMED]:
         if chain.missed:
             yield (
-                f"'{chain.chain}' missed its target on {_count(chain.missed, 'frame')}, "
-                f"by up to {percent(chain.error)} of its length",
+                say(
+                    "'{chain}' missed its target on {frames}, by up to {error} of its length",
+                    chain=chain.chain,
+                    frames=count_of_frames(chain.missed),
+                    error=percent(chain.error),
+                ),
                 True,
             )
     more = sum(chain.missed > 0 for chain in report.each) - NAMED
     if more > 0:
-        yield f"{_count(more, 'more chain')} missed a target", True
-    yield f"Max error {percent(report.error)}, mean {percent(report.mean_error)}", False
+        yield count(more, "1 more chain missed a target", "{count} more chains missed a target"), True
+    if report.missed:
+        errors = say("Max error {error}, mean {mean}", error=percent(report.error), mean=percent(report.mean_error))
+        yield errors, False
     for joint in report.limited[:NAMED]:
-        yield f"'{joint.bone}' stood at a limit on {_count(joint.frames, 'frame')}", False
-    if len(report.limited) > NAMED:
-        yield f"{_count(len(report.limited) - NAMED, 'more joint')} stood at a limit", False
+        yield say("'{bone}' stood at a limit on {frames}", bone=joint.bone, frames=count_of_frames(joint.frames)), False
+    more = len(report.limited) - NAMED
+    if more > 0:
+        yield count(more, "1 more joint stood at a limit", "{count} more joints stood at a limit"), False
     if report.turning_bone:
-        before, after = report.turning_frame - 1, report.turning_frame
-        yield f"Fastest joint: '{report.turning_bone}', {report.turn:.3g}° from frame {before} to {after}", False
-    playback = report.playback
-    yield playback[0].upper() + playback[1:], not report.plays_alike
+        yield (
+            say(
+                "Fastest joint: '{bone}', {angle}° from frame {before} to {after}",
+                bone=report.turning_bone,
+                angle=f"{report.turn:.3g}",
+                before=report.turning_frame - 1,
+                after=report.turning_frame,
+            ),
+            False,
+        )
+    yield report.playback, not report.plays_alike
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def count_of_chains(number: int) -> str:
+    """So many chains, in a sentence."""
+    return count(number, "1 chain", "{count} chains")
+
+
+def count_of_frames(number: int) -> str:
+    """So many frames, in a sentence."""
+    return count(number, "1 frame", "{count} frames")

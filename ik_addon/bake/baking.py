@@ -139,7 +139,7 @@ class _Bake:
         """Raise `BakeError` where a chain could be solved on no frame."""
         for tip, fault in self.frames.plan.faults.items():
             if solved.is_never_solved(tip):
-                raise BakeError(f"The chain on '{tip}' can't be baked. {fault}")
+                raise BakeError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
 
     def _disable_chains(self) -> None:
         """Disable the baked chains; their bones are left to the keys."""

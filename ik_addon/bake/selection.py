@@ -16,9 +16,10 @@ from ..rig.plan.dependencies import between
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import BONE_PATH, animated_paths
+from ..translation.sentences import UserError, say
 
 
-class BakeError(Exception):
+class BakeError(UserError):
     """Nothing can be baked; the message says what is wrong, where, and what to do."""
 
 
@@ -36,17 +37,22 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
     tips = chain.tips(ob)
     if which == "ACTIVE":
         if active is None:
-            raise BakeError(f"The active bone of '{ob.name}' is not part of an IK chain. Make a bone of a chain active")
+            raise BakeError(
+                "The active bone of '{object}' is not part of an IK chain. Make a bone of a chain active",
+                object=ob.name,
+            )
         tips = [active]
     elif which == "SELECTED":
         tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.posed_bones(tip))]
         if not tips:
-            raise BakeError(f"No selected bone of '{ob.name}' is part of an IK chain. Select a bone of a chain")
+            raise BakeError(
+                "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain", object=ob.name
+            )
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
     if not enabled and tips:
-        raise BakeError(f"The chain on '{tips[0].name}' is disabled. Enable it to bake it")
+        raise BakeError("The chain on '{tip}' is disabled. Enable it to bake it", tip=tips[0].name)
     if not enabled:
-        raise BakeError(f"'{ob.name}' has no IK chain. Add one first")
+        raise BakeError("'{object}' has no IK chain. Add one first", object=ob.name)
     return enabled
 
 
@@ -63,7 +69,7 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
     if which == "ACTION":
         owner = compat.curve_owner(ob)
         if owner is None or not len(owner.fcurves):
-            raise BakeError(f"'{ob.name}' has no keys in an action. Bake another frame range")
+            raise BakeError("'{object}' has no keys in an action. Bake another frame range", object=ob.name)
         span = np.array(ob.animation_data.action.frame_range) / time_scale(scene)
         return math.floor(span[0]), math.ceil(span[1])
     return scene.frame_start, scene.frame_end
@@ -76,9 +82,9 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
         BakeError: there are none.
     """
     if step < 1:
-        raise BakeError(f"The step is {step}. It must be 1 frame or more")
+        raise BakeError("The step is {step}. It must be 1 frame or more", step=step)
     if last < first:
-        raise BakeError(f"The frame range is empty: it starts at {first} and ends at {last}")
+        raise BakeError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
     frames = list(range(first, last + 1, step))
     return frames if frames[-1] == last else [*frames, last]
 
@@ -91,11 +97,13 @@ def time_scale(scene: bpy.types.Scene) -> float:
 def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
     """Raise `BakeError` where an armature object shows no pose that could be baked."""
     if ob.mode == "EDIT":
-        raise BakeError(f"'{ob.name}' is in Edit Mode. Leave it to bake")
+        raise BakeError("'{object}' is in Edit Mode. Leave it to bake", object=ob.name)
     if not Presence(view_layer).evaluates(ob):
-        raise BakeError(f"'{ob.name}' is excluded from this view layer or disabled in viewports. Enable it to bake")
+        raise BakeError(
+            "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake", object=ob.name
+        )
     if ob.data.pose_position == "REST":
-        raise BakeError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
+        raise BakeError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
 
 
 def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> None:
@@ -105,8 +113,12 @@ def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Pla
     others = {other.session_uid: other for other in registry.live_armatures(view_layer.id_data) if other != ob}
     plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}
     for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
-        first = f"the chain on '{tip}' of '{others[uid].name}'"
-        raise BakeError(f"'{ob.name}' follows {first}, which follows another of its chains in turn. Bake {first} first")
+        first = say("the chain on '{tip}' of '{other}'", tip=tip, other=others[uid].name)
+        raise BakeError(
+            "'{object}' follows {first}, which follows another of its chains in turn. Bake {first} first",
+            object=ob.name,
+            first=first,
+        )
 
 
 def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:
@@ -119,7 +131,7 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
     """
     for tip in tips:
         if tip in plan.faults and not plan.watch:
-            raise BakeError(f"The chain on '{tip}' can't be baked. {plan.faults[tip]}")
+            raise BakeError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=plan.faults[tip])
     baked = [tip for tip in plan.paths if tip in tips]
     names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
     for path in animated_paths(ob):
@@ -128,10 +140,11 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
             # Since 4.4 Blender applies the values of F-curves in any order, and setting the mode converts rotations.
             name = bpy.utils.unescape_identifier(match["name"])
             raise BakeError(
-                f"The rotation mode of bone '{name}' is animated, which makes Blender play rotation keys unreliably. "
-                "Delete the animation of the mode to bake"
+                "The rotation mode of bone '{name}' is animated, "
+                "which makes Blender play rotation keys unreliably. Delete the animation of the mode to bake",
+                name=name,
             )
     unknown = set(tips).difference(baked)
     if unknown or not baked:
-        raise BakeError(f"There is no enabled IK chain on '{min(unknown, default='')}'. Add or enable one")
+        raise BakeError("There is no enabled IK chain on '{bone}'. Add or enable one", bone=min(unknown, default=""))
     return baked

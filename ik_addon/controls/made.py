@@ -48,15 +48,18 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
     if control_bones.can_be_made(context, ob) and controls is Controls.BONES:
         return
     if not context.scene.is_editable:
-        raise ChainError(f"The scene '{context.scene.name}' is linked from another file and can't hold a target")
+        raise ChainError(
+            "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
+        )
     collection = _made_collection(ob)
     if collection is None:
         return
     layer = _layer_collection(context.view_layer.layer_collection, collection)
     if collection.hide_viewport or (layer is not None and layer.exclude):
         raise ChainError(
-            f"The collection '{collection.name}' is disabled or excluded from this view layer, "
-            "so a target in it would not move; enable it"
+            "The collection '{collection}' is disabled or excluded from this view layer, "
+            "so a target in it would not move; enable it",
+            collection=collection.name,
         )
 
 

@@ -18,6 +18,7 @@ from ..setup import bend_side, new_chain, removal
 from ..setup.constraints import Source, give_back, mute_driver, silence, sources
 from ..setup.present import Limb, largest_turn, read_poses, seen_from, world_of
 from ..solve.problem import Floats
+from ..translation.sentences import UserError, count, say
 from .dependence import dependent
 from .ik_constraint import (
     curves_of,
@@ -37,7 +38,7 @@ TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
 
 
-class ConvertError(Exception):
+class ConvertError(UserError):
     """Nothing was converted or restored; the message says why and what to do."""
 
 
@@ -59,13 +60,11 @@ class Conversion:
     @property
     def message(self) -> str:
         """The report in sentences."""
-        count = len(self.tips)
-        moved = (
-            f"Converted {count} IK constraint{'s' * (count != 1)} and turned Live on. "
-            f"Tips moved by up to {reports.percent(self.distance)} of the chain's length, "
-            f"bones turned by up to {math.degrees(self.angle):.2g}°"
-        )
-        return ". ".join([moved, *self.warnings, *self.notes])
+        converted = count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
+        moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
+        angle = f"{math.degrees(self.angle):.2g}"
+        said = [converted, say("Live turned on"), say(moved, distance=reports.percent(self.distance), angle=angle)]
+        return ". ".join([*said, *self.warnings, *self.notes])
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,14 @@ class _Move:
 
     def message(self, tip: str) -> str:
         """The move as a sentence."""
-        closer = ", closer to its target" * self.nearer
-        return (
-            f"The tip of '{tip}' moved by {reports.percent(self.distance)} of the chain's length{closer}, and "
-            f"its bones turned by up to {math.degrees(self.angle):.2g}°"
-        )
+        moved = "The tip of '{tip}' moved by {distance} of the chain's length, and its bones turned by up to {angle}°"
+        if self.nearer:
+            moved = (
+                "The tip of '{tip}' moved by {distance} of the chain's length, closer to its target, "
+                "and its bones turned by up to {angle}°"
+            )
+        angle = f"{math.degrees(self.angle):.2g}"
+        return say(moved, tip=tip, distance=reports.percent(self.distance), angle=angle)
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
@@ -136,8 +138,8 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
         for tip, report in failed.items():
             name = ob.pose.bones[made[tip]][CONVERTED]["constraint"]
-            why = "the chain could not be solved" if report is None else report.message
-            warnings.append(f"'{name}' on '{made[tip]}' was not converted: {why}")
+            why = say("the chain could not be solved") if report is None else report.message
+            warnings.append(_not_converted(name, made[tip], why))
         _take_back(context, ob, [ob.pose.bones[made.pop(tip)] for tip in failed])
         _solve(ob, view_layer, made)
     if not made:
@@ -150,7 +152,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
         tips=tuple(made),
         distance=max(move.distance for move in moves.values()),
         angle=max(move.angle for move in moves.values()),
-        notes=tuple(f"The current pose is now the FK pose of the chain on '{tip}'" for tip in kept),
+        notes=tuple(say("The current pose is now the FK pose of the chain on '{tip}'", tip=tip) for tip in kept),
         warnings=tuple(warnings),
     )
 
@@ -165,10 +167,11 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     for owner in owners:
         name = owner[CONVERTED]["constraint"]
         if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
-            raise ConvertError(
-                f"Bone '{owner.name}' has no IK constraint '{name}' any more. Give it its name back, or delete the "
-                f"custom property '{CONVERTED}' of the bone"
+            gone = (
+                "Bone '{owner}' has no IK constraint '{name}' any more. "
+                "Give it its name back, or delete the custom property '{mark}' of the bone"
             )
+            raise ConvertError(gone, owner=owner.name, name=name, mark=CONVERTED)
     _take_back(context, ob, owners)
     return [owner.name for owner in owners]
 
@@ -182,33 +185,37 @@ def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
     for source in sources(ob):
         reason = obstacle(ob, source, [other.tip.name for other in found])
         if not reason and remembered(source.owner, CONVERTED) is not None:
-            reason = f"'{source.owner.name}' already has a converted constraint"
+            reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
         if reason:
-            warnings.append(f"'{source.constraint.name}' on '{source.owner.name}' was not converted: {reason}")
+            warnings.append(_not_converted(source.constraint.name, source.owner.name, reason))
         else:
             found.append(source)
     while (source := dependent(ob, found)) is not None:
         found.remove(source)
-        warnings.append(
-            f"'{source.constraint.name}' on '{source.owner.name}' was not converted: constraints make it depend on "
-            "others that are. It goes on working as before"
-        )
+        why = say("constraints make it depend on others that are. It goes on working as before")
+        warnings.append(_not_converted(source.constraint.name, source.owner.name, why))
     return found
+
+
+def _not_converted(constraint: str, owner: str, why: str) -> str:
+    return say("'{constraint}' on '{owner}' was not converted: {why}", constraint=constraint, owner=owner, why=why)
 
 
 def _check_armature(ob: bpy.types.Object) -> None:
     if ob.override_library is not None:
         raise ConvertError(
-            f"'{ob.name}' is a library override, which can't remember what was converted. "
-            "Convert its constraints in the file that it comes from"
+            "'{object}' is a library override, which can't remember what was converted. "
+            "Convert its constraints in the file that it comes from",
+            object=ob.name,
         )
     if ob.pose.ik_solver == "ITASC":
         raise ConvertError(
-            f"'{ob.name}' uses the iTaSC solver, whose constraints work differently. "
-            "Set its IK Solver to Standard in the Armature properties first"
+            "'{object}' uses the iTaSC solver, whose constraints work differently. "
+            "Set its IK Solver to Standard in the Armature properties first",
+            object=ob.name,
         )
     if ob.data.pose_position == "REST":
-        raise ConvertError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
+        raise ConvertError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
 
 
 # ---- the pose

@@ -17,6 +17,7 @@ from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, si
 from ..setup.present import Limb, seen_from, world_of
 from ..solve import pole_angle
 from ..solve.problem import Floats
+from ..translation.sentences import say
 
 BESIDE = 1e-5
 """An end bone begins where its tip ends if it is no farther from there than this, in lengths of the tip."""
@@ -26,26 +27,28 @@ def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
     """Why a constraint cannot become a chain; empty where it can."""
     tip, constraint = source.tip, source.constraint
     if tip is None:
-        return "it moves no bone, because Use Tail is off and its bone has no parent"
+        return say("it moves no bone, because Use Tail is off and its bone has no parent")
     if not constraint.is_valid or constraint.target is None:
-        return "it has no valid target or pole, so it does nothing"
+        return say("it has no valid target or pole, so it does nothing")
     if constraint.target.type != "ARMATURE" and constraint.subtarget:
-        return "its target is a vertex group"
+        return say("its target is a vertex group")
     if not constraint.use_location or constraint.weight == 0.0:
-        return "it does not pull its tip to the target's position"
+        return say("it does not pull its tip to the target's position")
     if tip.name in made:
-        return f"'{tip.name}' is the tip of another constraint"
+        return say("'{tip}' is the tip of another constraint", tip=tip.name)
     if chain_of(tip).is_chain:
-        return f"'{tip.name}' already has a chain"
+        return say("'{tip}' already has a chain", tip=tip.name)
     path = constraint.path_from_id()
     driver = mute_driver(ob, constraint)
     paths = {f"{path}.mute", f"{path}.enabled"}
     if any(curve.data_path in paths and curve != driver and not curve.mute for curve in curves_of(ob)):
-        return "its Enabled setting is animated or driven. Animate its influence instead"
+        return say("its Enabled setting is animated or driven. Animate its influence instead")
     if driver is not None and source.twin is None:
         is_animated = any(curve.data_path == f"{path}.influence" for curve in curves_of(ob))
         if is_animated or constraint.influence != 1.0 or not can_be_inverted(driver):
-            return "its Enabled setting is driven besides its influence, or not linearly. Drive its influence instead"
+            return say(
+                "its Enabled setting is driven besides its influence, or not linearly. Drive its influence instead"
+            )
     return ""
 
 
@@ -69,8 +72,12 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
     if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
         chain.use_limits = False
         warnings.append(
-            f"Blender ignores the limits of '{bones[0].name}' because of the pole, so the chain on '{tip.name}' has "
-            "Limits off to keep its pose"
+            say(
+                "Blender ignores the limits of '{bone}' because of the pole, "
+                "so the chain on '{tip}' has Limits off to keep its pose",
+                bone=bones[0].name,
+                tip=tip.name,
+            )
         )
     for replaced in source.constraints:
         silence(ob, replaced)
@@ -173,7 +180,7 @@ def pole_angle_of(
 def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
     """Animate influence and pole of the chain as the constraint is animated; return what could not be transferred."""
     tip, constraint = source.tip, source.constraint
-    where = f"'{constraint.name}' on '{source.owner.name}'"
+    where = say("'{constraint}' on '{owner}'", constraint=constraint.name, owner=source.owner.name)
     path = constraint.path_from_id()
     warnings = []
     for curve in curves_of(ob):
@@ -181,21 +188,33 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
         if not curve.data_path.startswith(f"{path}.") or name == "mute":
             continue
         if name != "influence":
-            warnings.append(f"The animation of '{name}' of {where} was not transferred. The chain keeps its value")
+            warnings.append(
+                say(
+                    "The animation of '{name}' of {where} was not transferred. The chain keeps its value",
+                    name=name,
+                    where=where,
+                )
+            )
         elif curve.driver is not None:
             _copy_driver(ob, curve, influence_path(tip))
         elif not curve.id_data.is_editable:
-            warnings.append(f"The keys on the influence of {where} are linked and were not transferred")
+            warnings.append(
+                say("The keys on the influence of {where} are linked and were not transferred", where=where)
+            )
         else:
             _copy_curve(ob, curve, influence_path(tip))
             if len(curve.modifiers):
-                warnings.append(f"The F-curve modifiers on the influence of {where} were not transferred")
+                warnings.append(
+                    say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
+                )
     if source.twin is not None:
         _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while this one is off
     elif (driver := mute_driver(ob, constraint)) is not None:
         invert(_copy_driver(ob, driver, influence_path(tip)))
     if ob.animation_data is not None and ob.animation_data.nla_tracks:
-        warnings.append(f"Keys in NLA tracks on the influence of {where}, if any, were not transferred")
+        warnings.append(
+            say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
+        )
     return warnings
 
 

@@ -59,7 +59,11 @@ class Drag:
         check(self.ob, tip, context.view_layer)
         goal, bone = goal_of(chain_of(tip), role)
         if goal is None:
-            raise ChainError(f"The chain on '{tip.name}' has no {role}; choose one in the panel")
+            no_goal = {
+                "target": "The chain on '{tip}' has no target; choose one in the panel",
+                "pole": "The chain on '{tip}' has no pole; choose one in the panel",
+            }
+            raise ChainError(no_goal[role], tip=tip.name)
         self.handle = Handle(goal, bone)
         self._before = Before.of(self.ob, self.tip)
 

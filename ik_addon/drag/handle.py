@@ -28,13 +28,15 @@ class Handle:
             ChainError: it cannot be moved.
         """
         if not goal.is_editable:
-            raise ChainError(f"'{goal.name}' is linked from another file and can't be moved")
+            raise ChainError("'{goal}' is linked from another file and can't be moved", goal=goal.name)
         pose_bone = goal.pose.bones.get(bone) if bone and goal.type == "ARMATURE" else None
         if pose_bone is not None and pose_bone.bone.use_connect and pose_bone.parent is not None:
-            raise ChainError(f"The bone '{bone}' is connected to its parent and can't be moved by itself")
+            raise ChainError("The bone '{bone}' is connected to its parent and can't be moved by itself", bone=bone)
         self.owner: Any = goal if pose_bone is None else pose_bone
         if all(self.owner.lock_location):
-            raise ChainError(f"The location of '{self.owner.name}' is locked; unlock it in its Transform panel")
+            raise ChainError(
+                "The location of '{owner}' is locked; unlock it in its Transform panel", owner=self.owner.name
+            )
         self.rotation_field = rotation_field(self.owner.rotation_mode)
         self._location: Any = self.owner.location.copy()
         self._rotation = tuple(getattr(self.owner, self.rotation_field))
@@ -46,7 +48,7 @@ class Handle:
             self.world = goal.matrix_world @ pose_bone.matrix
             linear = goal.matrix_world.to_3x3() @ _linear_of_bone(pose_bone)
         if abs(linear.determinant()) < 1e-30:
-            raise ChainError(f"'{goal.name}' is attached to something that is scaled to zero")
+            raise ChainError("'{goal}' is attached to something that is scaled to zero", goal=goal.name)
         self._to_channel = linear.inverted()
         mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
         frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import bpy
 import numpy as np
 
-from ..bake import BakeReport, bake
+from .. import bake
+from ..bake import BakeReport
 from ..data.settings import chain_of, object_of
 from ..live import reports, solving
 from ..pose import channels
 from ..pose.channels import FIELDS
 from ..rig.plan.chain import ChainError, check, posed_bones
+from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .snap import in_fk
 from .snapped import SnapError
@@ -31,14 +33,18 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         try:
             check(ob, tip, context.view_layer)
         except ChainError as error:
-            raise SnapError(f"The chain on '{tip.name}' can't be solved. {error}") from None
+            raise SnapError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
     if not object_of(ob).live:
         solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
         context.view_layer.update()
     for name in names:
         report = reports.get(ob, name)
         if report is None or report.failed:
-            raise SnapError(f"The chain on '{name}' was not solved. {report.message if report else ''}".strip())
+            raise SnapError(
+                say(
+                    "The chain on '{name}' was not solved. {why}", name=name, why=report.message if report else ""
+                ).strip()
+            )
     solved = channels.read(ob, indices)
     with in_fk(context, ob, tips):
         changed = channels.read(ob, indices) != solved
@@ -51,21 +57,27 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
         auto_key(context, bone, fields)
         if goes_back(context, bone, fields):
             remarks.append(
-                f"'{bone.name}' is animated and goes back on the next frame change. Key it, or apply a range of frames"
+                say(
+                    "'{bone}' is animated and goes back on the next frame change. Key it, or apply a range of frames",
+                    bone=bone.name,
+                )
             )
     return remarks
 
 
-def apply_poses(
+def steps(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
-) -> BakeReport:
+) -> Generator[float, None, BakeReport]:
     """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
+
+    Each step yields the share that is done, 0 to 1; closing the generator takes everything back.
 
     Raises:
         BakeError, KeysError: it cannot be done; nothing was changed.
     """
-    report = bake(context, ob, [tip.name for tip in tips], frames)
-    for tip in tips:
-        chain_of(tip).enabled = True
+    names = [tip.name for tip in tips]
+    report = yield from bake.steps(context, ob, names, frames)
+    for name in names:
+        chain_of(ob.pose.bones[name]).enabled = True
     context.view_layer.update()
     return report

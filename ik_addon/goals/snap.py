@@ -20,6 +20,7 @@ from ..pose.skeleton import Skeleton
 from ..setup import removal
 from ..setup.ends import waiting
 from ..setup.present import Limb, read_poses
+from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .frames import batches
 from .movable import channels_of, goals_of, key_goals
@@ -69,15 +70,21 @@ def snap_here(
     view_layer.update()
     remarks = _said_of(held)
     remarks += [
-        f"Solving moves the chain on '{tip}' by {reports.percent(distance)} of its length anyway, "
-        "because of its pole, softness, limits or another chain"
+        say(
+            "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
+            "softness, limits or another chain",
+            tip=tip,
+            distance=reports.percent(distance),
+        )
         for tip, distance in moved.items()
         if distance > PLACED and not held
     ]
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
     lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
-    remarks += [f"'{goal.name}' is animated and goes back on the next frame change. Key it" for goal in lost]
+    remarks += [
+        say("'{goal}' is animated and goes back on the next frame change. Key it", goal=goal.name) for goal in lost
+    ]
     return sorted(set(remarks))
 
 
@@ -162,7 +169,10 @@ def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
 
 
 def _said_of(held: set[str]) -> list[str]:
-    return [f"'{name}' is held by a constraint, driver or lock, so it didn't reach its place" for name in sorted(held)]
+    return [
+        say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
+        for name in sorted(held)
+    ]
 
 
 @contextmanager

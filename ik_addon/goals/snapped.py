@@ -23,6 +23,7 @@ from ..setup import new_chain
 from ..setup.present import straight
 from ..solve.maths.products import applied, times
 from ..solve.problem import Floats
+from ..translation.sentences import UserError
 from . import places
 from .frames import Sampled, Sampler
 from .movable import MovableGoal, goals_of
@@ -32,7 +33,7 @@ PLACED = 1e-4
 """A goal farther from its place than this, in chain lengths, is held by something else."""
 
 
-class SnapError(Exception):
+class SnapError(UserError):
     """Nothing was snapped or applied; the message says why and what to do."""
 
 
@@ -235,17 +236,22 @@ def _toes(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
 def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
     """The goals of a chain that are snapped: its target, then its pole."""
     if chain_of(tip).target is None:
-        raise SnapError(f"The chain on '{tip.name}' has no target. Pick one")
+        raise SnapError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
     found = goals_of(tip)
     if poles is Poles.KEEP:
         del found[1:]
     for goal in found:
         if not goal.ob.is_editable:
-            raise SnapError(f"'{goal.ob.name}' is linked from another file and can't be moved")
+            raise SnapError("'{ob}' is linked from another file and can't be moved", ob=goal.ob.name)
         if goal.is_bone:
             if goal.bone not in goal.ob.pose.bones:
-                raise SnapError(f"'{goal.ob.name}' has no bone '{goal.bone}' for the chain on '{tip.name}' to follow")
+                raise SnapError(
+                    "'{ob}' has no bone '{bone}' for the chain on '{tip}' to follow",
+                    ob=goal.ob.name,
+                    bone=goal.bone,
+                    tip=tip.name,
+                )
             bone = goal.ob.pose.bones[goal.bone].bone
             if bone.use_connect and bone.parent is not None:
-                raise SnapError(f"Bone '{goal.bone}' is connected to its parent and can't be moved")
+                raise SnapError("Bone '{bone}' is connected to its parent and can't be moved", bone=goal.bone)
     return found

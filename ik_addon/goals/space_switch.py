@@ -32,6 +32,7 @@ from ..rig.plan.inputs import RIDDEN as INHERITED
 from ..setup.present import world_of
 from ..solve.maths.products import times
 from ..solve.problem import Floats
+from ..translation.sentences import UserError
 from .movable import MovableGoal, Spot
 from .spaces import Space, follows, world_empty
 
@@ -44,7 +45,7 @@ ON = 0.5
 """An influence above this is that of a space that counts."""
 
 
-class SpaceError(Exception):
+class SpaceError(UserError):
     """Nothing was switched; the message says why and what to do."""
 
 
@@ -66,7 +67,9 @@ class _Visit:
         inside = times(inverse(unplaced), self._owner(depsgraph))
         found = times(times(inverse(self._target(depsgraph)), where), inside)
         if not np.isfinite(found).all():
-            raise SpaceError(f"'{self.constraint.name}' or its goal is scaled to zero. Reset the scale")
+            raise SpaceError(
+                "'{constraint}' or its goal is scaled to zero. Reset the scale", constraint=self.constraint.name
+            )
         self.constraint.inverse_matrix = Matrix(found.tolist())
 
     def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
@@ -138,11 +141,11 @@ def switch(
 def _check(goal: MovableGoal, space: Space) -> None:
     """Raise `SpaceError` where a goal can't be switched to a space."""
     if not goal.ob.is_editable:
-        raise SpaceError(f"'{goal.ob.name}' is linked from another file and can't be changed")
+        raise SpaceError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
     if goal.is_bone and goal.bone not in goal.ob.pose.bones:
-        raise SpaceError(f"'{goal.ob.name}' has no bone '{goal.bone}'")
+        raise SpaceError("'{ob}' has no bone '{bone}'", ob=goal.ob.name, bone=goal.bone)
     if follows(space, goal):
-        raise SpaceError(f"{space.name[:1].upper()}{space.name[1:]} goes with '{goal.name}' itself. Pick another space")
+        raise SpaceError("{space} goes with '{goal}' itself. Pick another space", space=space.name, goal=goal.name)
 
 
 def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
@@ -159,7 +162,9 @@ def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, u
 def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
     """Clear the parent of an object; return it, and the inverse with which a Child Of does the same."""
     if ob.parent_type not in INHERITED:
-        raise SpaceError(f"'{ob.name}' is parented to parts of '{ob.parent.name}'. Clear its parent")
+        raise SpaceError(
+            "'{object}' is parented to parts of '{parent}'. Clear its parent", object=ob.name, parent=ob.parent.name
+        )
     bone = ob.parent.pose.bones[ob.parent_bone] if ob.parent_type == "BONE" else None
     inside = ob.matrix_parent_inverse.copy()
     if bone is not None:  # of which children are at the tail
@@ -178,7 +183,11 @@ def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
-        raise SpaceError(f"Bone '{bone.name}' goes with its parent '{above.name}' in any space. Clear its parent")
+        raise SpaceError(
+            "Bone '{bone}' goes with its parent '{above}' in any space. Clear its parent",
+            bone=bone.name,
+            above=above.name,
+        )
     parent, inside = (ob, above.name), above.matrix_local.inverted_safe()
     undo.callback(_set_parent, context, goal, above.name)
     _set_parent(context, goal, "")
@@ -260,7 +269,9 @@ def _place_later(
 def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
     moved = matrix_array(world_of(goal.ob, goal.bone, depsgraph)) - where
     if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
-        raise SpaceError(f"Another constraint or a driver holds '{goal.name}'. Mute it, or switch its target instead")
+        raise SpaceError(
+            "Another constraint or a driver holds '{goal}'. Mute it, or switch its target instead", goal=goal.name
+        )
 
 
 # ---- keys

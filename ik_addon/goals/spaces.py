@@ -12,6 +12,7 @@ import bpy
 from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
 from ..rig.plan.chain import chain_bones
+from ..translation.sentences import say
 from .movable import MovableGoal, parents_of
 
 WORLD = "IK World"
@@ -33,7 +34,7 @@ class Space:
     @property
     def name(self) -> str:
         """Of what takes the goal along, for messages."""
-        return "the world" if self.ob is None else f"'{self.bone or self.ob.name}'"
+        return say("the world") if self.ob is None else f"'{self.bone or self.ob.name}'"
 
 
 def spaces_of(

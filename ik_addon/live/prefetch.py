@@ -160,13 +160,13 @@ class Prefetch:
 
     def _around(self, frame: float) -> list[float]:
         """Whole frames next to one that was jumped to, which are not known yet."""
-        if self._last is None or self._surprises >= SURPRISES or self._is_steady(frame - self._last):
+        if self._last is None or self._surprises >= SURPRISES or self._is_played_on(frame - self._last):
             return []
         middle, count = round(frame), self._near.count
         reach = (middle + (k + 1) // 2 * (1 if k % 2 else -1) for k in range(4 * count))
         return list(islice((float(f) for f in reach if f != frame and f not in self._frames), count))
 
-    def _is_steady(self, pace: float) -> bool:
+    def _is_played_on(self, pace: float) -> bool:
         """Whether frames are played one after the other that are so many apart."""
         return abs(pace) == 1.0 or (pace == self._pace and pace.is_integer())
 
@@ -182,11 +182,11 @@ class Prefetch:
             self._last = now
             return
         pace = now - self._last
-        is_steady = self._is_steady(pace)
+        is_played_on = self._is_played_on(pace)
         self._last, self._pace = now, pace
         if now == self._end:
             self._surprises = 0
-        if not is_steady or self._surprises >= SURPRISES:
+        if not is_played_on or self._surprises >= SURPRISES:
             self._read, self._solved = Portion(), Portion()
             self._expected.clear()
             return

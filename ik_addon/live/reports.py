@@ -17,6 +17,7 @@ from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
 from ..solve import Status
 from ..solve.problem import Bools, Floats
+from ..translation.sentences import say
 
 NEAR = 1e-4
 """In chain lengths: a tip this near to its target has reached it, for its user. Nobody sees less, and single precision
@@ -165,21 +166,21 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     error = float(outcome.error[0])
     reached = bool(has_reached(status, error))
     used = int(outcome.iterations[0])
-    missed = f"Missed by {percent(error)} of its length. Increase Iterations"
+    missed = say("Missed by {error} of its length. Increase Iterations", error=percent(error))
     if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
         # It is uneven scale that shears the bones away from where they were solved.
-        missed = f"Missed by {percent(error)} of its length. Use uniform bone scale"
+        missed = say("Missed by {error} of its length. Use uniform bone scale", error=percent(error))
     words = {
-        Status.TOO_FAR: f"Too far by {percent(error)} of its length",
-        Status.TOO_NEAR: f"Too near by {percent(error)} of its length",
+        Status.TOO_FAR: say("Too far by {error} of its length", error=percent(error)),
+        Status.TOO_NEAR: say("Too near by {error} of its length", error=percent(error)),
         Status.NOT_CONVERGED: missed,
-        Status.LIMITED: f"{percent(error)} short (limits or other chains)",
+        Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
     away = _turned_away(plan, frame, posed, index)
     if reached and away > TURNED_AWAY:
-        there = f"Reached, but turned {math.degrees(away):.0f}° away (limits or other chains)"
+        there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
     else:
-        there = "Reached"
+        there = say("Reached")
     return Report(
         reached=reached,
         failed=False,
@@ -212,12 +213,14 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
 def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
     world = np.array(ob.matrix_world)
     if not np.isfinite(world).all():
-        return f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale"
+        return say(
+            "The transform of '{object}' is not a finite number; reset its location, rotation and scale", object=ob.name
+        )
     if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
-        return f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed"
+        return say("'{object}' is scaled to zero; give it a scale in which a target can be placed", object=ob.name)
     goal = frame.goals[index]
     if not np.isfinite(goal.target).all():
-        return "The target's position is not a finite number; reset its transform"
+        return say("The target's position is not a finite number; reset its transform")
     if goal.pole is not None and not np.isfinite(goal.pole).all():
-        return "The pole's position is not a finite number; reset its transform"
-    return "The chain has no length in this pose, or a bone's transform is not a finite number; reset its bones"
+        return say("The pole's position is not a finite number; reset its transform")
+    return say("The chain has no length in this pose, or a bone's transform is not a finite number; reset its bones")

@@ -19,6 +19,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence
 from ..rig.read.sample import Sample, sample
 from ..rig.write.waves import Moves, pose
+from ..translation.sentences import say
 from . import renames, reports
 from .registry import LiveArmature, paused, registry, unpaused
 from .rig import Rig
@@ -146,7 +147,9 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
             return
         own.state, own.rig = State.FAILED, None
         log.exception("IK of '%s' is off until a setting of it changes", ob.name)
-        reports.fail(ob, [tip.name for tip in chain.tips(ob)], f"Internal error ({error}); see the console")
+        reports.fail(
+            ob, [tip.name for tip in chain.tips(ob)], say("Internal error ({error}); see the console", error=error)
+        )
         with suppress(Exception):
             fk_store.restore(ob, fk_store.stored_bones(ob))
 
@@ -161,13 +164,13 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
             plan = Plan.of(ob, depsgraph, [tip])
             pose(ob, plan, sample(ob, plan, depsgraph))
         except Exception as error:
-            faulty[tip] = f"Internal error ({error}); see the console"
+            faulty[tip] = say("Internal error ({error}); see the console", error=error)
             log.exception("The chain on '%s' of '%s' is off until a setting of it changes", tip, ob.name)
     if not 0 < len(faulty) < len(enabled):
         return False
     own.failed.update(faulty)
     own.is_stale = True
-    reports.fail(ob, [*faulty], "Internal error; see the console")
+    reports.fail(ob, [*faulty], say("Internal error; see the console"))
     ob.update_tag()  # the others are solved with the update that follows
     return True
 
@@ -217,7 +220,7 @@ def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, 
         assert rig is not None
         rows = read(ob, rig).channels[0]
         rig.write(ob, rows, rows)
-        message = f"Dependency loop between {names}. Give a chain of one of them a different target"
+        message = say("Dependency loop between {names}. Give a chain of one of them a different target", names=names)
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
     for uid in circle:

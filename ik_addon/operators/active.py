@@ -6,10 +6,16 @@ from typing import Any
 
 import bpy
 
+from .. import compat
+from ..anatomy import limbs
+from ..anatomy.figure import Figure
+from ..anatomy.parts import Part
 from ..controls.bones import MADE
+from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
+from ..translation.sentences import say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -33,9 +39,9 @@ def obstacle(context: bpy.types.Context) -> str:
     """Why no operator can run on the active object, and what to do about it; empty where they can."""
     ob = armature(context)
     if ob is None or ob.type != "ARMATURE":
-        return "Select an armature"
+        return say("Select an armature")
     if ob.mode not in {"POSE", "OBJECT"}:
-        return "Switch to Pose Mode or Object Mode"
+        return say("Switch to Pose Mode or Object Mode")
     return why_unposed(ob) or why_closed(ob)
 
 
@@ -54,6 +60,19 @@ def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     return None if bone is None else chain_with(bone) or _follower(ob, ob, bone.name)
 
 
+def is_picked(ob: bpy.types.Object) -> bool:
+    """Whether somebody can have meant the active bone of an armature.
+
+    In Object Mode nobody sees which it is. Of a character that was just added or imported all bones are selected, and
+    the last one made is active, be it in an eyebrow.
+    """
+    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
+        return True
+    figure, bone = Figure.of(ob), active_bone(ob)
+    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
+    return is_body or next(limbs.tops(figure), None) is None
+
+
 class ArmatureOperator(bpy.types.Operator):
     """An operator on the active armature, whose button says why it is disabled."""
 
@@ -69,3 +88,9 @@ class ArmatureOperator(bpy.types.Operator):
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """Why this operator cannot run on an armature, and what to do about it; empty where it can."""
         return ""
+
+    def prefer(self, **settings: str) -> None:
+        """Take what this operator was not told from the preferences, each setting with its name there."""
+        for setting, name in settings.items():
+            if not self.properties.is_property_set(setting):
+                setattr(self, setting, getattr(preferences(), name))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 
-from ..bake import BakeReport, chosen_tips, frame_range, frames_between, steps
+from ..bake import BakeReport, bake_report, chosen_tips, frame_range, frames_between, steps
+from ..data import preferences
 from ..rig.plan.chain import tips
-from .active import active_chain, armature
+from ..translation.sentences import marked, say
+from .active import ArmatureOperator, active_chain, armature
 from .steps import StepsOperator
 
 CHAINS = (
@@ -51,13 +54,13 @@ class IK_ADDON_OT_bake(StepsOperator):
         default=False,
     )
 
-    doing = "Baking IK"
-    cancelled = "Bake cancelled. Nothing was changed"
+    doing = marked("Baking IK")
+    cancelled = marked("Bake cancelled. Nothing was changed")
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no IK chain. Add one first"
+        return "" if tips(ob) else say("'{object}' has no IK chain. Add one first", object=ob.name)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask for the options; the bake then runs in steps and can be cancelled."""
@@ -99,9 +102,37 @@ class IK_ADDON_OT_bake(StepsOperator):
         return steps(context, ob, chosen, frames, new_action=self.new_action)
 
     def finish(self, result: BakeReport) -> set[str]:
-        """Report on it."""
-        self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.message)
+        """Report on it: in a line, and in full in the sidebar."""
+        if self.was_in_window:
+            reveal(bpy.context)
+        self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.summary)
         return {"FINISHED"}
 
 
-CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake,)
+def reveal(context: bpy.types.Context) -> None:
+    """Bring the report on the last bake into view in the viewport where the bake was started."""
+    area: Any = context.area
+    if area is None or area.type != "VIEW_3D":
+        return
+    area.spaces.active.show_region_ui = True
+    for region in area.regions:
+        if region.type == "UI":
+            with suppress(TypeError):  # a sidebar that was never drawn knows no tabs yet
+                region.active_panel_category = preferences.tab()
+
+
+class IK_ADDON_OT_report_close(ArmatureOperator):
+    """Close the report on the last bake."""
+
+    bl_idname = "ik_addon.report_close"
+    bl_label = "Close Report"
+    bl_description = "Close the report on the last bake of this armature"
+    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Forget it."""
+        bake_report.forget(armature(context))
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake, IK_ADDON_OT_report_close)

@@ -10,6 +10,7 @@ from ..rig.plan.chain import ChainError, bending_bones, chain_bones
 from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
 
 
@@ -24,7 +25,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
@@ -35,7 +36,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         if not side.any():
             found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
             side, chain_of(tip).bends_both_ways = found.side, found.both_ways
-        return _set_side(self, context, tip, -side, f"Flipped the bend of the chain on '{tip.name}'")
+        return _set_side(self, context, tip, -side, say("Flipped the bend of the chain on '{tip}'", tip=tip.name))
 
 
 class IK_ADDON_OT_find_bend_side(ArmatureOperator):
@@ -52,7 +53,7 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
@@ -63,7 +64,11 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
         chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation folds to no side.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
-        message = f"Found the bend side of the chain on '{tip.name}' from {found.evidence.value}"
+        message = say(
+            "Found the bend side of the chain on '{tip}' from {evidence}",
+            tip=tip.name,
+            evidence=say(found.evidence.value),
+        )
         return _set_side(self, context, tip, found.side, message)
 
 
@@ -99,8 +104,10 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
         """There must be a chain of that kind."""
         tip = active_chain(context)
         if tip is None:
-            return "Select a bone of a chain"
-        return "" if has_old_stiffness(bending_bones(tip)) else "Stiffness shares out the bend of this chain already"
+            return say("Select a bone of a chain")
+        return (
+            "" if has_old_stiffness(bending_bones(tip)) else say("Stiffness shares out the bend of this chain already")
+        )
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do so."""

@@ -8,34 +8,17 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat
-from ..anatomy import chain_ends, limbs
+from ..anatomy import chain_ends
 from ..anatomy.figure import Figure
-from ..anatomy.parts import Part
 from ..controls.made import Controls
+from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
 from ..live import registry
 from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
 from ..setup import ends, new_chain, removal
-from .active import ArmatureOperator, active_bone, active_chain, armature
+from ..translation.sentences import say
+from .active import ArmatureOperator, active_bone, active_chain, armature, is_picked
 from .bake import FRAME_RANGES
-
-CONTROLS = (
-    (Controls.EMPTIES.name, "Empties", "Empties in a collection of their own"),
-    (Controls.BONES.name, "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
-)
-
-
-def _is_picked(ob: bpy.types.Object) -> bool:
-    """Whether somebody can have meant the active bone of an armature.
-
-    In Object Mode nobody sees which it is. Of a character that was just added or imported all bones are selected, and
-    the last one made is active, be it in an eyebrow.
-    """
-    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
-        return True
-    figure, bone = Figure.of(ob), active_bone(ob)
-    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
-    return is_body or next(limbs.tops(figure), None) is None
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -66,12 +49,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         name="Pole",
         description="Make a pole that a chain of two bones bends towards",
         default=True,
+        options={"SKIP_SAVE"},
     )
     controls: EnumProperty(
         name="Controls",
         description="What the target and the pole are made as",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
@@ -92,29 +77,36 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
             return ""
         if bone is not None:
-            return f"The active bone '{bone.name}' is hidden; click a bone of the limb, finger or tail in Pose Mode"
-        return f"'{ob.name}' has no active bone; click a bone of the limb, finger or tail in Pose Mode"
+            return say(
+                "The active bone '{bone}' is hidden; click a bone of the limb, finger or tail in Pose Mode",
+                bone=bone.name,
+            )
+        return say(
+            "'{object}' has no active bone; click a bone of the limb, finger or tail in Pose Mode", object=ob.name
+        )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """From a button: the first chain of an armature is live at once; later ones leave Live as it is."""
         ob = armature(context)
         if not self.properties.is_property_set("live"):
-            self.live = object_of(ob).live or not tips(ob)
+            self.live = object_of(ob).live or (preferences().live and not tips(ob))
         return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
         ob = armature(context)
         assert ob is not None
-        if not self.properties.is_property_set("tip") and not _is_picked(ob):
+        self.prefer(with_pole="with_pole", controls="controls")
+        if not self.properties.is_property_set("tip") and not is_picked(ob):
             self.report(
-                {"ERROR"}, f"No bone of '{ob.name}' is picked; click one of the limb, finger or tail in Pose Mode"
+                {"ERROR"},
+                say("No bone of '{rig}' is picked; click one of the limb, finger or tail in Pose Mode", rig=ob.name),
             )
             return {"CANCELLED"}
         self._find(ob)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:
-            self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
+            self.report({"ERROR"}, say("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip))
             return {"CANCELLED"}
         try:
             bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
@@ -131,15 +123,20 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         if self.chain_length > count:
             self.report(
                 {"WARNING"},
-                f"Added a chain of {count}: Chain Length is {self.chain_length}, "
-                f"but '{tip.name}' has only {count - 1} parents",
+                say(
+                    "Added a chain of {count}: Chain Length is {length}, but '{tip}' has only {parents} parents",
+                    count=count,
+                    length=self.chain_length,
+                    tip=tip.name,
+                    parents=count - 1,
+                ),
             )
         else:
             waiting = ends.waiting(tip)
-            remark = (
-                "" if waiting is None else f". '{waiting.name}' is animated: snap a range to turn it with the target"
-            )
-            self.report({"INFO"}, f"Added a chain from '{bones[0].name}' to '{tip.name}'{remark}")
+            said = [say("Added a chain from '{root}' to '{tip}'", root=bones[0].name, tip=tip.name)]
+            if waiting is not None:
+                said.append(say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name))
+            self.report({"INFO"}, ". ".join(said))
         return {"FINISHED"}
 
     def _find(self, ob: bpy.types.Object) -> None:
@@ -185,17 +182,17 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to remove."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Remove the chain."""
         tip = active_chain(context)
         assert tip is not None
         kept = removal.remove_chain(context, tip, self.remove_targets)
-        message = f"Removed the chain on '{tip.name}'"
+        message = say("Removed the chain on '{tip}'", tip=tip.name)
         if kept:
-            names = " and ".join(f"'{name}'" for name in kept)
-            message += f"; kept {names}, which something else uses or which is animated"
+            names = ", ".join(f"'{name}'" for name in kept)
+            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=names)
         self.report({"INFO"}, message)
         return {"FINISHED"}
 
@@ -224,11 +221,11 @@ class IK_ADDON_OT_end_fit(ArmatureOperator):
         """There must be an end bone, or one to be found, and a target."""
         tip = active_chain(context)
         if tip is None:
-            return "Select a bone of a chain"
+            return say("Select a bone of a chain")
         if chain_of(tip).target is None:
-            return f"The chain on '{tip.name}' has no target. Pick one"
+            return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
         if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:
-            return f"There is no hand or foot below '{tip.name}'. Choose an End Bone"
+            return say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         return ""
 
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -250,7 +247,7 @@ class IK_ADDON_OT_end_fit(ArmatureOperator):
         context.view_layer.update()
         if self.snap:
             return ops.ik_addon.snap_target(chains="ACTIVE", pose="FK", frame_range=self.frame_range)
-        self.report({"INFO"}, f"'{end.name}' turns with the target of the chain on '{tip.name}'")
+        self.report({"INFO"}, say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name))
         return {"FINISHED"}
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -285,7 +282,7 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         assert ob is not None
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
-            self.report({"ERROR"}, f"'{ob.name}' has no bone '{self.tip}'")
+            self.report({"ERROR"}, say("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip))
             return {"CANCELLED"}
         context.view_layer.objects.active = ob
         compat.select_bone(ob, bone, extend=self.extend)
@@ -319,15 +316,23 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         assert ob is not None
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
-            self.report({"ERROR"}, f"'{ob.name}' has no chain on a bone '{self.tip}'")
+            self.report({"ERROR"}, say("'{object}' has no chain on a bone '{tip}'", object=ob.name, tip=self.tip))
             return {"CANCELLED"}
         try:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
         except RuntimeError as error:
-            self.report({"ERROR"}, f"Can't key '{ob.name}': {error}")
+            self.report({"ERROR"}, say("Can't key '{object}': {error}", object=ob.name, error=error))
             return {"CANCELLED"}
         frame = context.scene.frame_current
-        self.report({"INFO"}, f"Keyed {self.setting.replace('_', ' ')} of the chain on '{bone.name}' on frame {frame}")
+        self.report(
+            {"INFO"},
+            say(
+                "Keyed {setting} of the chain on '{bone}' on frame {frame}",
+                setting=self.setting.replace("_", " "),
+                bone=bone.name,
+                frame=frame,
+            ),
+        )
         return {"FINISHED"}
 
 

@@ -7,9 +7,10 @@ from bpy.props import BoolProperty, EnumProperty
 
 from ..anatomy.members import Region
 from ..controls.made import Controls
+from ..data.preferences import CONTROLS
 from ..setup import character, mirror
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
-from .chain import CONTROLS
 
 NAMED = 2
 """Number of remarks that the report names; the panel shows all."""
@@ -42,6 +43,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         name="Poles",
         description="Make poles that arms and legs bend towards",
         default=True,
+        options={"SKIP_SAVE"},
     )
     with_presets: BoolProperty(
         name="Human Limits",
@@ -53,17 +55,25 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         description="What targets and poles are made as",
         items=CONTROLS,
         default=Controls.EMPTIES.name,
+        options={"SKIP_SAVE"},
     )
     live: BoolProperty(
         name="Live",
         description="Switch Live on, so that the chains follow their targets at once",
         default=True,
+        options={"SKIP_SAVE"},
     )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button: whether the chains go live is up to the preferences."""
+        self.prefer(live="live")
+        return self.execute(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
         assert ob is not None
+        self.prefer(with_poles="with_pole", controls="controls")
         wishes = character.Wishes(
             regions=frozenset(Region[name] for name in self.regions),
             with_poles=self.with_poles,
@@ -74,7 +84,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         outcome = character.set_up(context, ob, wishes)
         remarks = outcome.remarks[:NAMED]
         if len(outcome.remarks) > NAMED:
-            remarks += (f"The panel shows {len(outcome.remarks) - NAMED} more remarks",)
+            remarks += (say("The panel shows {count} more remarks", count=len(outcome.remarks) - NAMED),)
         message = ". ".join([outcome.summary, *remarks])
         if not outcome.made:
             # Nothing was changed, so no step of undo either.
@@ -107,7 +117,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain to mirror."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""
@@ -117,7 +127,7 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
         except mirror.MirrorError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        message = f"Mirrored the chain on '{tip.name}' to '{other.name}'"
+        message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 

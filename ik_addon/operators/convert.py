@@ -7,6 +7,7 @@ import bpy
 from ..convert import convert
 from ..convert.remembered import converted_bones
 from ..setup.constraints import sources
+from ..translation.sentences import say
 from .active import ArmatureOperator, armature
 
 
@@ -24,7 +25,7 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a constraint."""
-        return "" if any(sources(ob)) else f"'{ob.name}' has no enabled IK constraint"
+        return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Convert them."""
@@ -48,7 +49,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be something to restore."""
-        return "" if converted_bones(ob) else f"No IK constraint of '{ob.name}' was converted"
+        return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Restore them."""
@@ -58,7 +59,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         names = ", ".join(f"'{bone}'" for bone in bones)
-        self.report({"INFO"}, f"Restored the IK constraint{'s' * (len(bones) != 1)} on {names}")
+        self.report({"INFO"}, say("Restored the IK constraints on {names}", names=names))
         return {"FINISHED"}
 
 

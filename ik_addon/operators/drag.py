@@ -15,6 +15,7 @@ from ..drag.drag import Drag
 from ..goals.autokey import auto_key
 from ..live import reports
 from ..rig.plan.chain import ChainError
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
 
 ROLES = (
@@ -27,9 +28,9 @@ MOVE = "TRANSFORM_OT_translate"
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
     """Why no goal of a chain can be dragged, and what to do about it; empty where one can."""
     if tip is None:
-        return "Select a bone of a chain"
+        return say("Select a bone of a chain")
     if not chain_of(tip).enabled:
-        return f"The chain on '{tip.name}' is switched off; enable it in the panel"
+        return say("The chain on '{tip}' is switched off; enable it in the panel", tip=tip.name)
     return ""
 
 
@@ -53,7 +54,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
         if turned_last(context):
-            self.report({"WARNING"}, "A rotation can't be repeated. Drag the target again")
+            self.report({"WARNING"}, say("A rotation can't be repeated. Drag the target again"))
             return {"CANCELLED"}
         return self._hold(context)
 
@@ -138,7 +139,7 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
         reason = why_not_draggable(tip)
         if reason or chain_of(tip).target:
             return reason
-        return f"The chain on '{tip.name}' has no target; choose one in the panel"
+        return say("The chain on '{tip}' has no target; choose one in the panel", tip=tip.name)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""
@@ -153,7 +154,7 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the target, and leave the rest to the mouse."""
         if context.area is None or context.area.type != "VIEW_3D":
-            self.report({"ERROR"}, "Use this in a 3D viewport")
+            self.report({"ERROR"}, say("Use this in a 3D viewport"))
             return {"CANCELLED"}
         view = next(region for region in context.area.regions if region.type == "WINDOW")
         operators: Any = bpy.ops
@@ -171,7 +172,7 @@ def finish(operator: bpy.types.Operator, context: bpy.types.Context, drag: Drag)
     auto_key(context, drag.handle.owner, drag.handle.moved)
     report = reports.get(drag.ob, drag.tip)
     if report is None or report.failed:
-        operator.report({"WARNING"}, "The target was moved, but not solved" if report is None else report.message)
+        operator.report({"WARNING"}, say("The target was moved, but not solved") if report is None else report.message)
     else:
         operator.report({"INFO"}, f"'{drag.tip}': {report.message}")
     return {"FINISHED"}

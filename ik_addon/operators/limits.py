@@ -9,6 +9,7 @@ from bpy.props import BoolProperty, EnumProperty
 
 from .. import compat
 from ..overlay.joints import angles_of
+from ..translation.sentences import count, say
 from .active import ArmatureOperator, active_bone, armature
 
 SIDES = {
@@ -51,7 +52,7 @@ class LimitsOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a bone."""
-        return "" if active_bone(ob) else f"'{ob.name}' has no active bone. Select one"
+        return "" if active_bone(ob) else say("'{object}' has no active bone. Select one", object=ob.name)
 
 
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
@@ -81,11 +82,11 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
             degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
             said += [f"'{bone.name}' {name.lower()} {angle:.1f}°" for name, angle in degrees.items()]
         if not said:
-            which = f"'{bones[0].name}' is" if len(bones) == 1 else "The selected bones are"
-            where = "at rest" if self.direction == "ALL" else "not turned in this direction"
-            self.report({"ERROR"}, f"{which} {where}. Pose the limit first")
+            at_rest = say("The selected bones are at rest. Pose the limit first")
+            not_turned = say("The selected bones are not turned in this direction. Pose the limit first")
+            self.report({"ERROR"}, at_rest if self.direction == "ALL" else not_turned)
             return {"CANCELLED"}
-        self.report({"INFO"}, "Limited " + ", ".join(said))
+        self.report({"INFO"}, say("Limited {what}", what=", ".join(said)))
         return {"FINISHED"}
 
 
@@ -123,7 +124,7 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
         """There must be bones to copy to."""
         if reason := super().why_unavailable(context, ob):
             return reason
-        return "" if len(selected(ob)) > 1 else "Select other bones in Pose Mode, the one to copy from last"
+        return "" if len(selected(ob)) > 1 else say("Select other bones in Pose Mode, the one to copy from last")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Copy the limits."""
@@ -131,7 +132,8 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
         for bone in others:
             for name in SETTINGS:
                 setattr(bone, name, getattr(source, name))
-        self.report({"INFO"}, f"Copied the limits of '{source.name}' to {len(others)} bones")
+        to = count(len(others), "1 bone", "{count} bones")
+        self.report({"INFO"}, say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
         return {"FINISHED"}
 
 

@@ -11,6 +11,7 @@ from bpy.props import StringProperty
 
 from ..setup import preset_file, profile
 from ..setup.new_chain import why_unusable
+from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
@@ -22,7 +23,7 @@ class ChainOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if active_chain(context) else "Select a bone of a chain"
+        return "" if active_chain(context) else say("Select a bone of a chain")
 
 
 class IK_ADDON_OT_preset_apply(ChainOperator):
@@ -43,18 +44,26 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         assert tip is not None
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
-            self.report({"ERROR"}, f"'{self.filepath}' is no preset of chains")
+            self.report({"ERROR"}, say("'{filepath}' is no preset of chains", filepath=self.filepath))
             return {"CANCELLED"}
         found = profile.profile_of(context)
         profile.clear(found)
         try:
             preset_file.read_file(path, found)
         except preset_file.PresetError as error:
-            self.report({"ERROR"}, f"The preset '{path.stem}' can't be read: {error}; correct or remove '{path}'")
+            self.report(
+                {"ERROR"},
+                say(
+                    "The preset '{preset}' can't be read: {error}; correct or remove '{path}'",
+                    preset=path.stem,
+                    error=error,
+                    path=path,
+                ),
+            )
             return {"CANCELLED"}
         remarks = profile.apply(found, tip)
         context.view_layer.update()  # solves where Live is on
-        message = f"Applied preset {bpy.path.display_name(path.name, title_case=False)}"
+        message = say("Applied preset {name}", name=bpy.path.display_name(path.name, title_case=False))
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 
@@ -77,7 +86,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         find: Any = bpy.utils.preset_find  # the stubs know of no result
         path = find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
-            self.report({"ERROR"}, f"'{self.name}' came with the extension and can't be removed")
+            self.report({"ERROR"}, say("'{preset}' came with the extension and can't be removed", preset=self.name))
             return {"CANCELLED"}
         tip = active_chain(context)
         if tip is not None and (reason := why_unusable(tip)):
@@ -86,7 +95,10 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         try:
             return super().execute(context)
         except OSError as error:
-            self.report({"ERROR"}, f"The preset '{self.name}' can't be written or removed: {error}")
+            self.report(
+                {"ERROR"},
+                say("The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error),
+            )
             return {"CANCELLED"}
 
     def pre_cb(self, context: bpy.types.Context) -> None:

@@ -13,13 +13,14 @@ from ..live import reports, solving
 from ..pose import channels
 from ..rig.plan.chain import tips
 from ..setup import removal
+from ..translation.sentences import count, marked, say
 from .active import ArmatureOperator, active_chain, armature
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
     ("ACTIVE", "Active", "The chain that the active bone belongs to"),
 )
-NONE_ACTIVE = "No chain is active. Select a bone of one"
+NONE_ACTIVE = marked("No chain is active. Select a bone of one")
 
 
 class ChainsOperator(ArmatureOperator):
@@ -36,7 +37,7 @@ class ChainsOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else f"'{ob.name}' has no chain. Select a bone and press Add Chain"
+        return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
         """The tip of the active chain where that one is asked for; None: all chains are."""
@@ -61,8 +62,8 @@ class IK_ADDON_OT_solve(ChainsOperator):
         chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
-            none_enabled = f"No chain of '{ob.name}' is enabled. Enable one in the panel"
-            self.report({"ERROR"}, NONE_ACTIVE if chosen == [] else none_enabled)
+            none_enabled = say("No chain of '{object}' is enabled. Enable one in the panel", object=ob.name)
+            self.report({"ERROR"}, say(NONE_ACTIVE) if chosen == [] else none_enabled)
             return {"CANCELLED"}
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
@@ -81,11 +82,12 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
     remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
     remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
     if all(report.failed for report in known.values()):
-        return "ERROR", ". ".join(["Nothing was solved", *remarks])
+        return "ERROR", ". ".join([say("Nothing was solved"), *remarks])
     if reached == len(known):
-        summary = ["1 chain reached" if reached == 1 else f"{reached} chains reached"]
+        summary = [count(reached, "1 chain reached", "{count} chains reached")]
     else:
-        summary = [f"{reached} of {len(known)} chains reached"] if len(known) > 1 else []
+        some = say("{reached} of {count} chains reached", reached=reached, count=len(known))
+        summary = [some] if len(known) > 1 else []
     return "INFO" if reached == len(known) else "WARNING", ". ".join([*summary, *remarks])
 
 
@@ -105,15 +107,17 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
         assert ob is not None
         chosen = self.active_only(context)
         if chosen == []:
-            self.report({"ERROR"}, NONE_ACTIVE)
+            self.report({"ERROR"}, say(NONE_ACTIVE))
             return {"CANCELLED"}
         was_live = object_of(ob).live
-        count = removal.restore_pose(ob, context.view_layer, chosen)
-        message = f"Restored the FK pose of {count} bones" if count else "No chain is solved. The pose is unchanged"
+        restored = removal.restore_pose(ob, context.view_layer, chosen)
+        said = [say("No chain is solved. The pose is unchanged")]
+        if restored:
+            said = [count(restored, "Restored the FK pose of 1 bone", "Restored the FK pose of {count} bones")]
         if was_live:
-            message += ". Live turned off"
-        self.report({"INFO"}, message)
-        return {"FINISHED"} if count or was_live else {"CANCELLED"}
+            said.append(say("Live turned off"))
+        self.report({"INFO"}, ". ".join(said))
+        return {"FINISHED"} if restored or was_live else {"CANCELLED"}
 
 
 CLASSES = (IK_ADDON_OT_solve, IK_ADDON_OT_restore_pose)

@@ -1,4 +1,4 @@
-"""The colours of the overlay, from Blender's theme."""
+"""The colours and sizes of the overlay, from the preferences: by default those of Blender's theme."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import bpy
 
 Colour = tuple[float, float, float, float]
 """RGBA"""
+REACH = 0.35
+"""Opacity of the circle of reach."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,39 @@ class Palette:
     reach: Colour
 
 
-def palette(theme: bpy.types.Theme) -> Palette:
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of the overlay in pixels."""
+
+    wide: float
+    """Width of the lines along chains; the next one is of all others."""
+    thin: float
+    dot: float
+
+    @classmethod
+    def of(cls, own: Any, scale: float) -> Sizes:
+        """Those of the add-on's preferences, at a resolution scale."""
+        return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
+
+
+def palette(theme: bpy.types.Theme, own: Any) -> Palette:
+    """The colours of the overlay, from the theme or from the add-on's own preferences, as these say."""
+    return themed(theme) if own.use_theme else chosen(own)
+
+
+def chosen(own: Any) -> Palette:
+    """The colours of the overlay in the add-on's preferences."""
+    states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
+    return Palette(
+        states=tuple(map(_opaque, states)),
+        swing=_opaque(own.color_swing),
+        twist=_opaque(own.color_twist),
+        at_limit=_opaque(own.color_limited),
+        reach=faded(_opaque(own.color_reach), REACH),
+    )
+
+
+def themed(theme: bpy.types.Theme) -> Palette:
     """The colours of the overlay, from the theme."""
     interface, view = theme.user_interface, theme.view_3d
     warning = _opaque(interface.gizmo_primary)
@@ -40,7 +74,7 @@ def palette(theme: bpy.types.Theme) -> Palette:
         swing=_opaque(interface.gizmo_secondary),
         twist=_opaque(interface.axis_y),
         at_limit=warning,
-        reach=(*_opaque(view.bone_pose)[:3], 0.35),
+        reach=faded(_opaque(view.bone_pose), REACH),
     )
 
 

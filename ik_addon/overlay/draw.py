@@ -14,20 +14,17 @@ from bpy.app.handlers import persistent
 from gpu_extras.batch import batch_for_shader
 
 from .. import compat
-from ..data import chain_settings, settings
+from ..data import chain_settings, preferences, settings
 from ..data.settings import overlay_of
 from ..drag.cursor import MACRO
 from ..pose.skeleton import inverse, matrix_array
-from .colours import Palette, palette
+from .colours import Palette, Sizes, palette
 from .geometry import Drawing, Lines, drawing, transformed
 from .limits import reach
 from .read import Reader, Wanted
 from .shown import Active
 
 log = logging.getLogger(__name__)
-
-WIDE, THIN, DOT = 3.0, 1.5, 7.0
-"""Pixels at a resolution scale of 1."""
 
 
 @dataclass
@@ -124,13 +121,14 @@ def _draw(context: bpy.types.Context) -> None:
     )
     if shown is None:
         return
-    colours = palette(context.preferences.themes[0])
+    own = preferences.preferences()
+    colours = palette(context.preferences.themes[0], own)
     known = state.kept.get(space.as_pointer())
     if known is None or known[0] != (signature, colours):
         known = (signature, colours), batches(drawing(shown.chains, shown.actives, colours))
         state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
-    draw(known[1], outlines, colours, context.preferences.system.ui_scale)
+    draw(known[1], outlines, colours, Sizes.of(own, context.preferences.system.ui_scale))
 
 
 def is_transforming(window: bpy.types.Window) -> bool:
@@ -162,7 +160,7 @@ def batches(shown: Drawing) -> _Batches:
     )
 
 
-def draw(kept: _Batches, outlines: list[Any], colours: Palette, scale: float) -> None:
+def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the colour of reach, into what is bound; leaves the state as it was."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     plain = _shader("POLYLINE_UNIFORM_COLOR")
@@ -177,15 +175,15 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, scale: float) ->
         size = viewport()[2:]
         circles = [points for points in outlines if len(points)]
         if circles:
-            _set_line(plain, size, THIN * scale)
+            _set_line(plain, size, sizes.thin)
             plain.uniform_float("color", colours.reach)
             batch_for_shader(plain, "LINES", {"pos": np.concatenate(circles)}).draw(plain)
-        for batch, width in ((kept.edges, THIN), (kept.segments, WIDE)):
+        for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
             if batch is not None:
-                _set_line(line, size, width * scale)
+                _set_line(line, size, width)
                 batch.draw(line)
         if kept.dots is not None:
-            gpu.state.point_size_set(DOT * scale)
+            gpu.state.point_size_set(sizes.dot)
             point.bind()
             point.uniform_float("color", colours.at_limit)
             kept.dots.draw(point)

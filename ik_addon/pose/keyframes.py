@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import compat
 from ..solve.problem import Bools, Floats
+from ..translation.sentences import UserError, say
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
@@ -49,7 +50,7 @@ AT_ONCE = 1_000_000
 """How many keys are written before `writing` yields."""
 
 
-class KeysError(Exception):
+class KeysError(UserError):
     """Keys cannot be written; the message says what is wrong, where, and what to do."""
 
 
@@ -106,7 +107,7 @@ def writing(
             # Looked up again each time: between two steps anything may have happened.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
             if owner is None:
-                raise KeysError(f"The action of '{ob.name}' is gone. Bake again")
+                raise KeysError("The action of '{object}' is gone. Bake again", object=ob.name)
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
@@ -115,7 +116,9 @@ def writing(
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
     """Raise `KeysError` if `write_channels` could not key these channels, or the keys would not play as written."""
     if not ob.is_editable:
-        raise KeysError(f"'{ob.name}' is linked from another file and can't be keyed. Make a library override of it")
+        raise KeysError(
+            "'{object}' is linked from another file and can't be keyed. Make a library override of it", object=ob.name
+        )
     data = ob.animation_data
     if data is None:
         return
@@ -125,49 +128,52 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     curves = {} if owner is None else _curves(owner)
     groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
-        what = f"'{channel.field}' of bone '{channel.bone}' in '{ob.name}'"
+        what = say("'{field}' of bone '{bone}' in '{object}'", field=channel.field, bone=channel.bone, object=ob.name)
         place = channel.data_path, channel.index
         if place in driven:
-            raise KeysError(f"A driver sets {what}, so keys would have no effect. Remove the driver")
+            raise KeysError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
         curve = curves.get(place)
         group = curve.group if curve is not None else groups.get(channel.bone)
         parts = [part for part in (curve, group) if part is not None]
         if any(part.lock for part in parts):
-            raise KeysError(f"The F-curve of {what} is locked. Unlock it in the Graph Editor")
+            raise KeysError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
         if any(part.mute for part in parts):
-            raise KeysError(f"The F-curve of {what} is muted, so keys would have no effect. Unmute or delete it")
+            raise KeysError(
+                "The F-curve of {what} is muted, so keys would have no effect. Unmute or delete it", what=what
+            )
         if curve is None:
             continue
         if len(curve.sampled_points):
-            raise KeysError(f"The F-curve of {what} is made of samples. Convert it to keyframes in the Graph Editor")
+            raise KeysError(
+                "The F-curve of {what} is made of samples. Convert it to keyframes in the Graph Editor", what=what
+            )
         for modifier in curve.modifiers:
             if not modifier.mute:
-                raise KeysError(
-                    f"The F-curve modifier '{modifier.type.title()}' on {what} would change the keys. "
-                    "Mute it, or bake it into keys first"
-                )
+                changed = "The F-curve modifier '{type}' on {what} would change the keys. Mute it, or bake it first"
+                raise KeysError(changed, type=modifier.type.title(), what=what)
 
 
 def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
     """Raise `KeysError` if the action can't take keys, or takes keys that are not for this object alone."""
     data = ob.animation_data
     if data.use_tweak_mode:
-        raise KeysError(f"A strip of '{ob.name}' is being edited in the NLA Editor. Exit tweak mode")
+        raise KeysError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
     if data.use_nla and data.nla_tracks and (data.action_blend_type != "REPLACE" or data.action_influence < 1.0):
         raise KeysError(
-            f"The action of '{ob.name}' is blended with its NLA tracks, so keys would play differently. "
-            "Set it to Replace with influence 1 in the NLA Editor"
+            "The action of '{object}' is blended with its NLA tracks, so keys would play differently. "
+            "Set it to Replace with influence 1 in the NLA Editor",
+            object=ob.name,
         )
     if data.action is None or new_action:
         return
     if not data.action.is_editable:
-        raise KeysError(f"The action '{data.action.name}' is linked from another file. Bake into a new action")
+        raise KeysError(
+            "The action '{action}' is linked from another file. Bake into a new action", action=data.action.name
+        )
     others = compat.other_animated(ob)
     if others:
-        raise KeysError(
-            f"The action '{data.action.name}' also animates '{others[0].name}', which would change too. "
-            "Bake into a new action"
-        )
+        shared = "The action '{action}' also animates '{other}', which would change too. Bake into a new action"
+        raise KeysError(shared, action=data.action.name, other=others[0].name)
 
 
 def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
@@ -216,10 +222,10 @@ def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
-        raise KeysError(
-            f"'{channels[c].field}' of bone '{channels[c].bone}' is not a finite number on frame "
-            f"{keys['co'][t, 0]:g}; look for a faulty F-curve or driver"
+        wrong = (
+            "'{field}' of bone '{bone}' is not a finite number on frame {frame}; look for a faulty F-curve or driver"
         )
+        raise KeysError(wrong, field=channels[c].field, bone=channels[c].bone, frame=f"{keys['co'][t, 0]:g}")
 
 
 def _write(

@@ -25,6 +25,7 @@ from ..rig.plan.chain import ChainError
 from ..rig.read import fcurves
 from ..solve.maths.rotations import hinge
 from ..solve.problem import Floats
+from ..translation.sentences import marked
 from .present import Limb, read_poses
 
 BENT = math.radians(2.0)
@@ -43,12 +44,12 @@ FRAMES = 48
 class Evidence(Enum):
     """What a bend side was found from, in words for the user."""
 
-    REST = "its rest pose"
-    POSE = "its current pose"
-    ANIMATION = "its animation"
-    LIMITS = "its IK limits"
-    ANATOMY = "the anatomy of the character"
-    ROLL = "its bone roll alone"
+    REST = marked("its rest pose")
+    POSE = marked("its current pose")
+    ANIMATION = marked("its animation")
+    LIMITS = marked("its IK limits")
+    ANATOMY = marked("the anatomy of the character")
+    ROLL = marked("its bone roll alone")
 
 
 class Found(NamedTuple):

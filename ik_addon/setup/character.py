@@ -18,6 +18,7 @@ from ..rig.plan.chain import ChainError, chain_bones, end_of, steered_bones, tip
 from ..rig.plan.limits import is_free
 from ..rig.read import fcurves
 from ..solve.problem import Floats
+from ..translation.sentences import count, marked, say
 from . import preset_file, profile
 from .constraints import sources
 from .new_chain import add_chain
@@ -60,8 +61,10 @@ class Outcome:
     @property
     def summary(self) -> str:
         """What was made, as a sentence."""
-        count = len(self.made)
-        return f"Set up {count} chain{'s' * (count != 1)}: {', '.join(self.made)}" if count else "No chain was added"
+        if not self.made:
+            return say("No chain was added")
+        done = count(len(self.made), "Set up 1 chain", "Set up {count} chains")
+        return say("{done}: {parts}", done=done, parts=", ".join(self.made))
 
 
 def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
@@ -87,16 +90,16 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
             remarks += _apply_presets(context, ob, made, before)
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
-            "These parts were bent away from the side that they bend to, so their pose changed: {}",
+            marked("These parts were bent away from the side that they bend to, so their pose changed: {parts}"),
         )
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
     remarks += _about(
         [part for part, tip in made.items() if _is_animated(tip)],
-        "These parts are animated; snap a range to take their animation over to the targets: {}",
+        marked("These parts are animated; snap a range to take their animation over to the targets: {parts}"),
     )
-    remarks += _about(with_chain, "These parts already have chains: {}")
+    remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
     outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
     _last[ob.session_uid] = outcome
@@ -126,7 +129,7 @@ def _add_chains(
             )
             made[part] = name
         except ChainError as error:
-            remarks.append(f"The {part.words} got no chain. {error}")
+            remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
     # Control bones make new pose bones of all.
     return {part: ob.pose.bones[name] for part, name in made.items()}
 
@@ -143,12 +146,12 @@ def last(ob: bpy.types.Object) -> Outcome | None:
 
 
 def _words(member: Member) -> str:
-    return member.words
+    return say(member.words)
 
 
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     """A sentence about parts of a figure; none where there are none."""
-    return [sentence.format(", ".join(map(_words, parts)))] if parts else []
+    return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
 
 
 def _is_animated(tip: bpy.types.PoseBone) -> bool:
@@ -191,14 +194,16 @@ def _left_out(
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))
     yield from _about(
-        [*with_constraint, *by_ik], "These parts have IK constraints; Convert IK Constraints turns them into chains: {}"
+        [*with_constraint, *by_ik],
+        marked("These parts have IK constraints; Convert IK Constraints turns them into chains: {parts}"),
     )
     yield from _about(
         [part for part in moved if part not in by_ik],
-        "Constraints move the bones of these parts, so use the controls of the rig: {}",
+        marked("Constraints move the bones of these parts, so use the controls of the rig: {parts}"),
     )
     if absent:
-        yield f"These parts were not found by the names of bones, so use Add Chain: {', '.join(absent)}"
+        names = ", ".join(map(say, absent))
+        yield say("These parts were not found by the names of bones, so use Add Chain: {parts}", parts=names)
 
 
 # ---- presets
@@ -235,9 +240,11 @@ def _apply_presets(
             context.view_layer.update()
             outside.append(member)
     return [
-        *_about(limited, "These parts keep the limits that their bones have: {}"),
-        *_about(outside, "The pose of these parts is outside human limits, so they got none: {}"),
-        *_about(slanted, "The bone roll of these parts does not match how they bend, so they got no limits: {}"),
+        *_about(limited, marked("These parts keep the limits that their bones have: {parts}")),
+        *_about(outside, marked("The pose of these parts is outside human limits, so they got none: {parts}")),
+        *_about(
+            slanted, marked("The bone roll of these parts doesn't match how they bend, so they got no limits: {parts}")
+        ),
     ]
 
 

@@ -51,7 +51,7 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
     target = world_of(chain.target, chain.target_bone, depsgraph)
     offset = offset_between(seen.matrix_world, target, seen.pose.bones[end.name].matrix)
     if offset is None:
-        raise ChainError(f"'{end.name}' or its target is scaled to zero. Reset the scale")
+        raise ChainError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
     chain.end_offset = offset
 
 
@@ -64,7 +64,7 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     ob, chain = tip.id_data, chain_of(tip)
     end = end_of(tip) or find(ob, chain_bones(tip))
     if end is None:
-        raise ChainError(f"There is no hand or foot below '{tip.name}'. Choose an End Bone")
+        raise ChainError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
     before = chain.end_bone
     chain.end_bone = end.name
     try:

@@ -17,6 +17,7 @@ from ..data.chain_settings import IKAddonChain
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
+from ..translation.sentences import UserError, say
 from .new_chain import why_unusable
 from .present import world_of
 
@@ -31,7 +32,7 @@ OWN = frozenset(
 """The settings of a chain that are not the same on the other side."""
 
 
-class MirrorError(Exception):
+class MirrorError(UserError):
     """The chain cannot be mirrored; the message says why and what to do."""
 
 
@@ -107,10 +108,10 @@ def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     name = bpy.utils.flip_name(tip.name)
     if name == tip.name:
         raise MirrorError(
-            f"The name of bone '{tip.name}' has no side. It needs one such as '.L' or '.R' to be mirrored"
+            "The name of bone '{tip}' has no side. It needs one such as '.L' or '.R' to be mirrored", tip=tip.name
         )
     if name not in ob.pose.bones:
-        raise MirrorError(f"'{ob.name}' has no bone '{name}' to take the mirrored chain")
+        raise MirrorError("'{object}' has no bone '{name}' to take the mirrored chain", object=ob.name, name=name)
     return ob.pose.bones[name]
 
 
@@ -120,9 +121,18 @@ def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy
     images = [other, *other.parent_recursive][: len(bones)][::-1]
     for bone, image in zip(bones, images, strict=False):
         if bpy.utils.flip_name(bone.name) != image.name:
-            raise MirrorError(f"'{image.name}' is not the mirror image of '{bone.name}'. Rename or reparent the bones")
+            raise MirrorError(
+                "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones",
+                image=image.name,
+                bone=bone.name,
+            )
     if len(images) < len(bones):
-        raise MirrorError(f"'{other.name}' has only {len(images) - 1} parents, but the chain needs {len(bones) - 1}")
+        raise MirrorError(
+            "'{other}' has too few parents: {count}, but the chain needs {needed}",
+            other=other.name,
+            count=len(images) - 1,
+            needed=len(bones) - 1,
+        )
     return list(zip(bones, images, strict=True))
 
 
@@ -136,7 +146,12 @@ def _end_pair(
     name = bpy.utils.flip_name(end.name)
     image = next((child for child in other.children if child.name == name), None)
     if image is None:
-        raise MirrorError(f"'{other.name}' has no child '{name}' that is the mirror image of the end bone '{end.name}'")
+        raise MirrorError(
+            "'{other}' has no child '{name}' that is the mirror image of the end bone '{end}'",
+            other=other.name,
+            name=name,
+            end=end.name,
+        )
     return end, image
 
 
@@ -193,7 +208,11 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
         setattr(image, f"ik_max_{axis}", high)
     image.ik_stretch = bone.ik_stretch
     if np.abs(axes).max(axis=1).min() < ALIGNED:
-        return f"'{image.name}' is not rolled as the mirror image of '{bone.name}', so its limits are only approximate"
+        return say(
+            "'{image}' is not rolled as the mirror image of '{bone}', so its limits are only approximate",
+            image=image.name,
+            bone=bone.name,
+        )
     return ""
 
 
@@ -229,7 +248,15 @@ def _goal(
     if source.type == "ARMATURE" and bone:
         flipped = bpy.utils.flip_name(bone)
         if flipped not in source.pose.bones and not _is_to_be_made(ob, tip, role):
-            raise MirrorError(f"The {role} of the chain is bone '{bone}', but '{source.name}' has no bone '{flipped}'")
+            raise MirrorError(
+                {
+                    "target": "The target of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
+                    "pole": "The pole of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
+                }[role],
+                bone=bone,
+                source=source.name,
+                flipped=flipped,
+            )
         return _Goal(source, flipped, "", None)
     depsgraph = context.view_layer.depsgraph
     plane = ob.evaluated_get(depsgraph).matrix_world

@@ -22,6 +22,7 @@ from ..rig.plan.chain import ChainError
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
 from ..solve.problem import Floats
+from ..translation.sentences import say
 from . import bend_side, ends
 from .present import Limb
 
@@ -39,13 +40,17 @@ def why_unposed(ob: bpy.types.Object) -> str:
     """Why an armature object has no bones to pose, and what to do; empty where it has."""
     if ob.pose is not None:
         return ""
-    return f"'{ob.name}' has no pose before it is shown for the first time; enable it in viewports"
+    return say("'{object}' has no pose before it is shown for the first time; enable it in viewports", object=ob.name)
 
 
 def why_unusable(tip: bpy.types.PoseBone) -> str:
     """Why a chain can't be worked with: a file that was made by hand may hold anything; empty where it can."""
     for _name, label in unusable(chain_of(tip)):
-        return f"'{label}' of the chain on '{tip.name}' has a value that is not allowed; reset this setting"
+        return say(
+            "'{label}' of the chain on '{tip}' has a value that is not allowed; reset this setting",
+            label=label,
+            tip=tip.name,
+        )
     return ""
 
 
@@ -151,9 +156,9 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
             bend = Matrix.Rotation(-chain.pole_angle, 3, line) @ Vector(_bend(limb, middle, side).tolist())
             made.place(goal, world @ (Vector(limb.joints[middle].tolist()) + limb.length * bend))
         else:
-            remarks.append(f"The pole '{pole.name}' stays where it is, and the chain bends towards it")
+            remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(ob, bones, side):
-        remarks.append("Its limits let it bend to the other side only; apply its preset again or change them")
+        remarks.append(say("Its limits let it bend to the other side only; apply its preset again or change them"))
     return remarks
 
 
@@ -177,7 +182,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> None:
     if chain_of(tip).is_chain:
-        raise ChainError(f"Bone '{tip.name}' has a chain already; change its settings, or remove it first")
+        raise ChainError("Bone '{tip}' has a chain already; change its settings, or remove it first", tip=tip.name)
     chains.check_bones(ob, bones)
 
 
@@ -185,9 +190,13 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
     """Raise ChainError where no place can be told as an object with this world matrix sees it."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
-        raise ChainError(f"The transform of '{ob.name}' is not a finite number; reset its location, rotation and scale")
+        raise ChainError(
+            "The transform of '{object}' is not a finite number; reset its location, rotation and scale", object=ob.name
+        )
     if abs(np.linalg.det(matrix[:3, :3])) <= 1e-30:
-        raise ChainError(f"'{ob.name}' is scaled to zero; give it a scale in which a target can be placed")
+        raise ChainError(
+            "'{object}' is scaled to zero; give it a scale in which a target can be placed", object=ob.name
+        )
 
 
 # ---- the limb, its target and its pole
@@ -200,12 +209,14 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
-            raise ChainError(f"The transform of bone '{bone.name}' is not a finite number; reset it")
+            raise ChainError("The transform of bone '{bone}' is not a finite number; reset it", bone=bone.name)
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
     limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
-        raise ChainError(f"The chain that ends in '{bones[-1].name}' has no length in this pose; reset its bones")
+        raise ChainError(
+            "The chain that ends in '{bone}' has no length in this pose; reset its bones", bone=bones[-1].name
+        )
     return limb
 
 

@@ -12,6 +12,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ..translation.sentences import UserError
 from .profile import IKAddonProfile
 
 NAME = "profile"
@@ -23,7 +24,7 @@ WRONG = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, M
 """What values raise that are no setting's; the last two where they are nested too deeply."""
 
 
-class PresetError(Exception):
+class PresetError(UserError):
     """A file is no preset; the message says what is wrong, and where."""
 
 
@@ -35,7 +36,7 @@ def read_file(path: Path, profile: IKAddonProfile) -> None:
     """
     try:
         if path.stat().st_size > LARGEST:
-            raise PresetError(f"it is larger than {LARGEST // 1_000_000} MB")
+            raise PresetError("it is larger than {size} MB", size=LARGEST // 1_000_000)
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise PresetError("it is no text") from None
@@ -53,7 +54,7 @@ def read(text: str, profile: IKAddonProfile) -> None:
     try:
         lines = ast.parse(text).body
     except SyntaxError as error:
-        raise PresetError(f"line {error.lineno or 1} is no setting of a preset") from None
+        raise PresetError("line {line} is no setting of a preset", line=error.lineno or 1) from None
     except WRONG:
         raise PresetError("it is nested too deeply") from None
     owners: dict[str, Any] = {NAME: profile}
@@ -75,9 +76,11 @@ def read(text: str, profile: IKAddonProfile) -> None:
                 except WRONG:
                     source = (ast.get_source_segment(text, value) or "").partition("\n")[0]
                     shown = source if len(source) <= SHOWN else f"{source[:SHOWN]}…"
-                    raise PresetError(f"line {line.lineno}: '{setting}' can't be {shown}") from None
+                    raise PresetError(
+                        "line {line}: '{setting}' can't be {value}", line=line.lineno, setting=setting, value=shown
+                    ) from None
             case _:
-                raise PresetError(f"line {line.lineno} is no setting of a preset")
+                raise PresetError("line {line} is no setting of a preset", line=line.lineno)
 
 
 def _is_call(call: ast.Call, method: str) -> bool:

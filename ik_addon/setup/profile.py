@@ -32,6 +32,7 @@ from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
+from ..translation.sentences import say
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -191,8 +192,12 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
         return []
     names = ", ".join(f"'{name}'" for name in slanted)
     return [
-        f"The limb bends up to {max(slanted.values()):.0f}° off the axes of {names}; "
-        "recalculate the roll in Edit Mode and apply the preset again"
+        say(
+            "The limb bends up to {angle}° off the axes of {names}; "
+            "recalculate the roll in Edit Mode and apply the preset again",
+            angle=f"{max(slanted.values()):.0f}",
+            names=names,
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""The panel with the report on the last bake of an armature."""
+"""The panel with the progress of what is being done, and with the report on the last bake of an armature."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import bpy
 from ..bake.bake_report import BakeReport, last, sentences
 from ..data.settings import chain_of
 from ..operators.active import armature
+from ..operators.steps import draw_keys, draw_progress, running
 from .panel import ArmaturePanel
 from .text import draw_message
 
@@ -27,24 +28,33 @@ def _is_solved(ob: bpy.types.Object, name: str) -> bool:
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
-    """The report on the last bake."""
+    """What is being baked, then the report on it: always open, above the other panels, until it is closed."""
 
     bl_idname = "VIEW3D_PT_ik_addon_bake"
     bl_label = "Last Bake"
+    bl_options = {"HIDE_HEADER"}  # noqa: RUF012 - as Blender wants it
+    bl_order = 0
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Only after one."""
-        return super().poll(context) and shown(armature(context)) is not None
+        """During a bake and after one."""
+        return super().poll(context) and (running() is not None or shown(armature(context)) is not None)
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw a row for each finding."""
-        report = shown(armature(context))
-        if report is None:
-            return
-        column = self.layout.column()
-        for text, is_remarkable in sentences(report):
-            draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")
+        """Draw the progress, or a row for each finding."""
+        box = self.layout.box()
+        progress, report = running(), shown(armature(context))
+        if progress is not None:
+            box.label(text=progress.doing, translate=False)
+            draw_progress(box, progress, progress.amount)
+            draw_keys(box)
+        elif report is not None:
+            row = box.row()
+            row.label(text="Last Bake", icon="KEYFRAME_HLT")
+            row.operator("ik_addon.report_close", text="", icon="X", emboss=False)
+            column = box.column()
+            for text, is_remarkable in sentences(report):
+                draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")
 
 
 CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_bake,)

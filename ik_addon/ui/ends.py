@@ -6,6 +6,7 @@ import bpy
 
 from ..data.settings import chain_of
 from ..setup import ends
+from ..translation.sentences import say
 from .text import draw_message
 
 
@@ -15,7 +16,12 @@ def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
     layout.prop_search(chain, "end_bone", tip.id_data.data, "bones")
     waiting = ends.waiting(tip)
     if waiting is not None:
-        draw_message(layout, context, f"'{waiting.name}' is animated. Snap a range to turn it with the target", "INFO")
+        draw_message(
+            layout,
+            context,
+            say("'{bone}' is animated. Snap a range to turn it with the target", bone=waiting.name),
+            "INFO",
+        )
         layout.operator("ik_addon.end_fit", text="Snap Range", icon="SNAP_ON").snap = True
         return
     row = layout.row(align=True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import bpy
 from mathutils import Matrix, Vector
 
+from ..data.preferences import preferences
 from ..data.settings import chain_of, goal_of, overlay_of
 from ..operators.active import active_chain, armature, obstacle
 from ..rig.plan.chain import tips
@@ -109,13 +110,14 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
+        size: float = preferences().ring_size
         active = active_chain(context)
         for key, goal in shown.items():
             ring = self.rings.get(key) or self._new(goal)
             is_active = active is not None and goal.tip == active.name
             ring.color = theme.gizmo_primary if is_active else theme.gizmo_secondary
             ring.alpha = CLEAR if is_active else FAINT
-            ring.scale_basis = RING_OF_ACTIVE if is_active else RING
+            ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
     def _new(self, goal: Goal) -> Any:

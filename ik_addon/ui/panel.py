@@ -105,6 +105,8 @@ class ArmaturePanel(IKPanel):
     """A sub-panel for an armature that can be worked on."""
 
     bl_parent_id = "VIEW3D_PT_ik_addon"
+    bl_order = 1
+    """Below the report on the last bake."""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

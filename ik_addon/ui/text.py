@@ -8,6 +8,8 @@ from typing import Any, Literal
 import blf
 import bpy
 
+from ..translation.sentences import say
+
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
 MARGIN = 92.0
@@ -28,11 +30,11 @@ def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[s
 def draw_message(
     layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
 ) -> None:
-    """Draw a sentence over as many lines as it needs."""
+    """Draw a sentence over as many lines as it needs, in the language of the interface."""
     scale = context.preferences.system.ui_scale
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
     dimensions: Any = blf.dimensions  # the stubs know of no result
-    lines = wrapped(text, context.region.width - MARGIN * scale, lambda line: dimensions(FONT, line)[0])
+    lines = wrapped(say(text), context.region.width - MARGIN * scale, lambda line: dimensions(FONT, line)[0])
     column = layout.column(align=True)
     column.alert = alert
     column.scale_y = 0.8 if len(lines) > 1 else 1.0

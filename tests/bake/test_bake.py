@@ -397,6 +397,7 @@ def test_an_unreachable_target_is_reported(bake: Any) -> None:
     assert report.error == pytest.approx(8.0 / rigs.length(ob, "lower", 2), rel=0.02)
     assert "5 not reached" in report.message
     assert report.plays_alike
+    assert report.summary == "Baked 1 chain on 5 frames. Targets were missed, see Last Bake"
 
 
 def operator(**options: object) -> set[str]:
@@ -567,6 +568,10 @@ def test_the_report_is_shown_until_the_chain_is_solved_again(bake: Any, addon: A
     bpy.context.view_layer.objects.active = ob
     assert shown(ob) == report
     assert bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
+    bpy.ops.ik_addon.report_close()
+    assert not bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)
+    addon.module("bake.bake_report").remember(ob, report)
+    assert shown(ob) == report
     ob.pose.bones["lower"].ik_addon.enabled = True
     assert shown(ob) is None
     assert not bpy.types.VIEW3D_PT_ik_addon_bake.poll(bpy.context)

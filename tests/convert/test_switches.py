@@ -229,7 +229,7 @@ def test_a_rigify_rig_keeps_its_switches(rig: bpy.types.Object, capfd: pytest.Ca
     pose(rig, False, 0.0, STEPS[0])
     whole, driven = state(rig), drivers(rig)
     text = said(capfd, bpy.ops.ik_addon.convert_constraints)
-    assert text.startswith("Info: Converted 4 IK constraints and turned Live on")
+    assert text.startswith("Info: Converted 4 IK constraints. Live turned on")
     assert {bone.name for bone in rig.pose.bones if bone.ik_addon.is_chain} == LIMBS
     for key, held in before.items():
         after = pose(rig, *key)

@@ -21,6 +21,7 @@ BLENDER = {
     "bmesh",
     "bpy",
     "bpy_extras",
+    "rna_keymap_ui",
     "gpu",
     "gpu_extras",
     "idprop",

@@ -40,7 +40,8 @@ def test_is_valid_for_blender(package: Path) -> None:
 
 
 def test_holds_what_runs_and_nothing_else(package: Path) -> None:
-    code = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ik_addon").rglob("*.py")}
+    files = (path for kind in ("*.py", "*.po") for path in (ROOT / "ik_addon").rglob(kind))
+    code = {path.relative_to(ROOT).as_posix() for path in files}
     assert set(contents(package)) == {"LICENSE", "__init__.py", "blender_manifest.toml"} | code
 
 

@@ -11,6 +11,7 @@ import pytest
 from tools.environments import ROOT
 
 ROOMS = (
+    "translation",
     "solve/maths",
     "solve/free",
     "solve/limb",
@@ -31,6 +32,7 @@ ROOMS = (
     "convert",
     "overlay",
     "operators",
+    "ui/preferences",
     "ui",
 )
 """From the one that knows none of the others to the one that may know all, as docs/architecture.md has them."""

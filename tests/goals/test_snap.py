@@ -391,12 +391,14 @@ def test_says_that_an_applied_pose_of_keyed_bones_goes_back(capfd: pytest.Captur
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_applies_a_range_and_leaves_the_chain_on(addon: Addon, live: bool) -> None:
+def test_applies_a_range_and_leaves_the_chain_on(addon: Addon, capfd: pytest.CaptureFixture[str], live: bool) -> None:
     ob = limb()
     chain = ob.pose.bones["b"].ik_addon
     rigs.key(chain.target, "location", {1: (0.7, 0.5, 1.1), 6: (0.2, 0.9, 0.9)})
     ob.ik_addon.live = live
+    capfd.readouterr()
     bpy.ops.ik_addon.apply_pose(frame_range="CUSTOM", frame_start=1, frame_end=6)
+    assert "Info: Applied the solved pose to 'b' on 6 frames\n" in capfd.readouterr().out
     assert chain.enabled
     assert keyed(addon, ob)['pose.bones["a"].rotation_quaternion'] == list(range(1, 7))
     ob.ik_addon.live = False

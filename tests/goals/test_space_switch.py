@@ -137,7 +137,7 @@ def test_a_switch_among_others_makes_none_of_them_jump(capfd: pytest.CaptureFixt
     to("HEAD", 50)
     at(20)
     text = said(capfd, bpy.ops.ik_addon.switch_space, space="CHEST")
-    assert "goes with 'spine_05' from frame 20 on, up to the next of 2 later switches" in text
+    assert "goes with 'spine_05' from frame 20 on. Later switches go on from there: 2" in text
     assert bpy.context.scene.frame_current == 20
     after = worlds(target, FRAMES)
     assert np.linalg.norm(np.diff(after[:, :3, 3], axis=0), axis=1).max() < 0.1

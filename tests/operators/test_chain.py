@@ -419,7 +419,7 @@ def test_remove_keeps_a_target_that_is_in_use(use: Any, capfd: pytest.CaptureFix
     target = ob.pose.bones["b"].ik_addon.target
     use(target, ob)
     activate(ob, "b")
-    assert "kept 'IK Target b'" in said(capfd, bpy.ops.ik_addon.chain_remove)
+    assert "Kept what is animated or used elsewhere: 'IK Target b'" in said(capfd, bpy.ops.ik_addon.chain_remove)
     assert bpy.data.objects.get("IK Target b") == target
     assert "IK Pole b" not in bpy.data.objects
 

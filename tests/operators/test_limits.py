@@ -75,14 +75,14 @@ def test_a_bone_at_its_limit_is_where_the_solver_stops(
 
 def test_a_bone_at_rest_has_no_limit_to_give() -> None:
     ob = posed()
-    with refused("'lower' is at rest. Pose the limit first"):
+    with refused("The selected bones are at rest. Pose the limit first"):
         bpy.ops.ik_addon.limit_from_pose()
     assert not ob.pose.bones["lower"].use_ik_limit_x
 
 
 def test_a_bone_turned_the_other_way_is_told() -> None:
     posed(("X", 40.0))
-    with refused("'lower' is not turned in this direction"):
+    with refused("The selected bones are not turned in this direction"):
         bpy.ops.ik_addon.limit_from_pose(direction="DOWN")
 
 

@@ -54,7 +54,7 @@ def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
 
 def drawn(addon: Addon, seen: Seen) -> Any:
     """Its geometry."""
-    colours = addon.module("overlay.colours").palette(bpy.context.preferences.themes[0])
+    colours = addon.module("overlay.colours").themed(bpy.context.preferences.themes[0])
     return addon.module("overlay.geometry").drawing(seen.chains, seen.actives, colours)
 
 
@@ -400,7 +400,7 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
     activate(ob, "lower")
     bpy.ops.ik_addon.solve()
     _, (rig,) = read(addon, tip)
-    colours = addon.module("overlay.colours").palette(bpy.context.preferences.themes[0])
+    colours = addon.module("overlay.colours").themed(bpy.context.preferences.themes[0])
     picture = gpu.types.GPUOffScreen(128, 128)
     with picture.bind():
         gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
@@ -408,7 +408,9 @@ def test_a_chain_in_colour_on_a_picture(addon: Addon) -> None:
             # From the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
-            draw.draw(draw.batches(drawn(addon, rig)), [], colours, 1.0)
+            draw.draw(
+                draw.batches(drawn(addon, rig)), [], colours, addon.module("overlay.colours").Sizes(3.0, 1.5, 7.0)
+            )
         pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
     picture.free()
     for joint in rig.chains.joints:

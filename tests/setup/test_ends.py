@@ -97,7 +97,7 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     ob = body()
     key_walk(ob)
     text = said(capfd, bpy.ops.ik_addon.chain_add)
-    assert "'foot.L' is animated: snap a range to turn it with the target" in text
+    assert "'foot.L' is animated. Snap a range to turn it with the target" in text
     chain = ob.pose.bones["shin.L"].ik_addon
     assert (chain.end_bone, chain.use_end_rotation) == ("foot.L", False)
     fk = {}

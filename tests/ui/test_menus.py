@@ -59,6 +59,7 @@ ELSEWHERE = {
     "ik_addon.setting_key": "the button beside a setting",
     "ik_addon.chain_fix": "the button below a message",
     "ik_addon.lock_interface": "the button that is shown where renders need it",
+    "ik_addon.report_close": "the cross of the report on a bake",
     "ik_addon.preset_apply": "the menu of presets",
     "ik_addon.preset_add": "the menu of presets",
     "ik_addon.goal_hold": "a part of what Drag Target starts",

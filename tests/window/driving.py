@@ -107,6 +107,15 @@ class Window:
             self.rest(0.5)
         raise AssertionError(f"There is no {what} in the sidebar, see the screenshot")
 
+    def find_right(self, what: str) -> tuple[int, int]:
+        """Where at the right edge of the sidebar a button is, without scrolling."""
+        sidebar = self.session.call("result = rects()['UI']")
+        try:
+            found: tuple[int, int] = self.session.find_button(what, x=sidebar["x"] + sidebar["w"] - 50)
+        except LookupError as error:
+            raise AssertionError(f"There is no {what}: {error}") from None
+        return found
+
     def middle(self) -> tuple[int, int]:
         """A place over the viewport, left of the sidebar."""
         view = self.session.call("result = rects()['WINDOW']")

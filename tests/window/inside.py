@@ -502,3 +502,117 @@ def enable(on: bool) -> None:
 def factory_settings() -> None:
     """File > Defaults > Load Factory Settings."""
     bpy.ops.wm.read_factory_settings()
+
+
+# ---- preferences
+
+
+def own_preferences() -> Any:
+    """The preferences of the extension."""
+    return bpy.context.preferences.addons[PACKAGE].preferences
+
+
+def prefer(settings: dict[str, Any]) -> None:
+    """Set some of the extension's preferences."""
+    for name, value in settings.items():
+        setattr(own_preferences(), name, value)
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        area.tag_redraw()
+
+
+def reset_preferences() -> None:
+    """Set all of the extension's preferences and keys to their defaults, and show the viewport again."""
+    for area in bpy.context.window_manager.windows[0].screen.areas:
+        if area.type == "PREFERENCES":
+            area.type = "VIEW_3D"
+    names = [name for name in own_preferences().bl_rna.properties.keys() if name not in {"rna_type", "bl_idname"}]  # noqa: SIM118
+    for name in names:
+        own_preferences().property_unset(name)
+    prefer({"tab": "IK"})
+    for _keymap, item in _keys():
+        if item.idname != "wm.call_menu_pie":
+            item.type = "NONE"
+
+
+def show_preferences() -> None:
+    """Show the preferences of the extension in place of the 3D viewport."""
+    area = viewport()["area"]
+    area.type = "PREFERENCES"
+    preferences: Any = bpy.context.preferences
+    preferences.active_section = "ADDONS"
+    bpy.context.window_manager.addon_search = "IK Chains"
+    addon_utils = importlib.import_module("addon_utils")
+    module = next(module for module in addon_utils.modules() if module.__name__ == PACKAGE)
+    if not addon_utils.module_bl_info(module)["show_expanded"]:
+        with bpy.context.temp_override(window=bpy.context.window_manager.windows[0], area=area):
+            OPERATORS.preferences.addon_expand(module=PACKAGE)
+    area.tag_redraw()
+
+
+def _keys() -> list[tuple[Any, Any]]:
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences.keymap")
+    return list(keymap.of_user(bpy.context))
+
+
+def keys_shown() -> list[str]:
+    """The operators of the keys that the preferences show."""
+    return [item.idname for _keymap, item in _keys()]
+
+
+def assign_key(operator: str, key: str) -> None:
+    """Assign a key to an operator, as in the preferences."""
+    next(item for _keymap, item in _keys() if item.idname == operator).type = key
+
+
+# ---- progress
+
+
+def status_text() -> str | None:
+    """What the extension says in the status bar; None: the status bar is Blender's own."""
+    steps = importlib.import_module(f"{PACKAGE}.ik_addon.operators.steps")
+    progress = steps.running()
+    drawn = importlib.import_module("bl_ui.space_statusbar").STATUSBAR_HT_header.draw
+    assert (progress is not None) == (drawn is steps.draw_status)
+    return None if progress is None else str(progress.text)
+
+
+def show_sidebar(tab: str) -> None:
+    """Bring a tab of the sidebar to the front, or hide the sidebar without one."""
+    area = viewport()["area"]
+    area.spaces.active.show_region_ui = bool(tab)
+    for region in area.regions:
+        if region.type == "UI" and tab:
+            region.active_panel_category = tab
+
+
+# ---- languages
+
+
+def speak(language: str) -> bool:
+    """Choose a language of Blender, as in its preferences; whether it has it."""
+    view: Any = bpy.context.preferences.view
+    names = [name for name in (language, f"{language}_{language.upper()}") if name in bpy.app.translations.locales]
+    if names:
+        view.language = names[0]
+        view.use_translate_interface = view.use_translate_tooltips = view.use_translate_reports = True
+        for area in bpy.context.window_manager.windows[0].screen.areas:
+            area.tag_redraw()
+    return bool(names)
+
+
+def speak_english() -> None:
+    """Choose the language that the other tests read."""
+    bpy.context.preferences.view.language = "en_US"
+
+
+def said(sentence: str, fields: dict[str, str]) -> str:
+    """What the extension makes of a sentence."""
+    sentences = importlib.import_module(f"{PACKAGE}.ik_addon.translation.sentences")
+    return str(sentences.say(sentence, **fields))
+
+
+def label(operator: str) -> str:
+    """What Blender writes on the button of an operator."""
+    translations: Any = bpy.app.translations
+    name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
+    return str(translations.pgettext_iface(name, "Operator"))

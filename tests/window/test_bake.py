@@ -32,6 +32,7 @@ def test_bake_writes_keys_that_play_as_live_did(spider: Window) -> None:
     spider.wait(lambda: spider.inside.state()["keys"] != before["keys"] and not is_baking(spider))
     baked = spider.state("baked")
     assert not any(chain["enabled"] for chain in baked["chains"].values())
+    spider.find_right("ik_addon.report_close")
     legs = {path for path in baked["keys"] if "tibia" in path or "femur" in path}
     assert len(legs) == 2 * 8 * 4, "a quaternion for both bones of eight legs"
     assert all(len(baked["keys"][path]) == 120 for path in legs)
@@ -53,13 +54,36 @@ def test_bake_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     before, pose = spider.state("before"), spider.inside.pose()
     confirm(spider)
     spider.wait(lambda: is_baking(spider))
-    spider.rest(1.0)
+    spider.wait(lambda: "left" in str(spider.inside.status_text()))
+    spider.rest(0.5)
     spider.shot("progress")
     assert is_baking(spider), "it is long enough to be interrupted"
+    assert spider.inside.status_text().startswith("Baking IK: ")
     assert spider.inside.state()["keys"] == before["keys"]
     spider.session.key("Escape")
     spider.wait(lambda: not is_baking(spider))
     assert not differences(spider.state("cancelled"), before)
     assert not differences(spider.inside.pose(), pose)
+    assert spider.inside.status_text() is None
     spider.inside.go_to(50)
     assert spider.is_reached(), "live goes on"
+
+
+@pytest.mark.parametrize("tab", ["Item", ""])
+def test_the_report_is_brought_into_view(spider: Window, tab: str) -> None:
+    spider.inside.show_sidebar(tab)
+    spider.rest(0.5)
+    spider.session.move(*spider.middle())
+    spider.inside.start("ik_addon.bake", {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": 20})
+    spider.rest(1.5)
+    spider.session.key("Return")
+    spider.wait(
+        lambda: not is_baking(spider) and not any(c["enabled"] for c in spider.inside.state()["chains"].values())
+    )
+    spider.rest(0.5)
+    spider.shot("report")
+    assert spider.inside.has_tab_in_front("IK")
+    spider.click_at(*spider.find_right("ik_addon.report_close"))
+    spider.shot("closed")
+    with pytest.raises(AssertionError):
+        spider.find_right("ik_addon.report_close")

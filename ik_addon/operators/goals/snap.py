@@ -8,15 +8,16 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ...bake import frame_range, frames_between
+from ...bake import bake_report, frame_range, frames_between
 from ...data.settings import chain_of
 from ...goals import apply, snap
 from ...goals.snapped import Poles, SnapError
 from ...rig.plan.chain import tips
+from ...translation.sentences import count, marked, say
 from ..active import armature
 from ..bake import FRAME_RANGES
 from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
-from ..steps import ERRORS, StepsOperator
+from ..steps import StepsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
@@ -33,7 +34,7 @@ POLES = (
 )
 
 
-class FramesOperator(ChainsOperator):
+class FramesOperator(StepsOperator, ChainsOperator):
     """An operator on some chains of the active armature, on this frame or on many."""
 
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
@@ -46,6 +47,23 @@ class FramesOperator(ChainsOperator):
     )
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
+
+    confirm = ""
+    """The button of the dialog."""
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button or a menu: for a range ask for the options; it then runs in steps and can be cancelled."""
+        if self.frame_range == "PRESENT":
+            return self.execute(context)
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self._in_window = True
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text=self.confirm)
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Work: at once when called from a script, step by step after the dialog."""
+        return self.run(context)
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
         """The tips of the chosen chains."""
@@ -75,7 +93,7 @@ class FramesOperator(ChainsOperator):
             column.prop(self, "frame_end")
 
 
-class IK_ADDON_OT_snap_target(StepsOperator, FramesOperator):
+class IK_ADDON_OT_snap_target(FramesOperator):
     """Move targets and poles to match the pose."""
 
     bl_idname = "ik_addon.snap_target"
@@ -86,22 +104,9 @@ class IK_ADDON_OT_snap_target(StepsOperator, FramesOperator):
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="FK")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
-    doing = "Snapping targets"
-    cancelled = "Snapping cancelled. Nothing was changed"
-
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """From a button or a menu: for a range ask for the options; it then runs in steps and can be cancelled."""
-        if self.frame_range == "PRESENT":
-            return self.execute(context)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
-        self._in_window = True
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text="Snap")
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Snap."""
-        return self.run(context)
+    confirm = marked("Snap")
+    doing = marked("Snapping targets")
+    cancelled = marked("Snapping cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
         """Snap; the result is how many chains were snapped, on how many frames, and what is to be said of them."""
@@ -118,9 +123,10 @@ class IK_ADDON_OT_snap_target(StepsOperator, FramesOperator):
     def finish(self, result: tuple[int, int | None, list[str]]) -> set[str]:
         """Report what was snapped."""
         chains, frames, remarks = result
-        done = "target" if chains == 1 else f"targets of {chains} chains"
-        where = "" if frames is None else f" on {frames} frame{'s' * (frames != 1)}"
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([f"Snapped the {done}{where}", *remarks]))
+        done = count(chains, "Snapped the target", "Snapped the targets of {count} chains")
+        if frames is not None:
+            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(frames))
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([done, *remarks]))
         return {"FINISHED"}
 
 
@@ -132,23 +138,28 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Apply the pose."""
+    confirm = marked("Apply")
+    doing = marked("Applying the solved pose")
+    cancelled = marked("Applying cancelled. Nothing was changed")
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[str, list[str]]]:
+        """Apply the pose; the result is what was done, and what is to be said of it."""
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
-            self.report({"ERROR"}, "None of these chains is enabled. Select a bone of one that is")
-            return {"CANCELLED"}
-        try:
-            frames = self.frames(context)
-            if frames is None:
-                remarks = apply.apply_pose(context, ob, found)
-                message = f"Applied the solved pose to {', '.join(repr(tip.name) for tip in found)}"
-            else:
-                remarks, message = [], apply.apply_poses(context, ob, found, frames).message
-        except ERRORS as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            raise SnapError("None of these chains is enabled. Select a bone of one that is")
+        names = ", ".join(f"'{tip.name}'" for tip in found)
+        done = say("Applied the solved pose to {names}", names=names)
+        frames = self.frames(context)
+        if frames is not None:
+            report = yield from apply.steps(context, ob, found, frames)
+            done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(report.frames))
+            return done, [] if report.plays_alike and not report.missed else [report.outcome]
+        return done, apply.apply_pose(context, ob, found)
+
+    def finish(self, result: tuple[str, list[str]]) -> set[str]:
+        """Report what was applied."""
+        message, remarks = result
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 

@@ -13,6 +13,7 @@ from ...goals.space_switch import SpaceError, switch
 from ...goals.spaces import Space, spaces_of
 from ...pose.keyframes import KeysError
 from ...rig.plan.chain import tips
+from ...translation.sentences import say
 from ..active import ArmatureOperator, active_chain, armature
 from ..solve import NONE_ACTIVE
 
@@ -55,8 +56,8 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be an active chain."""
         if not tips(ob):
-            return f"'{ob.name}' has no chain. Select a bone and press Add Chain"
-        return "" if active_chain(context) is not None else NONE_ACTIVE
+            return say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+        return "" if active_chain(context) is not None else say(NONE_ACTIVE)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask what goes where."""
@@ -78,7 +79,7 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
         if other is not None and other.type == "ARMATURE":
             layout.prop_search(self, "bone", other.data, "bones")
         space = self._space(context)
-        layout.label(text="Not found" if space is None else f"Goes with {space.name}")
+        layout.label(text="Not found" if space is None else say("Goes with {space}", space=space.name))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Switch."""
@@ -86,16 +87,20 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
         space = self._space(context)
         goal, bone = goal_of(chain_of(tip), self.role.lower())
         if goal is None:
-            self.report({"ERROR"}, f"The chain on '{tip.name}' has no {self.role.lower()}. Pick one")
+            no_goal = {
+                "TARGET": "The chain on '{tip}' has no target. Pick one",
+                "POLE": "The chain on '{tip}' has no pole. Pick one",
+            }
+            self.report({"ERROR"}, say(no_goal[self.role], tip=tip.name))
             return {"CANCELLED"}
         if space is None:
             missing = {
                 "OBJECT": "Pick an object to go with",
-                "PARENT": f"No bone carries the chain on '{tip.name}'. Pick an object",
+                "PARENT": "No bone carries the chain on '{tip}'. Pick an object",
+                "CHEST": "'{object}' shows no chest. Pick an object",
+                "HEAD": "'{object}' shows no head. Pick an object",
             }
-            self.report(
-                {"ERROR"}, missing.get(self.space, f"'{ob.name}' shows no {self.space.lower()}. Pick an object")
-            )
+            self.report({"ERROR"}, say(missing[self.space], tip=tip.name, object=ob.name))
             return {"CANCELLED"}
         movable = MovableGoal(goal, bone)
         try:
@@ -104,9 +109,11 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         frame = f"{context.scene.frame_current_final:g}"
-        message = f"'{movable.name}' goes with {space.name} from frame {frame} on"
+        message = say(
+            "'{movable}' goes with {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
+        )
         if later:
-            message += f", up to the next of {later} later switches, which go on from there"
+            message += ". " + say("Later switches go on from there: {count}", count=later)
         self.report({"INFO"}, message)
         return {"FINISHED"}
 

@@ -12,6 +12,7 @@ from ...data import versions
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, has_settings, unusable
 from ...pose.channels import rotation_field
+from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
 
@@ -19,7 +20,7 @@ CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint
 """Constraints on one bone that move its parents as well."""
 
 
-class ChainError(Exception):
+class ChainError(UserError):
     """A chain cannot be solved; the message says what is wrong, where, and what to do."""
 
 
@@ -112,30 +113,39 @@ def check_seen(
     if obstacle:
         raise ChainError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise ChainError(f"'{ob.name}' is in its rest position. Switch it to Pose Position")
+        raise ChainError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise ChainError(f"'{label}' has a value that is not allowed. Reset this setting")
+        raise ChainError("'{label}' has a value that is not allowed. Reset this setting", label=label)
     posed = [*bones, *([] if end is None else [end])]
     _check_goal(ob, posed, chain.target, chain.target_bone, "target", presence)
     if chain.target is None:
         raise ChainError("No target. Pick an object for the tip to follow")
     _check_goal(ob, posed, chain.pole, chain.pole_bone, "pole", presence)
     if chain.end_bone and end_of(tip) is None:
-        raise ChainError(f"The end bone '{chain.end_bone}' is not a child of '{tip.name}'. Choose another end bone")
+        raise ChainError(
+            "The end bone '{end_bone}' is not a child of '{tip}'. Choose another end bone",
+            end_bone=chain.end_bone,
+            tip=tip.name,
+        )
     check_bones(ob, posed, constrained)
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
         raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
         raise ChainError(
-            f"Two-Bone needs exactly two bones with length, and this chain has {segments}. "
-            "Change Chain Length, or use another solver"
+            "Two-Bone needs exactly two bones with length, and this chain has {segments}. "
+            "Change Chain Length, or use another solver",
+            segments=segments,
         )
     remarks = _remarks(chain, bones, presence)
     if versions.is_newer(ob):
         remarks.insert(
-            0, f"'{ob.name}' was saved with a newer version of this extension. Update it to keep all settings"
+            0,
+            say(
+                "'{object}' was saved with a newer version of this extension. Update it to keep all settings",
+                object=ob.name,
+            ),
         )
     return remarks
 
@@ -148,20 +158,29 @@ def check_bones(
     """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
         raise ChainError(
-            f"The constraint '{constraint.name}' on bone '{owner.name}' also moves bones of this chain. Mute it"
+            "The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it",
+            constraint=constraint.name,
+            owner=owner.name,
         )
     for name, path in _driven_channels(ob, bones):
-        raise ChainError(f"The {path} of bone '{name}' is driven, which overwrites the solution. Remove the driver")
+        raise ChainError(
+            "The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver",
+            path=path,
+            bone=name,
+        )
 
 
 def why_closed(ob: bpy.types.Object) -> str:
     """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
     if not ob.is_editable:
-        return f"'{ob.name}' is linked from another file and can't be posed. Make a library override of it"
+        return say(
+            "'{object}' is linked from another file and can't be posed. Make a library override of it", object=ob.name
+        )
     if ob.override_library is not None and ob.override_library.is_system_override:
-        return (
-            f"The library override of '{ob.name}' is not editable, so it can't be posed. "
-            "Choose Library Override > Make > Selected in the Object menu"
+        return say(
+            "The library override of '{object}' is not editable, so it can't be posed. "
+            "Choose Library Override > Make > Selected in the Object menu",
+            object=ob.name,
         )
     return ""
 
@@ -171,14 +190,29 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Pre
     for role, goal in (("target", chain.target), ("pole", chain.pole)):
         if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
             remarks.append(
-                f"The {role} '{goal.name}' or its collection is disabled in renders, so it doesn't move there. "
-                "Enable it (empties are never rendered)"
+                say(
+                    {
+                        "target": "The target '{goal}' or its collection is disabled in renders, "
+                        "so it doesn't move there. Enable it (empties are never rendered)",
+                        "pole": "The pole '{goal}' or its collection is disabled in renders, "
+                        "so it doesn't move there. Enable it (empties are never rendered)",
+                    }[role],
+                    goal=goal.name,
+                )
             )
     if chain.chain_length > len(bones):
-        remarks.append(f"Chain Length is {chain.chain_length}, but only {len(bones)} bones are available")
+        remarks.append(
+            say(
+                "Chain Length is {chain_length}, but only {count} bones are available",
+                chain_length=chain.chain_length,
+                count=len(bones),
+            )
+        )
     root = bones[0]
     if chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None:
-        remarks.append(f"The root bone '{root.name}' is connected and can't be pushed. Disconnect it in Edit Mode")
+        remarks.append(
+            say("The root bone '{root}' is connected and can't be pushed. Disconnect it in Edit Mode", root=root.name)
+        )
     return remarks
 
 
@@ -208,15 +242,31 @@ def _check_goal(
         return
     if uid_of(goal) not in presence.present:
         raise ChainError(
-            f"The {role} '{goal.name}' was deleted or is excluded from this view layer. Choose another {role}"
+            {
+                "target": "The target '{goal}' was deleted or is excluded from this view layer. Choose another target",
+                "pole": "The pole '{goal}' was deleted or is excluded from this view layer. Choose another pole",
+            }[role],
+            goal=goal.name,
         )
     if not presence.evaluates(goal):
         raise ChainError(
-            f"The {role} '{goal.name}' or its collection is disabled in viewports. "
-            "Enable it, and hide it with the eye icon if needed"
+            {
+                "target": "The target '{goal}' or its collection is disabled in viewports. "
+                "Enable it, and hide it with the eye icon if needed",
+                "pole": "The pole '{goal}' or its collection is disabled in viewports. "
+                "Enable it, and hide it with the eye icon if needed",
+            }[role],
+            goal=goal.name,
         )
     if goal_bone and goal.type == "ARMATURE" and goal_bone not in goal.pose.bones:
-        raise ChainError(f"The {role} armature '{goal.name}' has no bone '{goal_bone}'. Choose another bone")
+        raise ChainError(
+            {
+                "target": "The target armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
+                "pole": "The pole armature '{goal}' has no bone '{goal_bone}'. Choose another bone",
+            }[role],
+            goal=goal.name,
+            goal_bone=goal_bone,
+        )
     moved = {bone.name for bone in bones}
     holders = (
         ob.pose.bones[parent.bone]
@@ -227,7 +277,12 @@ def _check_goal(
     own = next((name for name in path if name in moved), None)
     if own is not None:
         raise ChainError(
-            f"The {role} '{goal.name}' is attached to '{own}', part of this chain. Attach it to something else"
+            {
+                "target": "The target '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
+                "pole": "The pole '{goal}' is attached to '{own}', part of this chain. Attach it to something else",
+            }[role],
+            goal=goal.name,
+            own=own,
         )
 
 

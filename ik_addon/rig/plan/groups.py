@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Floats, Ints
+from ...translation.sentences import say
 from .chain_plan import ChainPlan
 from .order import in_order
 
@@ -134,9 +135,11 @@ def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: di
     owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
     for chain in planned.copy():
         if chain.end is not None and owners[chain.end] is not chain:
-            faults[chain.tip] = (
-                f"The chain on '{owners[chain.end].tip}' also poses the end bone '{skeleton.names[chain.end]}'. "
-                "Turn off End Rotation of one, or make the other shorter"
+            faults[chain.tip] = say(
+                "The chain on '{tip}' also poses the end bone '{name}'. "
+                "Turn off End Rotation of one, or make the other shorter",
+                tip=owners[chain.end].tip,
+                name=skeleton.names[chain.end],
             )
             planned.remove(chain)
 
@@ -165,7 +168,9 @@ def without_loops(
             return groups, needs
         for i in mutual:
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
-            faults[planned[i].tip] = f"Dependency loop with {others}. Give one of the chains a different target"
+            faults[planned[i].tip] = say(
+                "Dependency loop with {others}. Give one of the chains a different target", others=others
+            )
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 

@@ -35,8 +35,12 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
     low, high = getattr(bone, f"ik_min_{axis}"), getattr(bone, f"ik_max_{axis}")
     if not (math.isfinite(low) and math.isfinite(high) and low <= 0.0 <= high):
         raise ChainError(
-            f"The IK limit of bone '{bone.name}' about {axis.upper()} goes from {math.degrees(low):.4g}° to "
-            f"{math.degrees(high):.4g}°. Set the minimum to 0° or less and the maximum to 0° or more"
+            "The IK limit of bone '{bone}' about {axis} goes from {low}° to {high}°. "
+            "Set the minimum to 0° or less and the maximum to 0° or more",
+            bone=bone.name,
+            axis=axis.upper(),
+            low=f"{math.degrees(low):.4g}",
+            high=f"{math.degrees(high):.4g}",
         )
     return low, high
 
@@ -46,9 +50,9 @@ def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
     if limits:
         ranges_of(bone)
         if not all(map(math.isfinite, stiffness_of(bone))):
-            raise ChainError(f"The IK stiffness of bone '{bone.name}' is not a number. Set it again")
+            raise ChainError("The IK stiffness of bone '{bone}' is not a number. Set it again", bone=bone.name)
     if not math.isfinite(bone.ik_stretch):
-        raise ChainError(f"The IK stretch of bone '{bone.name}' is not a number. Set it again")
+        raise ChainError("The IK stretch of bone '{bone}' is not a number. Set it again", bone=bone.name)
 
 
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:

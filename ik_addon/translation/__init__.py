@@ -1,0 +1,1 @@
+"""What users read, in the language of their Blender."""

@@ -1,0 +1,62 @@
+"""The preferences of the add-on, as they are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+from ...data import preferences
+from . import keymap
+
+COLORS = (
+    "color_unsolved",
+    "color_reached",
+    "color_limited",
+    "color_out_of_reach",
+    "color_failed",
+    "color_swing",
+    "color_twist",
+    "color_reach",
+)
+SIZES = ("line_width", "outline_width", "point_size", "ring_size")
+
+
+def register() -> None:
+    """Draw them from now on."""
+    preferences.on_draw.append(draw)
+
+
+def unregister() -> None:
+    """Draw them no longer."""
+    preferences.on_draw.remove(draw)
+
+
+def draw(own: Any, context: bpy.types.Context) -> None:
+    """Draw the preferences."""
+    layout: bpy.types.UILayout = own.layout
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+    layout.prop(own, "tab")
+
+    box = layout.box()
+    box.label(text="New Chains")
+    column = box.column()
+    column.prop(own, "controls")
+    column.prop(own, "with_pole")
+    column.prop(own, "live")
+
+    box = layout.box()
+    box.label(text="Overlay")
+    column = box.column()
+    column.prop(own, "use_theme")
+    if not own.use_theme:
+        for name in COLORS:
+            column.prop(own, name)
+    column = box.column(align=True)
+    for name in SIZES:
+        column.prop(own, name)
+
+    box = layout.box()
+    box.label(text="Shortcuts")
+    keymap.draw(box.column(), context)

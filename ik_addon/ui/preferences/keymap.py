@@ -1,0 +1,69 @@
+"""The keys of the add-on, which a user may change in its preferences, or under Keymap, Pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import bpy
+import rna_keymap_ui
+
+PIE = "IK_ADDON_MT_pie"
+"""The pie menu, see `ui/menus`."""
+UNASSIGNED = (
+    "ik_addon.chain_add",
+    "ik_addon.drag_target",
+    "ik_addon.solve",
+    "ik_addon.snap_target",
+    "ik_addon.bake",
+)
+"""Operators that have no key until a user gives them one."""
+
+_items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
+
+
+def register() -> None:
+    """Open the pie menu with Shift+Alt+I in Pose Mode, beside Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
+    configuration = bpy.context.window_manager.keyconfigs.addon
+    if configuration is None:
+        return  # Blender may run without keymaps, in background
+    keymap = configuration.keymaps.new(name="Pose")
+    pie: Any = keymap.keymap_items.new("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
+    pie.properties.name = PIE
+    _items.append((keymap, pie))
+    _items.extend((keymap, keymap.keymap_items.new(operator, "NONE", "PRESS")) for operator in UNASSIGNED)
+
+
+def unregister() -> None:
+    """Take the keys away."""
+    for keymap, item in _items:
+        keymap.keymap_items.remove(item)
+    _items.clear()
+
+
+def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
+    """The keys as the user has them, which is what counts, each with its keymap."""
+    keymaps = context.window_manager.keyconfigs.user.keymaps
+    for own, item in _items:
+        keymap: Any = keymaps.get(own.name)
+        if keymap is None:
+            continue
+        found = (other for other in keymap.keymap_items if _is_same(other, item))
+        yield from ((keymap, other) for other in found)
+
+
+def _is_same(item: Any, own: Any) -> bool:
+    """Whether an item of the user's keymap is one of the add-on's, whatever its key is now."""
+    if item.idname != own.idname:
+        return False
+    return own.idname != "wm.call_menu_pie" or (
+        item.properties is not None and item.properties.name == own.properties.name
+    )
+
+
+def draw(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """Draw the keys as in Blender's preferences, to be changed there."""
+    configuration = context.window_manager.keyconfigs.user
+    for keymap, item in of_user(context):
+        layout.context_pointer_set("keymap", keymap)
+        rna_keymap_ui.draw_kmi([], configuration, keymap, item, layout, 0)

@@ -1,0 +1,131 @@
+"""All that the product shows to its users, in English: what Blender knows of its classes, and what its code says."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+PRODUCT = Path(__file__).parents[2] / "ik_addon"
+SPEAKING = {"say", "marked", "count"}
+"""Functions whose arguments are sentences; so are the first ones of errors for users."""
+DRAWN = {"text", "confirm_text", "heading"}
+"""Arguments of Blender's layouts and dialogs that are shown."""
+UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
+"""Settings that no panel shows."""
+SILENT = ("solve/", "presets/", "anatomy/", "translation/", "bake/command.py", "bake/outputs.py", "rig/read/fcurves.py")
+"""Where nothing is said to users of a window: the command line speaks English."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """The modules that speak, by their paths."""
+    for path in sorted(PRODUCT.rglob("*.py")):
+        name = path.relative_to(PRODUCT).as_posix()
+        if not name.startswith(SILENT):
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def said(tree: ast.Module) -> Iterator[str]:
+    """The sentences and labels in the code of a module."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in SPEAKING:
+            first = node.args[1:] if name == "count" else node.args[:1]
+        elif name.endswith("Error") and not hasattr(builtins, name):
+            first = node.args[:1]
+        elif name == "draw_message":
+            first = node.args[2:3]
+        else:
+            first = []
+        for value in (*first, *(keyword.value for keyword in node.keywords if keyword.arg in DRAWN)):
+            yield from (text for text in literals(value, tree) if any(map(str.isalpha, text)))
+
+
+def returned(tree: ast.Module) -> Iterator[str]:
+    """The labels that the functions of a panel return, with icons or without."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            for value in node.value.elts:
+                yield from (text for text in literals(value, tree) if not text.isupper())
+
+
+def literals(value: ast.expr, tree: ast.Module) -> Iterator[str]:
+    """The strings that an expression may be, as far as its module says so."""
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value
+    elif isinstance(value, ast.IfExp):
+        yield from literals(value.body, tree)
+        yield from literals(value.orelse, tree)
+    elif isinstance(value, ast.Dict):
+        for item in value.values:
+            yield from literals(item, tree)
+    elif isinstance(value, ast.Subscript):
+        yield from literals(value.value, tree)
+    elif isinstance(value, ast.Name):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == value.id for t in node.targets):
+                yield from literals(node.value, tree)
+
+
+def put_together(tree: ast.Module) -> Iterator[int]:
+    """The lines of a module where a sentence is put together from pieces, so that it can't be translated."""
+    formats = {
+        id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FormattedValue) for node in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in formats:
+            words = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+            if " " in words.strip() and sum(map(str.isalpha, words)) > 3:
+                yield node.lineno
+
+
+def known_to_blender(addon: Addon) -> Iterator[str]:
+    """The labels and tooltips of all classes, their settings, and the choices that these offer."""
+    for cls in addon.module("registration").CLASSES:
+        if cls.__name__ in UNSEEN:
+            continue
+        yield from (getattr(cls, "bl_label", ""), getattr(cls, "bl_description", ""))
+        rna = cls.bl_rna
+        if issubclass(cls, bpy.types.Operator):
+            rna = getattr(bpy.ops.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
+        own = {name for base in cls.__mro__ if base.__module__.startswith(addon.package) for name in annotated(base)}
+        for setting in rna.properties:
+            if setting.identifier in own and not setting.is_hidden and setting.description:
+                yield from (setting.name, setting.description)
+                for item in getattr(setting, "enum_items", ()):
+                    yield from (item.name, item.description)
+    tool = addon.module("ui.toolbar").IKAddonTool
+    yield from (tool.bl_label, tool.bl_description)
+
+
+def annotated(cls: Any) -> list[str]:
+    """The names of the settings that a class declares itself."""
+    return list(vars(cls).get("__annotations__", ()))
+
+
+def parts_of_a_body(addon: Addon) -> Iterator[str]:
+    """The parts for which Set Up Character makes chains."""
+    members = addon.module("anatomy.members")
+    for region in members.Region:
+        yield region.value
+        if region in members.LIMBS:
+            yield f"{region.value}s"
+            yield from (members.Member(region, (), side, False).words for side in (-1, 1))
+    yield from (members.Member(members.Region.LEG, (), side, True).words for side in (-1, 0, 1))
+
+
+def everything(addon: Addon) -> set[str]:
+    """All texts."""
+    texts = {text for _name, tree in modules() for text in said(tree)}
+    texts |= {text for name, tree in modules() if name.startswith("ui/") for text in returned(tree)}
+    texts |= {*known_to_blender(addon), *parts_of_a_body(addon)}
+    return {text for text in texts if text.strip()}

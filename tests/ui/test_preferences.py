@@ -1,0 +1,117 @@
+"""The preferences: what they change, and that what is told to an operator counts more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import rigs
+from tests.operators.states import activate
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+@pytest.fixture
+def preferences(addon: Addon) -> Iterator[Any]:
+    """The user's preferences, which are the defaults again afterwards."""
+    own = bpy.context.preferences.addons[addon.package].preferences
+    assert own is not None
+    yield own
+    own = bpy.context.preferences.addons[addon.package].preferences
+    for name in own.bl_rna.properties.keys():  # noqa: SIM118 - a collection of Blender
+        if name not in {"rna_type", "bl_idname"}:
+            own.property_unset(name)
+    addon.module("ui.preferences.tab").rename()
+
+
+def arm() -> bpy.types.Object:
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.ik_addon.chain_remove()
+    return ob
+
+
+def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> None:
+    panels = [
+        cls
+        for cls in addon.module("registration").CLASSES
+        if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category")
+    ]
+    assert len(panels) > 5
+    for name, shown in (("Animation", "Animation"), ("  Rig ", "Rig"), ("", "IK")):
+        preferences.tab = name
+        assert {panel.bl_category for panel in panels} == {shown}
+        assert all(panel.is_registered for panel in panels)
+        assert getattr(bpy.types, "VIEW3D_PT_ik_addon_chains").bl_parent_id == "VIEW3D_PT_ik_addon"  # noqa: B009
+
+
+def test_the_tab_is_there_when_the_extension_is_enabled_again(addon: Addon, preferences: Any) -> None:
+    registration = addon.module("registration")
+    preferences.tab = "Animation"
+    registration.unregister()
+    registration.register()
+    assert bpy.types.VIEW3D_PT_ik_addon.bl_category == "Animation"
+
+
+def test_add_chain_takes_what_it_is_not_told(addon: Addon, preferences: Any) -> None:
+    ob = arm()
+    preferences.with_pole, preferences.controls = False, "BONES"
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["lower"].ik_addon
+    assert (chain.pole, chain.target, bool(chain.target_bone)) == (None, ob, True)
+    bpy.ops.ik_addon.chain_remove()
+    bpy.ops.ik_addon.chain_add(with_pole=True, controls="EMPTIES")
+    assert chain.pole is not None
+    assert chain.target not in (None, ob)
+
+
+def test_a_character_takes_what_it_is_not_told(addon: Addon, preferences: Any) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0.2, 0, 1), (0.2, -0.05, 0.5), (0.2, 0, 0.1)], ["thigh.L", "shin.L"])
+    rigs.add_bones(ob, [(-0.2, 0, 1), (-0.2, -0.05, 0.5), (-0.2, 0, 0.1)], ["thigh.R", "shin.R"])
+    activate(ob, "thigh.L")
+    preferences.with_pole = False
+    bpy.ops.ik_addon.character_setup(live=False)
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert chain.target is not None
+    assert chain.pole is None
+
+
+def test_colors_are_those_of_the_theme_until_others_are_chosen(addon: Addon, preferences: Any) -> None:
+    colours, theme = addon.module("overlay.colours"), bpy.context.preferences.themes[0]
+    assert colours.palette(theme, preferences) == colours.themed(theme)
+    preferences.use_theme = False
+    preferences.color_reached = (0.25, 0.5, 0.75)
+    found = colours.palette(theme, preferences)
+    assert found.states[addon.module("overlay.shown").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
+    assert found.reach[3] < 1.0
+
+
+def test_sizes_grow_with_the_resolution_scale(addon: Addon, preferences: Any) -> None:
+    preferences.line_width, preferences.point_size = 4.0, 9.0
+    sizes = addon.module("overlay.colours").Sizes.of(preferences, 2.0)
+    assert (sizes.wide, sizes.thin, sizes.dot) == (8.0, 3.0, 18.0)
+
+
+def test_without_an_entry_in_blenders_preferences_the_defaults_count(addon: Addon) -> None:
+    """A script may register the extension without enabling it."""
+    data = addon.module("data.preferences")
+    defaults = data._defaults()
+    own = bpy.context.preferences.addons[addon.package].preferences
+    assert (defaults.tab, defaults.controls, defaults.with_pole) == (own.tab, own.controls, own.with_pole)
+    assert tuple(defaults.color_reached) == tuple(own.color_reached)
+    assert defaults.line_width == own.line_width
+
+
+def test_keys_are_in_the_keymap_to_be_shown_and_assigned(addon: Addon) -> None:
+    keymap = addon.module("ui.preferences.keymap")
+    keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
+    found = {item.idname: item for item in keymaps["Pose"].keymap_items}
+    assert set(keymap.UNASSIGNED) < set(found)
+    assert {found[operator].type for operator in keymap.UNASSIGNED} == {"NONE"}, "no key is taken without being asked"
+    known = {cls.bl_idname for cls in addon.module("registration").CLASSES if hasattr(cls, "bl_idname")}
+    assert known.issuperset({*keymap.UNASSIGNED, keymap.PIE})

@@ -1,0 +1,63 @@
+"""The preferences as a user sees and uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.window.driving import Window
+
+
+@pytest.fixture
+def fresh(window: Window) -> Iterator[Window]:
+    """A window with a metarig, whose preferences are the defaults again afterwards."""
+    window.inside.new_file()
+    window.inside.metarig()
+    window.show_tab()
+    yield window
+    window.inside.reset_preferences()
+
+
+def test_the_preferences_show_everything_there_is_to_set(fresh: Window) -> None:
+    fresh.inside.show_preferences()
+    fresh.rest(1.0)
+    fresh.shot("theme")
+    fresh.inside.prefer({"use_theme": False})
+    fresh.rest(1.0)
+    fresh.shot("colors")
+    assert fresh.inside.keys_shown() == [
+        "wm.call_menu_pie",
+        "ik_addon.chain_add",
+        "ik_addon.drag_target",
+        "ik_addon.solve",
+        "ik_addon.snap_target",
+        "ik_addon.bake",
+    ]
+
+
+def test_the_tab_has_the_name_that_was_chosen(fresh: Window) -> None:
+    fresh.inside.prefer({"tab": "Animation"})
+    fresh.rest(0.5)
+    fresh.session.click_tab("Animation")
+    fresh.press("ik_addon.chain_add")
+    assert fresh.state("added")["chains"]
+
+
+def test_the_first_chain_goes_live_unless_that_is_not_wanted(fresh: Window) -> None:
+    fresh.inside.prefer({"live": False, "controls": "BONES"})
+    fresh.press("ik_addon.chain_add")
+    added = fresh.state("added")
+    assert not added["live"]
+    assert added["chains"]["forearm.L"]["target"] == "metarig"
+
+
+def test_a_key_that_a_user_assigns_works(fresh: Window) -> None:
+    fresh.press("ik_addon.chain_add")
+    fresh.inside.assign_key("ik_addon.drag_target", "F6")
+    before = fresh.state("before")
+    fresh.key("F6")
+    fresh.sweep(-40, -60)
+    fresh.shot("dragging")
+    fresh.click()
+    assert fresh.state("dragged")["goals"] != before["goals"]

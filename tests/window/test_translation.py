@@ -1,0 +1,47 @@
+"""The extension in other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.window.driving import Window
+
+
+@pytest.fixture
+def german(window: Window) -> Iterator[Window]:
+    """A window with a metarig, in German."""
+    window.inside.new_file()
+    window.inside.metarig()
+    window.show_tab()
+    if not window.inside.speak("de"):
+        pytest.skip("this Blender knows English alone")
+    window.rest(1.0)
+    yield window
+    window.inside.speak_english()
+
+
+def test_buttons_messages_and_reports_are_german(german: Window) -> None:
+    german.shot("start")
+    german.press("ik_addon.chain_add")
+    german.shot("added")
+    assert german.inside.label("ik_addon.chain_add") == "Kette hinzufügen"
+    assert german.inside.label("ik_addon.bake") == "IK backen"
+    too_far = german.inside.said("Too far by {error} of its length", {"error": "12%"})
+    assert too_far == "Um 12% ihrer Länge zu weit"
+    german.inside.move_goal("forearm.L", [0.0, -2.0, 0.0])
+    german.rest(0.5)
+    german.shot("missed")
+    german.inside.show_preferences()
+    german.rest(0.5)
+    german.shot("preferences")
+    german.inside.reset_preferences()
+
+
+def test_a_begun_language_speaks_english_where_it_is_silent(german: Window) -> None:
+    german.inside.speak("fr")
+    german.rest(0.5)
+    german.shot("french")
+    assert german.inside.label("ik_addon.chain_add") == "Ajouter une chaîne"
+    assert german.inside.said("Nothing was solved", {}) == "Nothing was solved"
