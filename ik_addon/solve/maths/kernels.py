@@ -12,7 +12,8 @@ import numpy as np
 
 from .calculus import Calculus, Pair, Path, Row
 from .cones import Cone, nearest_swing, nearest_swing_of_one
-from .rotations import stacked
+from . import vectors
+from .rotations import dot, stacked
 from .sums import total
 from .vectors import Number, Quaternion, added, multiply
 
@@ -36,7 +37,7 @@ class _One:
     def apart(self, row: Row) -> Row:
         return row
 
-    together = each_joint = apart
+    together = each_joint = columns = apart
 
     def above(self, row: Row, root: Any, free: Sequence[int] = ()) -> Row:
         found = [root, *row[:-1]]
@@ -106,6 +107,12 @@ class _One:
                 found[j] -= row[j] * value
         return found
 
+    no_vector = (0.0,) * 3
+    no_matrix = (no_vector,) * 3
+    plus, minus, times = staticmethod(vectors.plus), staticmethod(vectors.minus), staticmethod(vectors.times)
+    dot, turned = staticmethod(vectors.dot), staticmethod(vectors.turned)
+    with_dyad = staticmethod(vectors.with_dyad)
+
     def members(self, value: Any, _chosen: Any) -> Any:
         return value
 
@@ -126,7 +133,7 @@ class _Many:
 
     @staticmethod
     def any(number: Number) -> bool:
-        return bool(np.any(number))
+        return np.count_nonzero(number) > 0
 
     def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
         return [function(*numbers) for numbers in zip(*rows, strict=True)]
@@ -221,6 +228,24 @@ class _Many:
         for k in range(len(found) - 1, 0, -1):
             found[:k] -= rows[k, :k] * found[k]
         return list(found)
+
+    no_vector, no_matrix = np.zeros((3, 1)), np.zeros((3, 3, 1))
+    plus, minus, times, dot = (staticmethod(each) for each in (np.add, np.subtract, np.multiply, dot))
+
+    def columns(self, row: Row) -> list[Any]:
+        packed = np.array(row[0])
+        return list(np.moveaxis(packed, 2, 0))
+
+    @staticmethod
+    def turned(matrix: Any, vector: Any) -> Any:
+        parts = matrix * vector
+        found = parts[:, 0] + parts[:, 1]
+        found += parts[:, 2]
+        return found
+
+    @staticmethod
+    def with_dyad(matrix: Any, column: Any, row: Any) -> Any:
+        return matrix + column[:, None] * row
 
     def members(self, value: Any, chosen: Any) -> Any:
         return _each_array(value, lambda part: part[..., chosen])
