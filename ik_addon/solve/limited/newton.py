@@ -62,7 +62,7 @@ def polish(
                 system = system.members(chosen)
                 parts = now, best, damping, least, uphill, anchor
                 now, best, damping, least, uphill, anchor = do.members(parts, chosen)
-        move, jacobian = newton_step(system, now, damping, anchor)
+        move, jacobian, fall = newton_step(system, now, damping, anchor)
         size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
         share = do.least(1.0, LONGEST / do.most(size, 1e-30))
         half = 0.5 * share
@@ -80,7 +80,8 @@ def polish(
         there = Held(state, kept)
         # Where the cost is rounded, a short step is believed.
         better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
-        little = better & (least - costs < LITTLE * least) & (least > SAME**2)
+        little = better & (least - costs < (1e-4 if still > 1e-4 else 1e-6) * least) & (least > SAME**2)
+        gain = least - costs
         least = do.where(better, costs, least)
         # Where a pose is held the valley is narrow and curved: what it costs to leave it, the next step brings back.
         # "Greater": the one and not the other.
@@ -88,8 +89,11 @@ def polish(
         now = do.choose(better | going, there, best)
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
-        # Scaled down, a step that is too long goes mostly where the cost hardly changes.
-        grown = do.where(better, do.where(size > LONGEST, 1.0, 0.1), do.where(going, 1.0, 4.0))
+        (long,) = do.totals([[dot(turn, turn)] for turn in move])
+        foretold = share * (fall - half * (fall - damping * long))
+        off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -10.0)
+        grown = do.least(do.most(1.0 - off * off * off, do.where(better, 0.1, 4.0)), do.where(better, 1.0, 16.0))
+        grown = do.where(going, 1.0, grown)
         damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
         short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
         ended = (size < short) | (damping >= HARDEST)

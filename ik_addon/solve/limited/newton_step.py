@@ -64,7 +64,7 @@ def step(system: System, now: State, damping: Number, anchor: Anchor | None = No
     return newton_step(system, Held(now, now.residual), damping, anchor)[0]
 
 
-def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row]]:
+def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row], Number]:
     """Return Newton steps, and the exact Jacobian."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     now, kept = held
@@ -121,7 +121,8 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
     steep = _steepness(do, equations, bends) if anchor is None else 0.0
     found = _solved(do, equations, paths, bends, factors, damping, steep)
     move = [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
-    return move, jacobian
+    (fall,) = do.totals([[dot(slope, turn)] for slope, turn in zip(slopes, move, strict=True)])
+    return move, jacobian, -fall
 
 
 def _steepness(do: Calculus, equations: Row, bends: list[Row]) -> Number:
