@@ -208,13 +208,13 @@ def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
     for row, parts in zip(local, turns[0], strict=True):
         for out, part in zip(row, parts, strict=True):
             out[:] = part
-    one = np.empty_like(rest[:, :, 0])
+    parts = np.empty((3, *rest[:, :, 0].shape))
     for i, (parent, free) in enumerate(zip(skeleton.parents, skeleton.free, strict=True)):
         if free:
             rest_frames[:, :, i] = rest[:, :, i]
         else:
-            _multiply(frames[:, :, parent], rest[:, :, i], rest_frames[:, :, i], one)
-        _multiply(rest_frames[:, :, i], local[:, :, i], frames[:, :, i], one)
+            _multiply(frames[:, :, parent], rest[:, :, i], rest_frames[:, :, i], parts)
+        _multiply(rest_frames[:, :, i], local[:, :, i], frames[:, :, i], parts)
     serial = skeleton.parents == tuple(range(-1, len(skeleton.parents) - 1))
     above = frames[:, :, :-1] if serial else frames[:, :, list(skeleton.parents)]
     # The entries of roots, which have no parent, are not used.
@@ -228,13 +228,11 @@ def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
     return [rest_frames], [frames], [points]
 
 
-def _multiply(a: Floats, b: Floats, out: Floats, part: Floats) -> None:
-    """Put the products of matrices (3, 3, B) into `out`, see `vectors.product`; `part` is overwritten."""
-    np.multiply(a[:, 0, None], b[0], out=out)
-    np.multiply(a[:, 1, None], b[1], out=part)
-    out += part
-    np.multiply(a[:, 2, None], b[2], out=part)
-    out += part
+def _multiply(a: Floats, b: Floats, out: Floats, parts: Floats) -> None:
+    """Put the products of matrices (3, 3, B) into `out`, see `vectors.product`; `parts` is overwritten."""
+    np.multiply(a[:, :, None], b, out=parts)
+    np.add(parts[:, 0], parts[:, 1], out=out)
+    out += parts[:, 2]
 
 
 def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:

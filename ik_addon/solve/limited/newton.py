@@ -17,13 +17,16 @@ ROUNDING = 1e-6
 """Radians: so does a step that brings nothing and is shorter than this."""
 UPHILL = 3
 """Steps that may be worse than the best one before there is a way back to it."""
-LITTLE = 1e-9
-"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose."""
+LITTLE, HARDLY = 1e-6, 1e-4
+"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose; the
+second where it is enough to know about how near such a pose comes."""
 SHORT, ROUNDED = 1e-3, 1e-13
 """Radians below which a step may raise the cost by such a part of it."""
 LONGEST = 0.5
 """Radians that a joint may turn in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
+SOFTENED, HARDENED = (0.1, 1.0), (4.0, 16.0)
+"""By what the damping changes, least and most, after a step that is better and after one that is worse."""
 
 
 def polish(
@@ -80,8 +83,8 @@ def polish(
         there = Held(state, kept)
         # Where the cost is rounded, a short step is believed.
         better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
-        little = better & (least - costs < (1e-4 if still > 1e-4 else 1e-6) * least) & (least > SAME**2)
         gain = least - costs
+        little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
         least = do.where(better, costs, least)
         # Where a pose is held the valley is narrow and curved: what it costs to leave it, the next step brings back.
         # "Greater": the one and not the other.
@@ -89,11 +92,14 @@ def polish(
         now = do.choose(better | going, there, best)
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
-        (long,) = do.totals([[dot(turn, turn)] for turn in move])
-        foretold = share * (fall - half * (fall - damping * long))
+        # As much more or less as the gain is off from what was foretold (H. Nielsen, "Damping parameter in Marquardt's
+        # method", IMM-REP-1999-05, Technical University of Denmark).
+        (square,) = do.totals([[dot(turn, turn)] for turn in move])
+        foretold = share * (fall - half * (fall - damping * square))
         off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -10.0)
-        grown = do.least(do.most(1.0 - off * off * off, do.where(better, 0.1, 4.0)), do.where(better, 1.0, 16.0))
-        grown = do.where(going, 1.0, grown)
+        (softest, softer), (harder, hardest) = SOFTENED, HARDENED
+        grown = do.most(1.0 - off * off * off, do.where(better, softest, harder))
+        grown = do.where(going, 1.0, do.least(grown, do.where(better, softer, hardest)))
         damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
         short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
         ended = (size < short) | (damping >= HARDEST)

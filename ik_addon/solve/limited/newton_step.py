@@ -65,7 +65,7 @@ def step(system: System, now: State, damping: Number, anchor: Anchor | None = No
 
 
 def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row], Number]:
-    """Return Newton steps, and the exact Jacobian."""
+    """Return Newton steps, the exact Jacobian, and how fast half the cost falls along the steps."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     now, kept = held
     count = len(system.skeleton.parents)

@@ -126,7 +126,7 @@ class Calculus(Protocol):
         """Return the chosen members of anything made of numbers."""
 
     def marked(self, row: list[Number], /) -> Any:
-        """Return the members of which anything in a row is true; None: there are none."""
+        """Return the members of which anything in a row is true, or all where most are; None: there are none."""
 
     def put(self, row: Row, chosen: Any, new: Row, /) -> Row:
         """Return a row with that of the chosen members replaced; it may be overwritten."""

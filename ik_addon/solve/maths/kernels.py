@@ -10,12 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from . import vectors
 from .calculus import Calculus, Pair, Path, Row
 from .cones import Cone, nearest_swing, nearest_swing_of_one
-from . import vectors
 from .rotations import dot, stacked
 from .sums import total
 from .vectors import Number, Quaternion, added, multiply
+
+_CROWD, _FEW = 0.75, 32
+_ALL = slice(None)
+
+
+def is_crowd(left: int, members: int) -> bool:
+    """Return whether so many of the members are carried along with the others, though only some are left.
+
+    To pick these out takes as long as a step, and few members take as long as one.
+    """
+    return left >= _CROWD * members or members - left < _FEW
 
 
 class _One:
@@ -248,11 +259,15 @@ class _Many:
         return matrix + column[:, None] * row
 
     def members(self, value: Any, chosen: Any) -> Any:
-        return _each_array(value, lambda part: part[..., chosen])
+        if chosen is _ALL:
+            return value
+        return chosen if value is _ALL else _each_array(value, lambda part: part[..., chosen])
 
     def marked(self, row: list[Number]) -> Any:
         found = np.flatnonzero(row[0].any(axis=0))
-        return found if len(found) else None
+        if not len(found):
+            return None
+        return _ALL if is_crowd(len(found), row[0].shape[-1]) else found
 
     def put(self, row: Row, chosen: Any, new: Row) -> Row:
         for part, values in zip(row[0], new[0], strict=True):
