@@ -10,7 +10,7 @@ import numpy as np
 from ..maths.calculus import Path, Row
 from ..maths.vectors import Number, Vector, added
 from ..problem import Bools, Floats, Ints
-from .body import Body, Pose, Skeleton, tupled, whole_path
+from .body import Body, Pose, Skeleton, whole_path
 from .objectives import SIDE, TURN, Branch, Carried, Ends, Orientation, Place, Pole
 
 
@@ -77,7 +77,7 @@ class Goals:
         """Return the objectives of all members, or of one."""
 
         def of(values: Floats) -> Any:
-            return values if member is None else tupled(values[..., member].tolist())
+            return values if member is None else values[..., member].tolist()
 
         share = 1.0 if self.share is None else of(np.sqrt(self.share))
         found: list[Any] = []
