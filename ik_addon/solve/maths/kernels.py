@@ -144,7 +144,7 @@ class _Many:
 
     @staticmethod
     def any(number: Number) -> bool:
-        return np.count_nonzero(number) > 0
+        return bool(np.count_nonzero(number))
 
     def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
         return [function(*numbers) for numbers in zip(*rows, strict=True)]
