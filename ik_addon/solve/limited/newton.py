@@ -25,8 +25,6 @@ SHORT, ROUNDED = 1e-3, 1e-13
 LONGEST = 0.5
 """Radians that a joint may turn in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
-SOFTENED, HARDENED = (0.1, 1.0), (4.0, 16.0)
-"""By what the damping changes, least and most, after a step that is better and after one that is worse."""
 
 
 def polish(
@@ -92,14 +90,16 @@ def polish(
         now = do.choose(better | going, there, best)
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
-        # As much more or less as the gain is off from what was foretold (H. Nielsen, "Damping parameter in Marquardt's
-        # method", IMM-REP-1999-05, Technical University of Denmark).
-        (square,) = do.totals([[dot(turn, turn)] for turn in move])
-        foretold = share * (fall - half * (fall - damping * square))
-        off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -10.0)
-        (softest, softer), (harder, hardest) = SOFTENED, HARDENED
-        grown = do.most(1.0 - off * off * off, do.where(better, softest, harder))
-        grown = do.where(going, 1.0, do.least(grown, do.where(better, softer, hardest)))
+        # Scaled down, a step that is too long goes mostly where the cost hardly changes.
+        softened = do.where(size > LONGEST, 1.0, 0.1)
+        if len(system.objectives) == 1:
+            # A step that brings less than was foretold went too far (H. Nielsen, "Damping parameter in Marquardt's
+            # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
+            (square,) = do.totals([[dot(turn, turn)] for turn in move])
+            foretold = share * (fall - half * (fall - damping * square))
+            off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
+            softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
+        grown = do.where(better, softened, do.where(going, 1.0, 4.0))
         damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
         short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
         ended = (size < short) | (damping >= HARDEST)
