@@ -118,7 +118,7 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
                 (-(slope[0] * first_x + slope[1] * first_z), -slope[1], -slope[2]),
             )
         )
-    steep = _steepness(do, equations, bends) if anchor is None else 0.0
+    steep = _steepness(do, equations, bends) if anchor is None else None
     found = _solved(do, equations, paths, bends, factors, damping, steep)
     move = [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
     (fall,) = do.totals([[dot(slope, turn)] for slope, turn in zip(slopes, move, strict=True)])
@@ -217,7 +217,7 @@ def _solved(
     bends: list[Row],
     factors: list[Row],
     damping: Number,
-    steep: Number,
+    steep: Number | None,
 ) -> Row:
     """Return the solutions of the equations of all joints, damped and made positive.
 
@@ -232,7 +232,7 @@ def _solved(
         bends: columns of the factors of joints in the products with joints after them.
         factors: columns of their factors in the products with joints before them.
         damping: added to the pivots.
-        steep: pivots are at least so many times the square of what stands beside them.
+        steep: pivots are at least so many times the square of what stands beside them; None: as small as they are.
     """
     parts = do.each_joint(equations)
     columns: list[list[Any]] = [[] for _ in parts]
@@ -262,7 +262,9 @@ def _solved(
                 for j, ((_, bend, _), other) in enumerate(zip(own, others, strict=True)):
                     pivot = pivot - 2.0 * side * do.dot(bend[0], other)
                     rows[j] = do.minus(rows[j], do.times(other, side))
-            pivot = do.most(abs(pivot), steep * added([do.dot(row, row) for row in rows]))
+            pivot = abs(pivot)
+            if steep is not None:
+                pivot = do.most(pivot, steep * added([do.dot(row, row) for row in rows]))
             share = do.where(free[k], 1.0 / (pivot + damping), 0.0)
             value = value * share
             for (p, _, _), row in zip(own, rows, strict=True):
