@@ -8,6 +8,7 @@ bones is written once for one body in plain floats and for many in arrays, see `
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,23 +82,23 @@ class Body:
 
     def skeleton(self, member: int | None = None) -> Skeleton:
         """Return the bodies as the kernels want them: all of them, or one."""
-        cone, mobility = self.cone, np.sqrt(self.mobility)
-        units = mobility * np.array([0.5, 0.5, 1.0])[:, None, None]
         topology = self.parents, self.free, self.segments
         if member is None:
-            bones = [Bone(self.rest, self.heads)]
             ends = [self.ends[:, e] for e in range(len(self.segments))]
-            return Skeleton(MANY, *topology, [Joint(*cone, self.mobility, mobility, units)], bones, ends)
-        parts = [part[..., 0].T.tolist() for part in (*cone, self.mobility, mobility, units)]
-        joints = [Joint(*map(tupled, each)) for each in zip(*parts, strict=True)]
+            return Skeleton(MANY, *topology, [Joint(*self._limits)], [Bone(self.rest, self.heads)], ends)
         rest, heads = self.rest[..., member].transpose(2, 0, 1).tolist(), self.heads[..., member].T.tolist()
-        bones = [Bone(*map(tupled, each)) for each in zip(rest, heads, strict=True)]
-        return Skeleton(ONE, *topology, joints, bones, tupled(self.ends[..., member].T.tolist()))
+        bones = list(map(Bone, rest, heads))
+        return Skeleton(ONE, *topology, self._joints, bones, self.ends[..., member].T.tolist())
 
+    @property
+    def _limits(self) -> tuple[Floats, ...]:
+        mobility = np.sqrt(self.mobility)
+        return (*self.cone, self.mobility, mobility, mobility * np.array([0.5, 0.5, 1.0])[:, None, None])
 
-def tupled(value: Any) -> Any:
-    """Return lists, of any depth, as tuples."""
-    return tuple(map(tupled, value)) if isinstance(value, list) else value
+    @cached_property
+    def _joints(self) -> Row:
+        """Of one member: they are the same for all."""
+        return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
 
 
 class Joint(NamedTuple):
@@ -208,13 +209,13 @@ def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
     for row, parts in zip(local, turns[0], strict=True):
         for out, part in zip(row, parts, strict=True):
             out[:] = part
-    one = np.empty_like(rest[:, :, 0])
+    parts = np.empty((3, *rest[:, :, 0].shape))
     for i, (parent, free) in enumerate(zip(skeleton.parents, skeleton.free, strict=True)):
         if free:
             rest_frames[:, :, i] = rest[:, :, i]
         else:
-            _multiply(frames[:, :, parent], rest[:, :, i], rest_frames[:, :, i], one)
-        _multiply(rest_frames[:, :, i], local[:, :, i], frames[:, :, i], one)
+            _multiply(frames[:, :, parent], rest[:, :, i], rest_frames[:, :, i], parts)
+        _multiply(rest_frames[:, :, i], local[:, :, i], frames[:, :, i], parts)
     serial = skeleton.parents == tuple(range(-1, len(skeleton.parents) - 1))
     above = frames[:, :, :-1] if serial else frames[:, :, list(skeleton.parents)]
     # The entries of roots, which have no parent, are not used.
@@ -228,13 +229,11 @@ def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
     return [rest_frames], [frames], [points]
 
 
-def _multiply(a: Floats, b: Floats, out: Floats, part: Floats) -> None:
-    """Put the products of matrices (3, 3, B) into `out`, see `vectors.product`; `part` is overwritten."""
-    np.multiply(a[:, 0, None], b[0], out=out)
-    np.multiply(a[:, 1, None], b[1], out=part)
-    out += part
-    np.multiply(a[:, 2, None], b[2], out=part)
-    out += part
+def _multiply(a: Floats, b: Floats, out: Floats, parts: Floats) -> None:
+    """Put the products of matrices (3, 3, B) into `out`, see `vectors.product`; `parts` is overwritten."""
+    np.multiply(a[:, :, None], b, out=parts)
+    np.add(parts[:, 0], parts[:, 1], out=out)
+    out += parts[:, 2]
 
 
 def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..maths.calculus import Calculus, Path, Row
-from ..maths.kernels import ONE
+from ..maths.kernels import ONE, is_crowd
 from ..maths.rotations import stacked
 from ..maths.vectors import Number, Vector, added, times
 from ..problem import Floats, Ints
@@ -39,9 +39,6 @@ THOROUGH = 6, 0.005
 """The same where more than places counts: on the way to these, poles and orientations come last."""
 OUTSIDE = 1e-13
 """A swing this far off the allowed ones has left them; less is rounding."""
-CROWD = 0.75
-"""Members that have ended are carried along until no more than this share of them is left: to pick the others out takes
-as long as a step."""
 
 
 class State(NamedTuple):
@@ -252,13 +249,26 @@ def _damped(
             row += sums[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
             row[-1] = row[-1] + damping
         matrix += rows
-    factors = do.solved(matrix, wanted)
+    factors = _solved_three(matrix, wanted) if len(wanted) == 3 else do.solved(matrix, wanted)
     parts, r = [], 0
     for block in blocks:
         size = len(block[0])
         parts.append([_combined(lot, factors[r : r + size]) for lot in block])
         r += size
     return do.added_on(joints, paths, parts)
+
+
+def _solved_three(matrix: list[list[Number]], wanted: list[Number]) -> list[Number]:
+    """Return what `Calculus.solved` does, of three equations."""
+    (xx,), (yx, yy), (zx, zy, zz) = matrix
+    a, b, c = wanted
+    first, second = yx / xx, zx / xx
+    yy, zy = yy - first * yx, zy - second * yx
+    third = zy / yy
+    b, c = b - first * a, c - second * a
+    z = (c - third * b) / (zz - second * zx - third * zy)
+    y = b / yy - third * z
+    return [a / xx - first * y - second * z, y, z]
 
 
 def _square(lot: Any) -> list[Number]:
@@ -313,7 +323,7 @@ class Crowd:
         self.error[where], self.steps[where] = error[ended], done
         self._running &= ~ended
         self.left = int(np.count_nonzero(self._running))
-        if not self.left or self.left >= CROWD * len(self._running):
+        if not self.left or is_crowd(self.left, len(self._running)):
             return None
         chosen, self._index = self._running, self._index[self._running]
         self._running = np.ones(self.left, dtype=bool)

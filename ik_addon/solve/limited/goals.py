@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..maths.calculus import Path, Row
-from ..maths.vectors import Number, Vector, added
+from ..maths.vectors import Number, Vector, added, dot, minus, times
 from ..problem import Bools, Floats, Ints
-from .body import Body, Pose, Skeleton, tupled, whole_path
+from .body import Body, Pose, Skeleton, whole_path
 from .objectives import SIDE, TURN, Branch, Carried, Ends, Orientation, Place, Pole
 
 
@@ -77,7 +77,7 @@ class Goals:
         """Return the objectives of all members, or of one."""
 
         def of(values: Floats) -> Any:
-            return values if member is None else tupled(values[..., member].tolist())
+            return values if member is None else values[..., member].tolist()
 
         share = 1.0 if self.share is None else of(np.sqrt(self.share))
         found: list[Any] = []
@@ -142,19 +142,23 @@ class System(NamedTuple):
 
     def pulls(self, pose: Pose, residual: list[Number]) -> list[Vector]:
         """Return for each objective the vector by whose product with its exact rows the cost falls."""
-        pairs = zip(self.objectives, self.split(residual), strict=True)
-        return [objective.pull(self.skeleton.do, pose, own) for objective, own in pairs]
+        ways = [objective.along(self.skeleton.do, pose) for objective in self.objectives]
+        return [
+            (own[0], own[1], own[2]) if way is None else times(way, own[0])
+            for way, own in zip(ways, self.split(residual), strict=True)
+        ]
 
     def after(self, pose: Pose, residual: list[Number], blocks: list[Row], move: Row) -> list[Number]:
         """Return the residuals after a step, if the exact Jacobian's blocks did not change on the way."""
-        do, found = self.skeleton.do, []
+        do = self.skeleton.do
+        found: list[Number] = []
         for objective, own, block in zip(self.objectives, self.split(residual), blocks, strict=True):
             parts = [
                 [row[0] * x + row[1] * z + row[2] * twist for row in lot]
                 for lot, (x, z, twist) in zip(block, do.on(move, objective.path), strict=True)
             ]
-            x, y, z = do.totals(parts)
-            found += objective.after(do, pose, own, (x, y, z))
+            moved, way = do.totals(parts), objective.along(do, pose)
+            found += minus(own, moved) if way is None else [own[0] - dot(way, (moved[0], moved[1], moved[2]))]
         return found
 
     def exact_jacobian(self, pose: Pose, axes: Row) -> list[Row]:

@@ -17,8 +17,9 @@ ROUNDING = 1e-6
 """Radians: so does a step that brings nothing and is shorter than this."""
 UPHILL = 3
 """Steps that may be worse than the best one before there is a way back to it."""
-LITTLE = 1e-9
-"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose."""
+LITTLE, HARDLY = 1e-6, 1e-4
+"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose; the
+second where it is enough to know about how near such a pose comes."""
 SHORT, ROUNDED = 1e-3, 1e-13
 """Radians below which a step may raise the cost by such a part of it."""
 LONGEST = 0.5
@@ -62,7 +63,7 @@ def polish(
                 system = system.members(chosen)
                 parts = now, best, damping, least, uphill, anchor
                 now, best, damping, least, uphill, anchor = do.members(parts, chosen)
-        move, jacobian = newton_step(system, now, damping, anchor)
+        move, jacobian, fall = newton_step(system, now, damping, anchor)
         size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
         share = do.least(1.0, LONGEST / do.most(size, 1e-30))
         half = 0.5 * share
@@ -80,7 +81,8 @@ def polish(
         there = Held(state, kept)
         # Where the cost is rounded, a short step is believed.
         better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
-        little = better & (least - costs < LITTLE * least) & (least > SAME**2)
+        gain = least - costs
+        little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
         least = do.where(better, costs, least)
         # Where a pose is held the valley is narrow and curved: what it costs to leave it, the next step brings back.
         # "Greater": the one and not the other.
@@ -89,7 +91,15 @@ def polish(
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
         # Scaled down, a step that is too long goes mostly where the cost hardly changes.
-        grown = do.where(better, do.where(size > LONGEST, 1.0, 0.1), do.where(going, 1.0, 4.0))
+        softened = do.where(size > LONGEST, 1.0, 0.1)
+        if len(system.objectives) == 1:
+            # A step that brings less than was foretold went too far (H. Nielsen, "Damping parameter in Marquardt's
+            # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
+            (square,) = do.totals([[dot(turn, turn)] for turn in move])
+            foretold = share * (fall - half * (fall - damping * square))
+            off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
+            softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
+        grown = do.where(better, softened, do.where(going, 1.0, 4.0))
         damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
         short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
         ended = (size < short) | (damping >= HARDEST)

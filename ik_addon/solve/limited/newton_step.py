@@ -11,6 +11,7 @@ saddle point problem in high-dimensional non-convex optimization", arXiv 1406.25
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 from ..maths.calculus import Calculus, Path, Row
@@ -23,7 +24,6 @@ ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
 STEEP = 0.1
 """How much of what would be safe for all matrices a pivot is raised to, where no pose is held."""
-_NOTHING = (0.0,) * 9
 
 
 class Anchor(NamedTuple):
@@ -64,8 +64,8 @@ def step(system: System, now: State, damping: Number, anchor: Anchor | None = No
     return newton_step(system, Held(now, now.residual), damping, anchor)[0]
 
 
-def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row]]:
-    """Return Newton steps, and the exact Jacobian."""
+def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row], Number]:
+    """Return Newton steps, the exact Jacobian, and how fast half the cost falls along the steps."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     now, kept = held
     count = len(system.skeleton.parents)
@@ -118,10 +118,11 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
                 (-(slope[0] * first_x + slope[1] * first_z), -slope[1], -slope[2]),
             )
         )
-    steep = _steepness(do, equations, bends) if anchor is None else 0.0
+    steep = _steepness(do, equations, bends) if anchor is None else None
     found = _solved(do, equations, paths, bends, factors, damping, steep)
     move = [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
-    return move, jacobian
+    (fall,) = do.totals([[dot(slope, turn)] for slope, turn in zip(slopes, move, strict=True)])
+    return move, jacobian, -fall
 
 
 def _steepness(do: Calculus, equations: Row, bends: list[Row]) -> Number:
@@ -216,7 +217,7 @@ def _solved(
     bends: list[Row],
     factors: list[Row],
     damping: Number,
-    steep: Number,
+    steep: Number | None,
 ) -> Row:
     """Return the solutions of the equations of all joints, damped and made positive.
 
@@ -231,16 +232,16 @@ def _solved(
         bends: columns of the factors of joints in the products with joints after them.
         factors: columns of their factors in the products with joints before them.
         damping: added to the pivots.
-        steep: pivots are at least so many times the square of what stands beside them.
+        steep: pivots are at least so many times the square of what stands beside them; None: as small as they are.
     """
     parts = do.each_joint(equations)
     columns: list[list[Any]] = [[] for _ in parts]
     for p, path in enumerate(paths):
-        there = zip(do.each_joint(bends[p]), do.each_joint(factors[p]), strict=True)
+        there = zip(do.columns(bends[p]), do.columns(factors[p]), strict=True)
         for i, (bend, factor) in zip(range(len(parts)) if path is None else path, there, strict=True):
             columns[i].append((p, bend, factor))
-    matrix: list[list[Any]] = [[_NOTHING] * len(paths) for _ in paths]
-    vector: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
+    matrix: list[list[Any]] = [[do.no_matrix] * len(paths) for _ in paths]
+    vector: list[Any] = [do.no_vector] * len(paths)
     taken: list[Any] = []
     for (free, diagonal, skew, wanted), own in zip(reversed(parts), reversed(columns), strict=True):
         kept: list[Any] = [None, None, None]
@@ -250,44 +251,30 @@ def _solved(
             rows = []
             pivot, value = diagonal[k], wanted[k]
             for p, bend, factor in own:
-                x = y = z = 0.0
-                for q, other, _ in own:
-                    a, b, c = other[k]
-                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
-                    x, y, z = (
-                        x + (xx * a + xy * b + xz * c),
-                        y + (yx * a + yy * b + yz * c),
-                        z + (zx * a + zy * b + zz * c),
-                    )
-                (a, b, c), (u, v, w), (left, up, back) = bend[k], factor[k], vector[p]
-                pivot = pivot - (a * x + b * y + c * z)
-                value = value - (a * left + b * up + c * back)
-                rows.append((u - x, v - y, w - z))
+                row = reduce(do.plus, [do.turned(matrix[p][q], other[k]) for q, other, _ in own])
+                pivot = pivot - do.dot(bend[k], row)
+                value = value - do.dot(bend[k], vector[p])
+                rows.append(do.minus(factor[k], row))
             if k == 0 and kept[1] is not None:
                 others, share, there = kept[1]
                 side = skew * share
                 pivot, value = pivot - side * skew, value - skew * there
-                for j, ((_, bend, _), (u, v, w)) in enumerate(zip(own, others, strict=True)):
-                    (a, b, c), (x, y, z) = bend[0], rows[j]
-                    pivot = pivot - 2.0 * side * (a * u + b * v + c * w)
-                    rows[j] = x - side * u, y - side * v, z - side * w
-            pivot = do.most(abs(pivot), steep * added([dot(row, row) for row in rows]))
+                for j, ((_, bend, _), other) in enumerate(zip(own, others, strict=True)):
+                    pivot = pivot - 2.0 * side * do.dot(bend[0], other)
+                    rows[j] = do.minus(rows[j], do.times(other, side))
+            pivot = abs(pivot)
+            if steep is not None:
+                pivot = do.most(pivot, steep * added([do.dot(row, row) for row in rows]))
             share = do.where(free[k], 1.0 / (pivot + damping), 0.0)
             value = value * share
-            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
-                a, b, c = vector[p]
-                vector[p] = a + x * value, b + y * value, c + z * value
-                a, b, c = x * share, y * share, z * share
-                for (q, _, _), (x, y, z) in zip(own, rows, strict=True):
-                    xx, xy, xz, yx, yy, yz, zx, zy, zz = matrix[p][q]
-                    matrix[p][q] = (
-                        *(xx + a * x, xy + a * y, xz + a * z),
-                        *(yx + b * x, yy + b * y, yz + b * z),
-                        *(zx + c * x, zy + c * y, zz + c * z),
-                    )
+            for (p, _, _), row in zip(own, rows, strict=True):
+                vector[p] = do.plus(vector[p], do.times(row, value))
+                scaled = do.times(row, share)
+                for (q, _, _), other in zip(own, rows, strict=True):
+                    matrix[p][q] = do.with_dyad(matrix[p][q], scaled, other)
             kept[k] = rows, share, value
         taken.append(kept)
-    above: list[Vector] = [(0.0, 0.0, 0.0)] * len(paths)
+    above: list[Any] = [do.no_vector] * len(paths)
     found = []
     for (_, _, skew, _), own, kept in zip(parts, columns, reversed(taken), strict=True):
         values: list[Number] = [0.0 * damping] * 3
@@ -296,12 +283,10 @@ def _solved(
                 continue
             rows, share, value = kept[k]
             less = skew * values[0] if k == 1 else 0.0
-            for (p, _, _), (x, y, z) in zip(own, rows, strict=True):
-                a, b, c = above[p]
-                less = less + (a * x + b * y + c * z)
+            for (p, _, _), row in zip(own, rows, strict=True):
+                less = less + do.dot(row, above[p])
             values[k] = value = value - less * share
             for p, bend, _ in own:
-                (x, y, z), (a, b, c) = bend[k], above[p]
-                above[p] = a + x * value, b + y * value, c + z * value
+                above[p] = do.plus(above[p], do.times(bend[k], value))
         found.append((values[0], values[1], values[2]))
     return do.together(found)

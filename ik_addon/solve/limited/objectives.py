@@ -79,15 +79,8 @@ class Place(NamedTuple):
         """Return the rows of the Jacobian, which are the same for every method."""
         return self.rows(do, pose, axes)
 
-    def pull(self, _do: Calculus, _pose: Pose, residual: Sequence[Number]) -> Vector:
-        """Return the vector by whose product with the exact rows the cost falls."""
-        x, y, z = residual
-        return x, y, z
-
-    def after(self, _do: Calculus, _pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
-        """Return the residual after a step, if the exact rows did not change on the way."""
-        x, y, z = residual
-        return minus((x, y, z), moved)
+    def along(self, _do: Calculus, _pose: Pose) -> None:
+        """Return the way that counts of what the exact rows say: all of it."""
 
     def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two.
@@ -151,15 +144,8 @@ class Orientation(NamedTuple):
         """Return the rows of the Jacobian, which are the same for every method."""
         return self.rows(do, pose, axes)
 
-    def pull(self, _do: Calculus, _pose: Pose, residual: Sequence[Number]) -> Vector:
-        """Return the vector by whose product with the exact rows the cost falls."""
-        x, y, z = residual
-        return x, y, z
-
-    def after(self, _do: Calculus, _pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
-        """Return the residual after a step, if the exact rows did not change on the way."""
-        x, y, z = residual
-        return minus((x, y, z), moved)
+    def along(self, _do: Calculus, _pose: Pose) -> None:
+        """Return the way that counts of what the exact rows say: all of it."""
 
     def bends(self, do: Calculus, _pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two.
@@ -254,15 +240,10 @@ class Pole(NamedTuple):
         """Return how the centroid moves, three rows for each joint."""
         return [_times(lot, self.factor) for lot in self._moves(do, pose, axes)]
 
-    def pull(self, do: Calculus, pose: Pose, residual: Sequence[Number]) -> Vector:
-        """Return the vector by whose product with the exact rows the cost falls."""
+    def along(self, do: Calculus, pose: Pose) -> Vector:
+        """Return the way that counts of what the exact rows say, which is what the residual is about."""
         round_, lying, angle, _ = self._lying(do, pose)
-        return times(plus(round_, times(lying, angle)), residual[0])
-
-    def after(self, do: Calculus, pose: Pose, residual: Sequence[Number], moved: Vector) -> Sequence[Number]:
-        """Return the residual after a step, if the exact rows did not change on the way."""
-        round_, lying, angle, _ = self._lying(do, pose)
-        return (residual[0] - dot(plus(round_, times(lying, angle)), moved),)
+        return plus(round_, times(lying, angle))
 
     def _moved(self, do: Calculus, pose: Pose, axes: Row, way: Vector) -> Row:
         """Return by how much the centroid moves along a way."""

@@ -50,13 +50,14 @@ _CLEAR = 1e-2
 """Radians: how near these can come is clear when Newton's steps are as short as this."""
 _ENOUGH = 3
 """When so many poses are among the best, none will be better."""
-_COUNTS = 1e-2, 1e-3, 1e-4
+_COUNTS = (1e-2, 1e-4), (1e-3, 1e-5), (1e-4, 1e-9)
 """What poles, orientations and being a radian away from the FK pose count, as a part of what is missing: less and less,
-so that they decide where a target out of reach leaves joints a choice, as it does the twist of a straight branch."""
+so that they decide where a target out of reach leaves joints a choice, as it does the twist of a straight branch. And
+by how many radians the last of Newton's steps turns joints: all but the last count only lead the way."""
 _LAST = 3e-3
 """What being a radian away from the FK pose counts beside poles and orientations."""
-_SETTLE, _END = 30, 1e-9
-"""Newton steps that may be spent on each of these, and by how many radians the last one turns joints."""
+_SETTLE = 30
+"""Newton steps that may be spent on each of these."""
 _LIGHT = 0.1
 """What the squares of poles and orientations count beside those of distances, where a target can be reached."""
 
@@ -194,11 +195,11 @@ def _settle(task: _Task, fk: Floats, angles: Floats, error: Floats, steps: Ints,
         return
     some, last = task.members(missed), 1.0 if task.goals.only_places else _LAST
     some = replace(some, body=some.body.straightened())
-    for count in _COUNTS:
+    for count, end in _COUNTS:
         share = count * error[missed]
         light = replace(some, goals=replace(some.goals, share=share))
         angles[..., missed], _, more = light.polished(
-            angles[..., missed], _SETTLE, _END, (fk[..., missed], last * share)
+            angles[..., missed], _SETTLE, end, (fk[..., missed], last * share)
         )
         steps[missed] += more
 

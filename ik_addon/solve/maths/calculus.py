@@ -93,13 +93,40 @@ class Calculus(Protocol):
         Cholesky's way, without roots.
         """
 
+    # ---- vectors and matrices (3, 3) of one joint: tuples of one member, of many single arrays, components first
+
+    no_vector: Any
+    no_matrix: Any
+    """Of zeros."""
+
+    def columns(self, row: Row, /) -> list[Any]:
+        """Return for each joint the vectors that a row has for it."""
+
+    def plus(self, one: Any, other: Any, /) -> Any:
+        """Return the sum of two vectors."""
+
+    def minus(self, one: Any, other: Any, /) -> Any:
+        """Return the difference of two vectors."""
+
+    def times(self, vector: Any, factor: Number, /) -> Any:
+        """Return a vector times a number."""
+
+    def dot(self, one: Any, other: Any, /) -> Number:
+        """Return the scalar product of two vectors."""
+
+    def turned(self, matrix: Any, vector: Any, /) -> Any:
+        """Return a matrix times a vector."""
+
+    def with_dyad(self, matrix: Any, column: Any, row: Any, /) -> Any:
+        """Return the sum of a matrix and the product of a column with a row."""
+
     # ---- members
 
     def members(self, value: Any, chosen: Any, /) -> Any:
         """Return the chosen members of anything made of numbers."""
 
     def marked(self, row: list[Number], /) -> Any:
-        """Return the members of which anything in a row is true; None: there are none."""
+        """Return the members of which anything in a row is true, or all where most are; None: there are none."""
 
     def put(self, row: Row, chosen: Any, new: Row, /) -> Row:
         """Return a row with that of the chosen members replaced; it may be overwritten."""

@@ -102,7 +102,7 @@ def nearest_swing_of_one(
         return x, z
     aa, bb = a * a, b * b
     p, q = a * abs(x), b * abs(z)
-    t = max(p - aa, q - bb, 1e-100)
+    t = max(p - aa, q - bb, sqrt(p * p + q * q) - max(aa, bb), 1e-100)
     for _ in range(STEPS):
         along, across = p / (t + aa), q / (t + bb)
         level = along * along + across * across
@@ -172,10 +172,11 @@ def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
     The nearest point is axes^2 * point / (t + axes^2) for the t that puts it on the ellipse. Newton's method gets there
     from the left without ever passing it, and sooner when it looks for the zero of one minus the inverse of the level's
     root, which is nearly a straight line (J. Moré and D. Sorensen, "Computing a trust region step", doi
-    10.1137/0904038).
+    10.1137/0904038). It begins where both half-axes were as long as the longer one, which is the end for circles.
     """
     size, square = axes * np.abs(point), axes**2
-    t = np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), 1e-100)
+    t = np.sqrt(size[0] * size[0] + size[1] * size[1]) - np.maximum(square[0], square[1])
+    t = np.maximum(np.maximum(np.maximum(size[0] - square[0], size[1] - square[1]), t), 1e-100)
     for _ in range(STEPS):
         below = t + square
         share = size / below

@@ -10,11 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from . import vectors
 from .calculus import Calculus, Pair, Path, Row
 from .cones import Cone, nearest_swing, nearest_swing_of_one
-from .rotations import stacked
+from .rotations import dot, stacked
 from .sums import total
 from .vectors import Number, Quaternion, added, multiply
+
+_CROWD, _FEW = 0.75, 32
+_ALL = slice(None)
+
+
+def is_crowd(left: int, members: int) -> bool:
+    """Return whether so many of the members are carried along with the others, though only some are left.
+
+    To pick these out takes as long as a step, and few members take as long as one.
+    """
+    return left >= _CROWD * members or members - left < _FEW
 
 
 class _One:
@@ -36,7 +48,7 @@ class _One:
     def apart(self, row: Row) -> Row:
         return row
 
-    together = each_joint = apart
+    together = each_joint = columns = apart
 
     def above(self, row: Row, root: Any, free: Sequence[int] = ()) -> Row:
         found = [root, *row[:-1]]
@@ -106,6 +118,12 @@ class _One:
                 found[j] -= row[j] * value
         return found
 
+    no_vector = (0.0,) * 3
+    no_matrix = (no_vector,) * 3
+    plus, minus, times = staticmethod(vectors.plus), staticmethod(vectors.minus), staticmethod(vectors.times)
+    dot, turned = staticmethod(vectors.dot), staticmethod(vectors.turned)
+    with_dyad = staticmethod(vectors.with_dyad)
+
     def members(self, value: Any, _chosen: Any) -> Any:
         return value
 
@@ -126,7 +144,7 @@ class _Many:
 
     @staticmethod
     def any(number: Number) -> bool:
-        return bool(np.any(number))
+        return bool(np.count_nonzero(number))
 
     def each(self, function: Callable[..., Any], *rows: list[Number]) -> list[Number]:
         return [function(*numbers) for numbers in zip(*rows, strict=True)]
@@ -222,12 +240,34 @@ class _Many:
             found[:k] -= rows[k, :k] * found[k]
         return list(found)
 
+    no_vector, no_matrix = np.zeros((3, 1)), np.zeros((3, 3, 1))
+    plus, minus, times, dot = (staticmethod(each) for each in (np.add, np.subtract, np.multiply, dot))
+
+    def columns(self, row: Row) -> list[Any]:
+        packed = np.array(row[0])
+        return list(np.moveaxis(packed, 2, 0))
+
+    @staticmethod
+    def turned(matrix: Any, vector: Any) -> Any:
+        parts = matrix * vector
+        found = parts[:, 0] + parts[:, 1]
+        found += parts[:, 2]
+        return found
+
+    @staticmethod
+    def with_dyad(matrix: Any, column: Any, row: Any) -> Any:
+        return matrix + column[:, None] * row
+
     def members(self, value: Any, chosen: Any) -> Any:
-        return _each_array(value, lambda part: part[..., chosen])
+        if chosen is _ALL:
+            return value
+        return chosen if value is _ALL else _each_array(value, lambda part: part[..., chosen])
 
     def marked(self, row: list[Number]) -> Any:
         found = np.flatnonzero(row[0].any(axis=0))
-        return found if len(found) else None
+        if not len(found):
+            return None
+        return _ALL if is_crowd(len(found), row[0].shape[-1]) else found
 
     def put(self, row: Row, chosen: Any, new: Row) -> Row:
         for part, values in zip(row[0], new[0], strict=True):

@@ -58,7 +58,7 @@ def combined(weights: Floating, v: Floating) -> Floating:
 
 def determinants(a: Floats) -> Floats:
     """Return the determinants (...) of matrices (..., 3, 3)."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(a, (-2, -1), (0, 1))
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = (a[..., i, j] for i in range(3) for j in range(3))
     return np.asarray(xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx))
 
 
