@@ -157,6 +157,37 @@ def test_a_part_that_crashes_is_a_failure_that_names_its_test(
     assert "It was in test_it.py::test_b; tests still to run: 1." in said
 
 
+KILLED = """
+import os, signal
+from pathlib import Path
+
+def test_a():
+    times = Path(__file__).with_name("times")
+    with times.open("a") as file:
+        file.write("x")
+    if len(times.read_text()) <= {times}:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+def test_b(): pass
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no signals")
+@pytest.mark.parametrize(("times", "passed"), [(1, 2), (2, 0)])
+def test_a_part_that_is_killed_is_run_once_more(
+    times: int, passed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_it.py").write_text(KILLED.replace("{times}", str(times)), encoding="utf-8")
+    arguments = ("-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
+    run = suite.Run("Blender 9.9", "killed", Path(sys.executable), arguments)
+    suite.BUILD.mkdir(exist_ok=True)
+    expected = suite.Outcome(passed=passed, failed=0 if passed else 1, crashed=times)
+    assert suite.together([run], live=False) == expected
+    said = capsys.readouterr().out
+    assert "Blender 9.9 crashed and is run again" in said
+    assert "It was in test_it.py::test_a; tests still to run: 1." in said
+
+
 def test_the_parts_of_the_suite_are_all_of_it() -> None:
     *named, (_name, others) = suite.parts()
     folders = [folder for _name, chosen in named for folder in chosen]
