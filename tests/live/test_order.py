@@ -450,3 +450,22 @@ def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, con
     for frame in (1, 7, 20, 3):
         bpy.context.scene.frame_set(frame)
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5
+
+
+def test_a_target_on_a_flat_bone_of_an_armature_that_hangs_on_a_chain(addon: Addon) -> None:
+    leader_rig, leader = two_arms()
+    carried = rigs.armature()
+    rigs.add_bones(carried, [(0.4, 0.1, 0.2), (0.5, 0.2, 0.6)], ["plate"])
+    carried.pose.bones["plate"].scale.x = 0.0
+    rigs.add_bones(carried, [(0, 0, 0), (0, -0.2, 0.5), (0, 0, 1)], ["upper", "lower"])
+    rigs.chain(carried, "lower", rigs.empty("Point", (0.3, 0.2, 1.5)), 2)
+    carried.parent, carried.parent_type, carried.parent_bone = leader_rig, "BONE", "lower.A"
+    follower = rigs.arm()[0]
+    rigs.chain(follower, "lower", carried, 2, target_bone="plate", out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    for ob in (follower, carried, leader_rig):
+        ob.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert "Internal" not in addon.module("live.reports").get(carried, "lower").message
+        assert np.linalg.norm(rigs.tail(follower, "lower") - rigs.head(carried, "plate")) < 1e-5

@@ -278,7 +278,7 @@ class _Poses:
         """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
         Or in world space, given the world matrices of the armature then and now. A bone that is scaled flat, whose
-        rotation is lost, goes with its parent, or by what its head moves where a chain poses it.
+        rotation is lost, goes with its parent below a chain, or else by what its head moves.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
@@ -286,7 +286,7 @@ class _Poses:
             after = times(worlds[1], after)
         moved = times(after, inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
-        if flat.any() and bone not in self._plan.solved:
+        if flat.any() and self._plan.moves(bone) and bone not in self._plan.solved:
             moved[flat] = self.displacement(int(self._plan.skeleton.parents[bone]), worlds)[flat]
         elif flat.any():
             moved[flat] = np.eye(4)
