@@ -19,6 +19,7 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
@@ -36,6 +37,7 @@ CLASSES: Final = (
     *convert_operators.CLASSES,
     *character_operators.CLASSES,
     *snap_operators.CLASSES,
+    *ik_fk_operators.CLASSES,
     *space_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,

@@ -40,6 +40,7 @@ Entry = tuple[str, Any]
 CHAIN = (
     ("ik_addon.drag_target", "VIEW_PAN"),
     ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
+    ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
     ("ik_addon.snap_target", "SNAP_ON"),
     ("ik_addon.apply_pose", "ARMATURE_DATA"),
     ("ik_addon.switch_space", "CON_CHILDOF"),
@@ -63,6 +64,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.bake", "KEYFRAME_HLT"),
     ),
     (
+        ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
         ("ik_addon.snap_target", "SNAP_ON"),
         ("ik_addon.apply_pose", "ARMATURE_DATA"),
         ("ik_addon.switch_space", "CON_CHILDOF"),
