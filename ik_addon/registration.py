@@ -16,6 +16,7 @@ from .operators import character as character_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
 from .operators import fix as fix_operators
+from .operators.mends import rig as rig_fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
@@ -25,7 +26,8 @@ from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
-from .ui import bake_report, character, gizmos, keymap, limits, menus, panel, presets, toolbar, tools
+from .ui import bake_report, gizmos, keymap, menus, panel, presets, toolbar
+from .ui.panels import chain, chains, character, limits, tools
 
 CLASSES: Final = (
     *settings.CLASSES,
@@ -42,8 +44,11 @@ CLASSES: Final = (
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
+    *rig_fix_operators.CLASSES,
     *preset_operators.CLASSES,
     *panel.CLASSES,
+    *chains.CLASSES,
+    *chain.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,
     *character.CLASSES,
@@ -82,6 +87,7 @@ def register() -> None:
     overrides.register()
     overlay.register()
     menus.register()
+    chains.register()
     presets.register()
     keymap.register()
     toolbar.register()
@@ -98,6 +104,7 @@ def unregister() -> None:
     toolbar.unregister()
     keymap.unregister()
     presets.unregister()
+    chains.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()

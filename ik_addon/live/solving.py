@@ -15,6 +15,7 @@ from ..pose import channels
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
 from ..rig.plan.order import in_order
+from ..rig.plan.groups import LOOP
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence
 from ..rig.read.sample import Sample, sample
@@ -217,7 +218,7 @@ def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, 
         assert rig is not None
         rows = read(ob, rig).channels[0]
         rig.write(ob, rows, rows)
-        message = f"Dependency loop between {names}. Give a chain of one of them a different target"
+        message = f"{LOOP} between {names}. Give a chain of one of them a different target"
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
     for uid in circle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import blf
@@ -10,6 +10,8 @@ import bpy
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
+NARROW = 230.0
+"""Pixels at a resolution scale of 1 below which a sidebar is narrow."""
 MARGIN = 92.0
 """Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
 
@@ -25,16 +27,45 @@ def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[s
     return lines
 
 
+def fitting(texts: Sequence[str], width: float, width_of: Callable[[str], float]) -> str:
+    """The first of several ways to say something, longest first, that is at most `width` wide; else the last."""
+    return next((text for text in texts if width_of(text) <= width), texts[-1])
+
+
+def is_narrow(context: bpy.types.Context) -> bool:
+    """Whether the sidebar has no room for names beside the fields of settings."""
+    return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
+
+
+def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN) -> str:
+    """The first of several ways to say something that fits into a line of the sidebar."""
+    return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
+
+
+def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, **options: Any) -> None:
+    """Draw a setting whose field needs room of its own: below its name where the sidebar is narrow."""
+    if is_narrow(context):
+        layout = layout.column(align=True)
+        layout.label(text=data.bl_rna.properties[name].name)
+        options["text"] = ""
+    layout.prop(data, name, **options)
+
+
 def draw_message(
     layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
 ) -> None:
     """Draw a sentence over as many lines as it needs."""
-    scale = context.preferences.system.ui_scale
-    blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
-    dimensions: Any = blf.dimensions  # the stubs know of no result
-    lines = wrapped(text, context.region.width - MARGIN * scale, lambda line: dimensions(FONT, line)[0])
+    width = context.region.width - MARGIN * context.preferences.system.ui_scale
+    lines = wrapped(text, width, _width_in(context))
     column = layout.column(align=True)
     column.alert = alert
     column.scale_y = 0.8 if len(lines) > 1 else 1.0
     for i, line in enumerate(lines):
         column.label(text=line, icon=icon if i == 0 else ("NONE" if icon == "NONE" else "BLANK1"), translate=False)
+
+
+def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
+    """What measures texts in the size in which panels show them."""
+    blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
+    dimensions: Any = blf.dimensions  # the stubs know of no result
+    return lambda text: dimensions(FONT, text)[0]

@@ -266,12 +266,21 @@ def test_says_that_softness_holds_a_straight_limb_back(
     chain = ob.pose.bones["b"].ik_addon
     ob.ik_addon.live, chain.enabled = live, enabled
     bpy.context.view_layer.update()
-    assert said(capfd, bpy.ops.ik_addon.snap_target) == "Info: Snapped the target"
+    assert said(capfd, bpy.ops.ik_addon.snap_target, pose="FK") == "Info: Snapped the target"
     chain.softness = 0.1
-    report = said(capfd, bpy.ops.ik_addon.snap_target)
+    report = said(capfd, bpy.ops.ik_addon.snap_target, pose="FK")
     assert "Solving moves the chain on 'b' by" in report
     assert (ob.ik_addon.live, chain.enabled) == (live, enabled)
     assert rigs.held(ob) == (["a", "b"] if live and enabled else [])
+
+
+def test_says_that_softness_goes_on_from_the_shown_pose(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.location, chain.softness = (0.0, 0.0, 1.9), 0.2
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert "Solving moves the chain on 'b' by" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
 @pytest.mark.parametrize("live", [False, True])

@@ -44,7 +44,7 @@ def test_the_key_is_free_in_blenders_own_keymaps(name: str) -> None:
 
 
 def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
-    panel = addon.module("ui.limits").VIEW3D_PT_ik_addon_limits
+    panel = addon.module("ui.panels.limits").VIEW3D_PT_ik_addon_limits
     ob, _target = rigs.arm()
     activate(ob, None)
     assert not panel.poll(bpy.context)
@@ -58,6 +58,7 @@ ELSEWHERE = {
     "ik_addon.chain_select": "a row of the list",
     "ik_addon.setting_key": "the button beside a setting",
     "ik_addon.chain_fix": "the button below a message",
+    "ik_addon.rig_fix": "the button below a message",
     "ik_addon.lock_interface": "the button that is shown where renders need it",
     "ik_addon.preset_apply": "the menu of presets",
     "ik_addon.preset_add": "the menu of presets",

@@ -57,7 +57,7 @@ def test_settings_stay_while_a_target_of_add_chain_is_active() -> None:
 
 
 def test_states_of_a_chain(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panel"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
 
@@ -91,7 +91,7 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
     """Its target is a rounding beyond its tip, so that it bends the same way whenever it comes nearer."""
-    panel, reports, status = addon.module("ui.panel"), addon.module("live.reports"), addon.module("solve").Status
+    panel, reports, status = addon.module("ui.panels.chains"), addon.module("live.reports"), addon.module("solve").Status
     ob = rigs.armature()
     names = [f"bone {i}" for i in range(len(points) - 1)]
     rigs.add_bones(ob, points, names)
@@ -109,7 +109,7 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
 def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: float, reached: bool) -> None:
     """In the panel, the overlay, the message of Solve IK, and the report of a bake."""
-    panel, reports, status = addon.module("ui.panel"), addon.module("live.reports"), addon.module("solve").Status
+    panel, reports, status = addon.module("ui.panels.chains"), addon.module("live.reports"), addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
     activate(ob, "lower")
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))

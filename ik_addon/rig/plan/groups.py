@@ -17,6 +17,9 @@ from ...solve.problem import Bools, Floats, Ints
 from .chain_plan import ChainPlan
 from .order import in_order
 
+LOOP = "Dependency loop"
+"""How the fault of chains begins that need each other's solution."""
+
 
 class Shape(NamedTuple):
     """What groups must have in common to be solved as one batch; see `Problem` for what is named as there."""
@@ -165,7 +168,7 @@ def without_loops(
             return groups, needs
         for i in mutual:
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
-            faults[planned[i].tip] = f"Dependency loop with {others}. Give one of the chains a different target"
+            faults[planned[i].tip] = f"{LOOP} with {others}. Give one of the chains a different target"
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 

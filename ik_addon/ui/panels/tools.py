@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 
-from .panel import ArmaturePanel
+from ..panel import ArmaturePanel
 
 
 class VIEW3D_PT_ik_addon_tools(ArmaturePanel):

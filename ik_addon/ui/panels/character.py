@@ -6,10 +6,10 @@ from typing import Any
 
 import bpy
 
-from ..operators.active import armature
-from ..setup import character
-from .panel import ArmaturePanel
-from .text import draw_message
+from ...operators.active import armature
+from ...setup import character
+from ..panel import ArmaturePanel
+from ..text import draw_message
 
 
 class VIEW3D_PT_ik_addon_character(ArmaturePanel):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bpy
 
-from ..data.settings import chain_of
-from ..setup import ends
-from .text import draw_message
+from ...data.settings import chain_of
+from ...setup import ends
+from ..text import draw_message
 
 
 def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
