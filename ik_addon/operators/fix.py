@@ -29,8 +29,8 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     if report is None:
         return None
     if report.failed:
-        if report.message.startswith(LOOP):
-            return next(fixes_of_loop(tip), None)
+        if _is_in_loop(report):
+            return next(fixes_of_loop(tip, lambda other: _is_in_loop(reports.get(tip.id_data, other))), None)
         return next(_fixes(tip.id_data, tip, view_layer), None)
     chain = chain_of(tip)
     if not report.reached:
@@ -43,6 +43,10 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
             label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
             return Fix(label, lambda: _unlock(locked))
     return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
+
+
+def _is_in_loop(report: reports.Report | None) -> bool:
+    return report is not None and report.message.startswith(LOOP)
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
@@ -81,14 +85,10 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
 def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
     """What brings Blender's own IK settings of bones into a range that can be solved."""
     for bone in bones:
-        for axis in "xyz" if limited else "":
-            low, high = f"ik_min_{axis}", f"ik_max_{axis}"
-            if getattr(bone, f"use_ik_limit_{axis}") and not getattr(bone, low) <= 0.0 <= getattr(bone, high):
-                yield Fix(f"Reset Limits of '{bone.name}'", partial(_reset, bone, (low, high)))
         names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
         broken = [name for name in names if not math.isfinite(getattr(bone, name))]
         if broken:
-            yield Fix(f"Reset IK of '{bone.name}'", partial(_reset, bone, broken))
+            yield Fix(f"Reset IK of '{bone.name}'", partial(_set_zero, bone, broken))
 
 
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
@@ -108,9 +108,9 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
         bones[bone].use_connect = False
 
 
-def _reset(bone: bpy.types.PoseBone, names: Sequence[str]) -> None:
+def _set_zero(bone: bpy.types.PoseBone, names: Sequence[str]) -> None:
     for name in names:
-        bone.property_unset(name)
+        setattr(bone, name, 0.0)
 
 
 def _unlock(bones: list[bpy.types.PoseBone]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from ...controls.bones import can_be_made, editing
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
+from ...pose.channels import FIELDS, REST, rotation_field
 from ...pose.skeleton import matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
@@ -53,16 +54,19 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
             yield Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
 
 
-def fixes_of_loop(tip: bpy.types.PoseBone) -> Iterator[Fix]:
-    """What ends a dependency loop that the chain on `tip` is in."""
-    ob, chain = tip.id_data, chain_of(tip)
-    others = (other for other in tips(ob) if other != tip and chain_of(other).enabled)
-    moved = {bone.name for other in others for bone in posed_bones(other)}
-    if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
-        yield Fix("Make Own Target", partial(_make_target, tip))
-    elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
-        yield Fix("Clear Pole", lambda: setattr(chain, "pole", None))
-    yield Fix(f"Turn Off '{tip.name}'", lambda: setattr(chain, "enabled", False))
+def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
+    """What ends a dependency loop that the chain on `tip` is in: a target of its own for it, or for another one."""
+    ob = tip.id_data
+    on = [other for other in tips(ob) if chain_of(other).enabled]
+    for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
+        chain = chain_of(own)
+        whose = "" if own == tip else f" for '{own.name}'"
+        moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
+        if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
+            yield Fix(f"Make Own Target{whose}", partial(_make_target, own))
+        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
+            yield Fix(f"Clear Pole{whose}", partial(setattr, chain, "pole", None))
+    yield Fix(f"Turn Off '{tip.name}'", lambda: setattr(chain_of(tip), "enabled", False))
 
 
 def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
@@ -147,13 +151,9 @@ def _clear_parent_bone(ob: bpy.types.Object, bone: str) -> None:
 
 
 def _reset(owner: Any, what: tuple[str, ...]) -> None:
-    if "location" in what:
-        owner.location = (0.0, 0.0, 0.0)
-    if "rotation" in what:
-        for name in ("rotation_quaternion", "rotation_euler", "rotation_axis_angle"):
-            owner.property_unset(name)
-    if "scale" in what:
-        owner.scale = (1.0, 1.0, 1.0)
+    for name in what:
+        field = rotation_field(owner.rotation_mode) if name == "rotation" else name
+        setattr(owner, field, REST[FIELDS[field]].tolist())
 
 
 def _numbers(bone: bpy.types.PoseBone) -> list[float]:
