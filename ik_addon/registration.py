@@ -16,13 +16,13 @@ from .operators import character as character_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
 from .operators import fix as fix_operators
-from .operators.mends import rig as rig_fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
+from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory

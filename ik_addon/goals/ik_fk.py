@@ -1,7 +1,7 @@
 """A chain goes over from IK to FK, or back, at the current frame: without a jump, with the keys that hold it.
 
-The influence is keyed as a step. Going to FK, the bones are keyed in the pose that is shown; going to IK, target and pole
-are keyed where that pose has them. All these keys are steps as well, so no frame before the switch changes.
+The influence is keyed as a step. Going to FK, the bones are keyed in the pose that is shown; going to IK, target and
+pole are keyed where that pose has them. All these keys are steps as well, so no frame before the switch changes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def switch(
     frames = (now - scale, now)
     with ExitStack() as undo:
         undo.callback(context.view_layer.update)
-        steps = [_influence(tip, chain_of(tip).influence if chain_of(tip).enabled else 0.0, float(to_ik)) for tip in tips]
+        steps = [
+            _influence(tip, chain_of(tip).influence if chain_of(tip).enabled else 0.0, float(to_ik)) for tip in tips
+        ]
         keyframes.check(ob, steps)
         remarks = _to_ik(context, ob, tips, frames, undo) if to_ik else _to_fk(context, ob, tips, frames, undo)
         key_step(ob, steps, frames, undo, held=True)

@@ -213,9 +213,7 @@ def _moved_by_solving(
     return _moved(ob, tips, before, after)
 
 
-def _moved(
-    ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats
-) -> dict[str, float]:
+def _moved(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
     """The largest distance, in chain lengths, between joints of chains in two poses (b, 4, 4) of their armature."""
     skeleton, moved = Skeleton.of(ob), {}
     for tip in tips:

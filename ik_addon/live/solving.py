@@ -14,8 +14,8 @@ from ..data.settings import chain_of, object_of
 from ..pose import channels
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
-from ..rig.plan.order import in_order
 from ..rig.plan.groups import LOOP
+from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence
 from ..rig.read.sample import Sample, sample

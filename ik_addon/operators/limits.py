@@ -90,7 +90,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
 
 
 def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
-    """Set limits to the current angles of a bone; return those that were set, in degrees by what their directions are called.
+    """Set limits to the current angles of a bone; return the angles in degrees, by the names of their directions.
 
     Args:
         bone: whose limits are set.

@@ -21,7 +21,7 @@ HALVINGS = 60
 def key_step(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: tuple[float, float], undo: ExitStack, *, held: bool
 ) -> None:
-    """Key channels on two frames of the action: as they are on the first, which is held, and as they should be on the second.
+    """Key channels on two frames of the action: as they are on the first, then as they should be on the second.
 
     Args:
         ob: the animated object.
@@ -57,7 +57,7 @@ def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held
     new: Keys = {name: np.zeros((2, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
     new["co"][:] = points
     reach = (frames[1] - frames[0]) / 3.0
-    new["handle_left"][:], new["handle_right"][:] = points - (reach, 0.0), points + (reach, 0.0)
+    new["handle_left"][:], new["handle_right"][:] = points - np.array([reach, 0.0]), points + np.array([reach, 0.0])
     new["handle_left_type"][:] = new["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
     new["interpolation"][:] = enum_value("interpolation", "CONSTANT")
     new["back"][:], new["amplitude"][:], new["period"][:] = 1.70158, 0.8, 4.1  # as Blender's own new keys have

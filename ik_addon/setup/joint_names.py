@@ -49,7 +49,7 @@ def _moved(frame: Floats, axis: str) -> Floats:
 
 
 def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
-    """What along and against the X axis of the armature are for a bone: away from the middle on one side of the body."""
+    """What along and against the X axis of the armature are called for a bone on one side of the body."""
     middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
     if abs(middle) <= CENTRED * bone.bone.length:
         return WAYS[0]

@@ -24,7 +24,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
     """What can be done with the active armature."""
 
     bl_idname = "VIEW3D_PT_ik_addon"
-    bl_label = "Inverse Kinematics"
+    bl_label = "IK Chains"
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
         """Draw the switch of the overlay."""

@@ -42,13 +42,25 @@ def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN
     return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
 
 
-def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, **options: Any) -> None:
+def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
     """Draw a setting whose field needs room of its own: below its name where the sidebar is narrow."""
-    if is_narrow(context):
-        layout = layout.column(align=True)
-        layout.label(text=data.bl_rna.properties[name].name)
-        options["text"] = ""
-    layout.prop(data, name, **options)
+    layout, text = _named(layout, context, data.bl_rna.properties[name].name)
+    layout.prop(data, name, text=text)
+
+
+def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
+    """Draw the choice of a bone of an armature in the same way."""
+    layout, text = _named(layout, context, data.bl_rna.properties[name].name)
+    layout.prop_search(data, name, bones, "bones", text=text)
+
+
+def _named(layout: bpy.types.UILayout, context: bpy.types.Context, name: str) -> tuple[bpy.types.UILayout, str]:
+    """Where a field is drawn, and the name that is drawn with it; where the sidebar is narrow it is above it."""
+    if not is_narrow(context):
+        return layout, name
+    layout = layout.column(align=True)
+    layout.label(text=name)
+    return layout, ""
 
 
 def draw_message(

@@ -90,7 +90,7 @@ def test_from_fk_to_ik(addon: Addon, count: int) -> None:
     assert influence_keys(addon, ob, tip.name) == [(5.0, 0.0, "CONSTANT"), (6.0, 1.0, "CONSTANT")]
     bpy.context.scene.frame_set(6)
     assert np.linalg.norm(rigs.tail(ob, tip.name) - rigs.position(tip.ik_addon.target)) < 1e-3
-    tip.ik_addon.target.location -= 0.1 * Vector(rigs.tail(ob, tip.name) - rigs.head(ob, "a"))
+    tip.ik_addon.target.location -= 0.1 * Vector((rigs.tail(ob, tip.name) - rigs.head(ob, "a")).tolist())
     bpy.context.view_layer.update()
     assert np.linalg.norm(rigs.tail(ob, tip.name) - rigs.position(tip.ik_addon.target)) < 1e-3, "it follows"
 
@@ -152,7 +152,9 @@ def test_a_blend_goes_over_without_a_jump(to: str) -> None:
 
 def test_control_bones_and_a_hand_that_turns() -> None:
     ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0.1, -0.3, 0.9), (0, 0.2, 1.8), (0.3, 0.2, 1.9)], ["upper_arm.L", "forearm.L", "hand.L"])
+    rigs.add_bones(
+        ob, [(0, 0, 0), (0.1, -0.3, 0.9), (0, 0.2, 1.8), (0.3, 0.2, 1.9)], ["upper_arm.L", "forearm.L", "hand.L"]
+    )
     activate(ob, "forearm.L")
     bpy.ops.ik_addon.chain_add(controls="BONES", live=True)
     chain = ob.pose.bones["forearm.L"].ik_addon

@@ -327,7 +327,8 @@ def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced
     library = str(tmp_path / "library.blend")
     bpy.data.libraries.write(library, {collection})
     bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(library, link=True) as (_found, wanted):
+    load: Any = bpy.data.libraries.load  # the stubs know of no result
+    with load(library, link=True) as (_found, wanted):
         wanted.collections = ["Character"]
     linked, scene = bpy.data.collections["Character"], bpy.context.scene
     if instanced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -15,11 +15,12 @@ from tests.operators.states import activate
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
+Points = list[tuple[float, float, float]]
 LEG = [(0.1, 0.0, 1.0), (0.1, -0.03, 0.5), (0.1, 0.0, 0.05), (0.1, -0.15, 0.0)]
 ARM = [(0.2, 0.0, 1.4), (0.5, 0.02, 1.4), (0.8, 0.0, 1.4), (0.9, 0.0, 1.4)]
 
 
-def limb(points: list[tuple[float, float, float]], names: list[str], roll: float, mirrored: bool) -> bpy.types.Object:
+def limb(points: Points, names: list[str], roll: float, mirrored: bool) -> bpy.types.Object:
     ob = rigs.armature()
     points = [(-x, y, z) for x, y, z in points] if mirrored else points
     rigs.add_bones(ob, points, [f"{name}.{'R' if mirrored else 'L'}" for name in names])
@@ -36,7 +37,7 @@ def names(addon: Addon, bone: bpy.types.PoseBone) -> dict[str, str]:
     return dict(addon.module("setup.joint_names").names_of(bone))
 
 
-def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> np.ndarray:
+def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> Any:
     """Where the tail of a bone goes when it turns in a direction."""
     axis, sign = addon.module("setup.joint_names").DIRECTIONS[direction]
     before = rigs.tail(bone.id_data, bone.name)
@@ -56,7 +57,7 @@ def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> np.ndarray:
     [(LEG, ["thigh", "shin", "foot"], (1, 1.0)), (ARM, ["upper_arm", "forearm", "hand"], (1, -1.0))],
 )
 def test_hinges_bend_and_roots_go_where_they_are_said_to_go(
-    addon: Addon, points: list, bones: list[str], bends_to: tuple[int, float], roll: float, mirrored: bool
+    addon: Addon, points: Points, bones: list[str], bends_to: tuple[int, float], roll: float, mirrored: bool
 ) -> None:
     ob = limb(points, bones, roll, mirrored)
     side = "R" if mirrored else "L"

@@ -34,8 +34,8 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     def description(cls, _context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
         """Say which way."""
         ways = {
-            "IK": "Follow the target from the current frame on. Target, pole and Influence are keyed, and nothing jumps",
-            "FK": "Follow the bones from the current frame on. The bones and Influence are keyed, and nothing jumps",
+            "IK": "From the current frame on, follow the target. It is keyed with pole and Influence; nothing jumps",
+            "FK": "From the current frame on, follow the bones. They are keyed with Influence, and nothing jumps",
         }
         return ways.get(getattr(properties, "to", ""), cls.bl_description)
 

@@ -115,7 +115,9 @@ class IK_ADDON_OT_snap_target(StepsOperator, FramesOperator):
             return len(found), len(frames), remarks
         remarks = []
         for shown in (True, False):
-            own = [tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown]
+            own = [
+                tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown
+            ]
             remarks += snap.snap_here(context, ob, own, shown=shown, poles=poles) if own else []
         return len(found), None, remarks
 

@@ -77,10 +77,12 @@ def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
             yield Fix(f"Reset Transform of '{own.name}'", partial(_reset, own, ("location", "rotation", "scale")))
     if abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3])) <= 1e-30:
         yield Fix(f"Reset Scale of '{ob.name}'", partial(_reset, ob, ("scale",)))
-    broken = [bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and all(bone.scale))]
+    broken = [
+        bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())
+    ]
     if broken:
         label = f"Reset '{broken[0].name}'" if len(broken) == 1 else f"Reset {len(broken)} Bones"
-        yield Fix(label, lambda: [_reset(bone, ("location", "rotation", "scale")) for bone in broken])
+        yield Fix(label, partial(_reset_all, broken))
 
 
 def _make_target(tip: bpy.types.PoseBone) -> None:
@@ -96,8 +98,8 @@ def _rides_on(
             if others:
                 return True
             continue
-        holder = ob.pose.bones.get(parent.bone)
-        path = () if holder is None else (holder, *holder.parent_recursive)
+        holder: bpy.types.PoseBone | None = ob.pose.bones.get(parent.bone)
+        path = [] if holder is None else [holder, *holder.parent_recursive]
         if not moved.isdisjoint(own.name for own in path):
             return True
     return False
@@ -150,13 +152,18 @@ def _clear_parent_bone(ob: bpy.types.Object, bone: str) -> None:
         bones[bone].parent = None
 
 
+def _reset_all(bones: list[bpy.types.PoseBone]) -> None:
+    for bone in bones:
+        _reset(bone, ("location", "rotation", "scale"))
+
+
 def _reset(owner: Any, what: tuple[str, ...]) -> None:
     for name in what:
         field = rotation_field(owner.rotation_mode) if name == "rotation" else name
         setattr(owner, field, REST[FIELDS[field]].tolist())
 
 
-def _numbers(bone: bpy.types.PoseBone) -> list[float]:
+def _numbers(bone: Any) -> list[float]:
     return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.rotation_axis_angle, *bone.scale]
 
 

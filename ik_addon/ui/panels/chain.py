@@ -20,7 +20,7 @@ from ...setup import bend_side
 from ...solve import Solver
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import draw_message, draw_setting, fit, is_narrow
+from ..text import draw_message, draw_search, draw_setting, fit, is_narrow
 from .ends import draw_end
 
 
@@ -45,9 +45,10 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
-    def draw_header_preset(self, _context: bpy.types.Context) -> None:
-        """Draw the button of the presets."""
-        VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
+    def draw_header_preset(self, context: bpy.types.Context) -> None:
+        """Draw the button of the presets, where there is room for it."""
+        if not is_narrow(context):
+            VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the settings."""
@@ -60,6 +61,8 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         layout.use_property_decorate = False
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
+        if is_narrow(context):
+            layout.popover(VIEW3D_PT_ik_addon_presets.bl_idname, text="Presets", icon="PRESET")
         layout = layout.column()
         layout.active = chain.enabled
 
@@ -185,7 +188,7 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKA
     draw_setting(layout, context, chain, role)
     goal, _bone = goal_of(chain, role)
     if goal is not None and goal.type == "ARMATURE":
-        layout.prop_search(chain, f"{role}_bone", goal.data, "bones", text="Bone")
+        draw_search(layout, context, chain, f"{role}_bone", goal.data)
 
 
 class VIEW3D_PT_ik_addon_accuracy(ChainPanel):

@@ -20,7 +20,7 @@ from ...setup.constraints import sources
 from ...solve import Status
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
-from ..text import draw_message, fit
+from ..text import draw_message, fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
 ROWS = 5
@@ -37,11 +37,11 @@ SHORT = {
 
 
 class IK_ADDON_UL_chains(bpy.types.UIList):
-    """A row for each chain: its state, its name, and whether it is on."""
+    """A row for each chain: whether it is on, its state and its name."""
 
     def draw_item(
         self,
-        _context: bpy.types.Context,
+        context: bpy.types.Context,
         layout: bpy.types.UILayout,
         _data: Any,
         tip: bpy.types.PoseBone,
@@ -53,16 +53,15 @@ class IK_ADDON_UL_chains(bpy.types.UIList):
     ) -> None:
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
-        row = layout.row(align=True)
+        both = layout.row(align=True)
+        if not is_narrow(context):  # the switch is in the header of Active Chain as well
+            both.prop(chain_of(tip), "enabled", text="")
+        row = both.row()
         row.active = chain_of(tip).enabled
-        name = row.row()
-        name.alignment = "LEFT"
-        name.operator(
-            "ik_addon.chain_select", text=tip.name, icon=state_of(tip, report)[0], emboss=False, translate=False
-        ).tip = tip.name
-        switch = row.row()
-        switch.alignment = "RIGHT"
-        switch.prop(chain_of(tip), "enabled", text="")
+        row.alignment = "LEFT"
+        icon = state_of(tip, report)[0]
+        select = row.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=False, translate=False)
+        select.tip = tip.name
 
     def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
         """Draw the search for a name."""
@@ -100,14 +99,22 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the list, and what makes chains and takes them away."""
         layout, ob = self.layout, armature(context)
-        row = layout.row()
+        narrow = is_narrow(context)
+        row = layout.column() if narrow else layout.row()
         row.template_list(
-            "IK_ADDON_UL_chains", "", ob.pose, "bones", context.window_manager, "ik_addon_chain", rows=ROWS, maxrows=ROWS
+            "IK_ADDON_UL_chains",
+            "",
+            ob.pose,
+            "bones",
+            context.window_manager,
+            "ik_addon_chain",
+            rows=ROWS,
+            maxrows=ROWS,
         )
-        column = row.column(align=True)
-        column.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
-        column.separator()
-        column.operator("ik_addon.chain_remove", text="", icon="REMOVE")
+        beside = row.row(align=True) if narrow else row.column(align=True)
+        beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
+        beside.separator()
+        beside.operator("ik_addon.chain_remove", text="", icon="REMOVE")
         draw_line(layout, context)
         column = layout.column(align=True)
         column.operator("ik_addon.chain_add", icon="ADD")
@@ -135,7 +142,12 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     row = layout.row(align=True)
     if tip is None:
         row.active = False
-        row.label(text=fit(context, ["Click a bone to choose its chain", "No active chain", "None"], LINE_MARGIN))
+        none = (
+            ["Click a bone to choose its chain", "No active chain"]
+            if chains.tips(armature(context))
+            else ["No chain yet"]
+        )
+        row.label(text=fit(context, none, LINE_MARGIN))
         return
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     row.alert = report is not None and report.failed
@@ -162,7 +174,9 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
         return [text, "Not solved"] if chain_of(tip).enabled else [text]
     if report.failed:
         return [text, "See Active Chain", "Not solved"]
-    short = [text] if report.reached else [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
+    short = (
+        [text] if report.reached else [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
+    )
     if not report.at_limit:
         return short
     return [f"{text}. At a limit: {', '.join(report.at_limit)}", *(f"{own}, at a limit" for own in short), *short]
@@ -173,11 +187,13 @@ CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)
 
 def register() -> None:
     """Make the place where the list finds the active row."""
-    bpy.types.WindowManager.ik_addon_chain = IntProperty(
+    manager: Any = bpy.types.WindowManager  # the stubs know of no properties of add-ons
+    manager.ik_addon_chain = IntProperty(
         name="Active Chain", description="The chain of the active bone", get=_active_index, set=_select_index
     )
 
 
 def unregister() -> None:
     """Take it away."""
-    del bpy.types.WindowManager.ik_addon_chain
+    manager: Any = bpy.types.WindowManager
+    del manager.ik_addon_chain
