@@ -9,7 +9,7 @@ from ..operators.active import armature, obstacle
 from ..operators.fix import needs_lock
 from ..operators.mends.rig import rig_fix_of
 from ..rig.plan import chain as chains
-from .text import draw_message, fit
+from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
 
 
 class IKPanel(bpy.types.Panel):
@@ -38,7 +38,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_message(layout, context, reason, icon="INFO")
             fix = rig_fix_of(context)
             if fix is not None:
-                layout.operator("ik_addon.rig_fix", text=fix.label, icon="TOOL_SETTINGS", translate=False)
+                draw_fix(layout, context, "ik_addon.rig_fix", fix.label)
             return
         ob = armature(context)
         settings = object_of(ob)
@@ -53,13 +53,13 @@ class VIEW3D_PT_ik_addon(IKPanel):
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
         column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
         if needs_lock(context):
-            layout.operator("ik_addon.lock_interface", text="Lock Interface for Renders", icon="ERROR")
+            draw_button(
+                layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text="Lock Interface for Renders"
+            )
         if has_blind_paths(ob):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
 
 
-BUTTON_MARGIN = 70.0
-"""Pixels at a resolution scale of 1 that the text of a wide button loses to tabs, margins and its icon."""
 BLIND_PATHS = "Motion paths don't show what Live solves; bake the chains, then update the paths"
 
 

@@ -14,6 +14,8 @@ NARROW = 230.0
 """Pixels at a resolution scale of 1 below which a sidebar is narrow."""
 MARGIN = 92.0
 """Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
+BUTTON_MARGIN = 78.0
+"""The same for the text of a button."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
@@ -61,6 +63,24 @@ def _named(layout: bpy.types.UILayout, context: bpy.types.Context, name: str) ->
     layout = layout.column(align=True)
     layout.label(text=name)
     return layout, ""
+
+
+def draw_button(
+    layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, icon: Any, short: str, **options: Any
+) -> Any:
+    """Draw the button of an operator, by a shorter name where its own has no room; returns its properties."""
+    room, name = operator.split(".")
+    operators: Any = getattr(bpy.ops, room)
+    own = options.pop("text", getattr(operators, name).get_rna_type().name)
+    return layout.operator(operator, text=fit(context, [own, short], BUTTON_MARGIN), icon=icon, **options)
+
+
+def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
+    """Draw the button that mends something: what it does is above it where it has no room; returns its properties."""
+    text = fit(context, [label, "Fix"], BUTTON_MARGIN + 16.0)  # it may be in a box
+    if text != label:
+        draw_message(layout, context, f"{label}:")
+    return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
 
 
 def draw_message(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -19,6 +19,19 @@ from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import is_in
 from ...setup.own_target import make_target
 from .fix import Fix
+
+
+class _Labels(NamedTuple):
+    viewports: str
+    renders: str
+    bone: str
+
+
+LABELS = {
+    "target": _Labels("Enable Target in Viewports", "Enable Target in Renders", "Clear Target Bone"),
+    "pole": _Labels("Enable Pole in Viewports", "Enable Pole in Renders", "Clear Pole Bone"),
+}
+"""Of buttons, by what they are about."""
 
 
 def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
@@ -39,9 +52,9 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         else:
             yield Fix("Clear Pole", lambda: setattr(chain, role, None))
     elif off := disabled(goal, layer, "hide_viewport"):
-        yield Fix(f"Enable {role.title()} in Viewports", partial(_enable, off, "hide_viewport"))
+        yield Fix(LABELS[role].viewports, partial(_enable, off, "hide_viewport"))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
+        yield Fix(LABELS[role].bone, lambda: setattr(chain, f"{role}_bone", ""))
     elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
         yield from _detached(tip, goal, bone, role)
 
@@ -51,7 +64,7 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
     for role in ("target", "pole"):
         goal, _bone = goal_of(chain, role)
         if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
-            yield Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
+            yield Fix(LABELS[role].renders, partial(_enable, off, "hide_render"))
 
 
 def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:

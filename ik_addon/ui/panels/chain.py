@@ -20,7 +20,7 @@ from ...setup import bend_side
 from ...solve import Solver
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import draw_message, draw_search, draw_setting, fit, is_narrow
+from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow
 from .ends import draw_end
 
 
@@ -180,7 +180,7 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
         draw_message(box, context, remark, icon="INFO")
     fix = fix_of(tip, report, context.view_layer)
     if fix is not None:
-        box.operator("ik_addon.chain_fix", text=fix.label, icon="TOOL_SETTINGS", translate=False).tip = tip.name
+        draw_fix(box, context, "ik_addon.chain_fix", fix.label).tip = tip.name
 
 
 def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKAddonChain, role: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import bpy
-from bpy.props import IntProperty
 
 from ...data.settings import chain_of
 from ...live import reports
@@ -20,7 +19,7 @@ from ...setup.constraints import sources
 from ...solve import Status
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
-from ..text import draw_message, fit, is_narrow
+from ..text import draw_button, draw_message, fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
 ROWS = 5
@@ -133,7 +132,7 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
         text = "Set up the whole character, or click a bone of an arm, leg, finger, spine or tail and press Add Chain"
     draw_message(layout, context, text, icon="INFO")
     if any(sources(ob)):
-        layout.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
+        draw_button(layout, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
 
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
@@ -188,7 +187,8 @@ CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)
 def register() -> None:
     """Make the place where the list finds the active row."""
     manager: Any = bpy.types.WindowManager  # the stubs know of no properties of add-ons
-    manager.ik_addon_chain = IntProperty(
+    properties: Any = bpy.props
+    manager.ik_addon_chain = properties.IntProperty(
         name="Active Chain", description="The chain of the active bone", get=_active_index, set=_select_index
     )
 

@@ -13,7 +13,7 @@ from ...overlay.joints import angles_of
 from ...rig.plan.chain import chain_with
 from ...setup.joint_names import names_of
 from ..panel import ArmaturePanel
-from ..text import draw_message, is_narrow
+from ..text import draw_button, draw_message, fit, is_narrow
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
@@ -44,15 +44,22 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
         names = names_of(bone)
         for axis in "xzy":
-            draw_axis(layout, bone, axis, names, None if is_narrow(context) else angles[axis])
+            own = [names[name] for name, (of, _end) in SIDES.items() if of == axis]
+            title = "Twist" if axis == "y" else fit(context, [" / ".join(own), f"About {axis.upper()}"])
+            draw_axis(layout, bone, axis, title, names, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
         operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
         operator.all_selected = len(selected(ob)) > 1
-        column.operator("ik_addon.limits_copy", icon="PASTEDOWN")
+        draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
 
 
 def draw_axis(
-    layout: bpy.types.UILayout, bone: bpy.types.PoseBone, axis: str, names: dict[str, str], angle: float | None
+    layout: bpy.types.UILayout,
+    bone: bpy.types.PoseBone,
+    axis: str,
+    title: str,
+    names: dict[str, str],
+    angle: float | None,
 ) -> None:
     """Draw the limits of a bone about one axis.
 
@@ -60,12 +67,12 @@ def draw_axis(
         layout: where to draw.
         bone: whose limits these are.
         axis: x, y or z.
+        title: what both directions together are called.
         names: what the directions are called.
         angle: by how much the bone is turned now, in radians; None: there is no room for it.
     """
     locked = getattr(bone, f"lock_ik_{axis}")
     own = {name: end for name, (of, end) in SIDES.items() if of == axis}
-    title = "Twist" if axis == "y" else " / ".join(names[name] for name in own)
     column = layout.column(align=True)
     row = column.row(align=True)
     limit = row.row()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 
 from ..panel import ArmaturePanel
+from ..text import draw_button
 
 
 class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
@@ -14,17 +15,21 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
     bl_label = "Tools"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons."""
-        column = self.layout.column(align=True)
-        column.operator("ik_addon.snap_target", icon="SNAP_ON")
-        column.operator("ik_addon.snap_target", text="Snap Range to Pose", icon="PREVIEW_RANGE").frame_range = "SCENE"
-        column.operator("ik_addon.apply_pose", icon="ARMATURE_DATA")
-        self.layout.operator("ik_addon.switch_space", icon="CON_CHILDOF")
-        self.layout.operator("ik_addon.mirror_chain", icon="MOD_MIRROR")
-        column = self.layout.column(align=True)
-        column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
-        column.operator("ik_addon.restore_constraints", icon="LOOP_BACK")
+        layout = self.layout
+        column = layout.column(align=True)
+        draw_button(column, context, "ik_addon.snap_target", "SNAP_ON", "Snap Target")
+        ranged = draw_button(
+            column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "Snap Range", text="Snap Range to Pose"
+        )
+        ranged.frame_range = "SCENE"
+        draw_button(column, context, "ik_addon.apply_pose", "ARMATURE_DATA", "Apply Pose")
+        layout.operator("ik_addon.switch_space", icon="CON_CHILDOF")
+        layout.operator("ik_addon.mirror_chain", icon="MOD_MIRROR")
+        column = layout.column(align=True)
+        draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+        draw_button(column, context, "ik_addon.restore_constraints", "LOOP_BACK", "Restore IK")
 
 
 CLASSES = (VIEW3D_PT_ik_addon_tools,)
