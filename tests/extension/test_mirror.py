@@ -58,7 +58,6 @@ ELSEWHERE = {
     "operators/goals/ik_fk": "goals/test_ik_fk",
     "operators/goals/snap": "goals/test_snap",
     "operators/goals/space_switch": "goals/test_space_switch",
-    "operators/mends/fix": "operators/test_fix",
     "operators/mends/goals": "operators/test_fix",
     "operators/mends/rig": "operators/test_fix",
     "operators/presets": "setup/test_profile",
