@@ -44,25 +44,32 @@ def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN
     return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
 
 
+def is_above(context: bpy.types.Context, data: Any, name: str) -> bool:
+    """Whether the name of a setting is above its field: where the sidebar is narrow and the field needs the room."""
+    return is_narrow(context) and data.bl_rna.properties[name].type != "BOOLEAN"
+
+
 def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
-    """Draw a setting whose field needs room of its own: below its name where the sidebar is narrow."""
-    layout, text = _named(layout, context, data.bl_rna.properties[name].name)
-    layout.prop(data, name, text=text)
+    """Draw a setting."""
+    layout, options = _named(layout, context, data, name)
+    layout.prop(data, name, **options)
 
 
 def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
-    """Draw the choice of a bone of an armature in the same way."""
-    layout, text = _named(layout, context, data.bl_rna.properties[name].name)
-    layout.prop_search(data, name, bones, "bones", text=text)
+    """Draw the choice of a bone of an armature."""
+    layout, options = _named(layout, context, data, name)
+    layout.prop_search(data, name, bones, "bones", **options)
 
 
-def _named(layout: bpy.types.UILayout, context: bpy.types.Context, name: str) -> tuple[bpy.types.UILayout, str]:
-    """Where a field is drawn, and the name that is drawn with it; where the sidebar is narrow it is above it."""
-    if not is_narrow(context):
-        return layout, name
+def _named(
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
+) -> tuple[bpy.types.UILayout, dict[str, Any]]:
+    """Where the field of a setting is drawn, and with which name."""
+    if not is_above(context, data, name):
+        return layout, {}
     layout = layout.column(align=True)
-    layout.label(text=name)
-    return layout, ""
+    layout.label(text=data.bl_rna.properties[name].name)
+    return layout, {"text": ""}
 
 
 def draw_button(

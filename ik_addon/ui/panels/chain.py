@@ -20,7 +20,7 @@ from ...setup import bend_side
 from ...solve import Solver
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow
+from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_above, is_narrow
 from .ends import draw_end
 
 
@@ -88,12 +88,12 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         column = layout.column()
         draw_goal(column, context, chain, "pole")
         if chain.pole is not None:
-            draw_keyed(column, tip, "use_pole")
-            draw_keyed(column, tip, "pole_angle", text="Angle")
+            draw_keyed(column, context, tip, "use_pole")
+            draw_keyed(column, context, tip, "pole_angle")
         draw_bend_side(column, context, tip, chains.bending_bones(tip))
 
         column = layout.column()
-        draw_keyed(column, tip, "influence")
+        draw_keyed(column, context, tip, "influence")
         column.prop(chain, "use_limits")
         column.prop(chain, "planar")
         if shares_bones(tip):
@@ -101,16 +101,24 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
             return  # a tree has no reach of its own
         draw_setting(column, context, chain, "out_of_reach")
         if chain.out_of_reach == "PUSH_ROOT":
-            draw_keyed(column, tip, "push_limit")
-        draw_keyed(column, tip, "softness")
+            draw_keyed(column, context, tip, "push_limit")
+        draw_keyed(column, context, tip, "softness")
 
 
-def draw_keyed(layout: bpy.types.UILayout, tip: bpy.types.PoseBone, setting: str, text: str | None = None) -> None:
+def draw_keyed(
+    layout: bpy.types.UILayout,
+    context: bpy.types.Context,
+    tip: bpy.types.PoseBone,
+    setting: str,
+) -> None:
     """Draw a setting of a chain with a button that keys it."""
     row = layout.row(align=True)
     row.use_property_decorate = False
-    row.prop(chain_of(tip), setting, text=text)
-    key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
+    draw_setting(row, context, chain_of(tip), setting)
+    column = row.column(align=True)
+    if is_above(context, chain_of(tip), setting):
+        column.label(text="")
+    key = column.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
     key.tip, key.setting = tip.name, setting
 
 

@@ -91,7 +91,8 @@ def draw_axis(
         for name, end in own.items():
             row = column.row(align=True)
             row.prop(bone, f"ik_{end}_{axis}", text=names[name], translate=False)
-            row.operator("ik_addon.limit_from_pose", text="", icon="POSE_HLT").direction = name
+            if angle is not None:
+                row.operator("ik_addon.limit_from_pose", text="", icon="POSE_HLT").direction = name
     column.prop(bone, f"ik_stiffness_{axis}", text="Stiffness", slider=True)
 
 
