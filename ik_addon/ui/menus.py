@@ -108,6 +108,12 @@ def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
     menu.layout.menu(IK_ADDON_MT_pose.bl_idname)
 
 
+def draw_object_entry(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
+    """Draw it into the menu Object, too, where an armature is active: Object Mode has no menu Pose to be searched."""
+    if not obstacle(context):
+        draw_pose_entry(menu, context)
+
+
 def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
     """Draw what can be done with the chain of the clicked bone into the context menu of Pose Mode."""
     if obstacle(context):
@@ -135,6 +141,7 @@ CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)
 _ADDED: tuple[tuple[str, Any], ...] = (
     ("VIEW3D_PT_overlay", draw_overlay_options),
     ("VIEW3D_MT_pose", draw_pose_entry),
+    ("VIEW3D_MT_object", draw_object_entry),
     ("VIEW3D_MT_pose_context_menu", draw_bone_entries),
 )
 

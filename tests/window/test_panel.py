@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.window.driving import ROUNDED, Window, differences
+from tests.window.driving import ROUNDED, WHEEL_DOWN, Window, differences
 
 
 def beside_list(window: Window) -> int:
@@ -95,6 +95,8 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
     window.session.x("keyup", "shift")
     before = window.state("before")["chains"]
     # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
+    window.session.x("click", "--repeat", 8, WHEEL_DOWN)
+    window.rest()
     x, y = window.find("ik_addon.flip_bend")
     window.session.move(x - 15, y + 47, settle=0.3)
     window.session.x("keydown", "alt")
@@ -130,12 +132,13 @@ def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:
     window.click_at(x, y)
     assert window.inside.active_bone() == "tibia.L.3"
     x, y = window.find('chain_select(tip="tibia.L.2")', x=left + 80)
-    window.click_at(left + 195, y)  # right of the name
+    window.click_at(left + 150, y)  # right of the name
     assert window.inside.active_bone() == "tibia.L.2"
 
 
 def test_the_switch_of_a_chain(arm: Window) -> None:
     arm.inside.go_to(20)
+    arm.inside.set_live(True)  # a step for undo to come back to
     before, pose = arm.state("before"), arm.inside.pose()
     sidebar = arm.session.call("result = rects()['UI']")
     fk, ik = (sidebar["x"] + share * sidebar["w"] // 8 for share in (2, 5))
