@@ -80,6 +80,13 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     assert {name for name, cls in known.items() if "INTERNAL" in cls.bl_options} == ELSEWHERE.keys()
 
 
+@pytest.mark.parametrize("mode", ["pose", "object"])
+def test_the_search_finds_the_menu_in_both_modes(addon: Addon, mode: str) -> None:
+    menu: Any = getattr(bpy.types, f"VIEW3D_MT_{mode}")
+    own = {getattr(draw, "__module__", "") for draw in menu._dyn_ui_initialize()}
+    assert addon.module("ui.menus").__name__ in own
+
+
 def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:
     menus = addon.module("ui.menus")
     entries = {operator for group in menus.ENTRIES for operator, _icon in group}
