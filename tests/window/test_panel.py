@@ -95,6 +95,9 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
     window.session.x("keyup", "shift")
     before = window.state("before")["chains"]
     # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
+    sidebar = window.session.call("result = rects()['UI']")
+    # Below the list, which scrolls as well.
+    window.session.move(left + 100, sidebar["y"] + sidebar["h"] - 60, settle=0.3)
     window.session.x("click", "--repeat", 8, WHEEL_DOWN)
     window.rest()
     x, y = window.find("ik_addon.flip_bend")
