@@ -67,11 +67,14 @@ class Animatable:
         else:
             numbers[self.index] = value
 
+    def is_keyed(self) -> bool:
+        """Whether an F-curve animates it."""
+        return any(True for _ in self._own_curves())
+
     def release(self) -> None:
         """Take away the F-curve that animates it, if there is one."""
-        for owner, curve in list(_curves(self.block())):
-            if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
-                owner.remove(curve)
+        for owner, curve in list(self._own_curves()):
+            owner.remove(curve)
 
     def key(self) -> None:
         """Key the first value at `BEGIN` and the second at `TURN`, constant in between, and nothing on other frames."""
@@ -79,10 +82,9 @@ class Animatable:
         for frame, value in zip((BEGIN, TURN), self.values, strict=True):
             self.set(value)
             self.block().keyframe_insert(self.path, index=self.index, frame=frame)
-        for _, curve in _curves(self.block()):
-            if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
-                for point in curve.keyframe_points:
-                    point.interpolation = "CONSTANT"
+        for _, curve in self._own_curves():
+            for point in curve.keyframe_points:
+                point.interpolation = "CONSTANT"
 
     def drive(self, switch: bpy.types.Object, prop: str) -> None:
         """Let a custom property of an object choose: 0 for the first value, 1 for the second."""
@@ -94,6 +96,12 @@ class Animatable:
         variable.name, variable.type = "chosen", "SINGLE_PROP"
         variable.targets[0].id, variable.targets[0].data_path = switch, f'["{prop}"]'
         curve.driver.expression = f"{first!r} + chosen * {second - first!r}"
+
+    def _own_curves(self) -> Iterator[tuple[Any, Any]]:
+        """Its F-curves, each with the list that it is in."""
+        for owner, curve in _curves(self.block()):
+            if (curve.data_path, curve.array_index) == (self.path, max(self.index, 0)):
+                yield owner, curve
 
     def _place(self) -> tuple[Any, str]:
         """What it is a property of, and its name there."""

@@ -278,6 +278,7 @@ RL_BoneRoot ground
         "CC_Base_{s}_ElbowShareBone CC_Base_{s}_UpperarmTwist02 CC_Base_{s}_ForearmTwist01",
         "CC_Base_Waist CC_Base_Spine01 CC_Base_Spine02": "CC_Base_Hip CC_Base_Pelvis",
         "CC_Base_{s}_Index1 CC_Base_{s}_Index2 CC_Base_{s}_Index3": "",
+        "CC_Base_NeckTwist01 CC_Base_NeckTwist02 CC_Base_Head": "",
     },
 )
 

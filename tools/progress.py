@@ -70,6 +70,13 @@ class _Notes:
 # ---- beside the runs
 
 
+def place(file: Path) -> str:
+    """Where the run that notes in `file` is, a sentence after others; empty where it is in no test."""
+    run = _Run("", file, EVERY)
+    run.read()
+    return f" It was in {run.test}; tests still to run: {run.left}." if run.test else ""
+
+
 class Watch:
     """Says how far runs are, from a thread of its own, between `with` and its end."""
 
@@ -118,25 +125,37 @@ class _Run:
         self._name, self._every = name, every
         self._read = 0
         self._total, self._ended, self._failed = 0, 0, set[str]()
-        self._test, self._since = "", time.monotonic()
+        self.test, self._since = "", time.monotonic()
         self._due = time.monotonic() + every
+
+    @property
+    def left(self) -> int:
+        """How many tests have not ended, without the one that it is in."""
+        return self._total - self._ended - bool(self.test)
 
     def look(self, last: bool = False) -> None:
         """Read what is new; say which tests failed, and how far the run is where that is due or it is the last look."""
-        for word, what in self._news():
-            if word == "total":
-                self._total = int(what)
-            elif word == "begun":
-                self._test, self._since = what, time.monotonic()
-            elif word == "ended":
-                self._test, self._ended = "", self._ended + 1
-            elif what not in self._failed:
-                self._failed.add(what)
-                print(f"{self._name}: FAILED {what}", flush=True)
+        for failed in self.read():
+            print(f"{self._name}: FAILED {failed}", flush=True)
         now = time.monotonic()
         if last or now >= self._due:
             self._due = now + self._every
             print(self, flush=True)
+
+    def read(self) -> list[str]:
+        """Read what is new, and return which tests have failed since."""
+        failed = []
+        for word, what in self._news():
+            if word == "total":
+                self._total = int(what)
+            elif word == "begun":
+                self.test, self._since = what, time.monotonic()
+            elif word == "ended":
+                self.test, self._ended = "", self._ended + 1
+            elif what not in self._failed:
+                self._failed.add(what)
+                failed.append(what)
+        return failed
 
     def _news(self) -> list[tuple[str, str]]:
         if not self.file.is_file():
@@ -155,5 +174,5 @@ class _Run:
             return f"{self._name}: collecting tests"
         part = f"{100 * self._ended // self._total}% ({self._ended} of {self._total})"
         lasting = time.monotonic() - self._since
-        slow = f", {lasting:.0f} s in {self._test}" if self._test and lasting >= LONG else ""
+        slow = f", {lasting:.0f} s in {self.test}" if self.test and lasting >= LONG else ""
         return f"{self._name}: {part}, {len(self._failed)} failed{slow}"

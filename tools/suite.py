@@ -6,9 +6,9 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from pathlib import Path
 
@@ -19,8 +19,17 @@ from tools.processes import TIME_LIMIT
 BUILD = ROOT / "build"
 WINDOW_TESTS = "tests/window"
 """They run only where they are named, see `norecursedirs` in pyproject.toml: once, not on each Blender."""
+HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
+"""Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
 """They need numpy alone."""
+PARTS = (
+    ("tests/reliability",),
+    (SOLVER_TESTS,),
+    ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
+)
+"""What a Blender is started for by itself, the longest first, so that two cores are busy to the end; once more for
+everything else. A crash loses the rest of its part alone."""
 AT_ONCE = 2
 NO_TESTS = 5
 """The exit code of a pytest that had nothing to run."""
@@ -56,6 +65,10 @@ class Run:
     variables: dict[str, str] = field(default_factory=dict)
     """What is added to the environment."""
 
+    def part(self, name: str, arguments: tuple[str, ...]) -> Run:
+        """A part of this run, with arguments of its own."""
+        return replace(self, name=f"{self.name}: {name}", arguments=arguments)
+
 
 def chosen(versions: Sequence[str]) -> list[Blender]:
     """The Blenders whose version starts as one of `versions`, or all."""
@@ -66,14 +79,22 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
     return found
 
 
+def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The parts of the whole suite: what each is called, and pytest's arguments for it."""
+    for folders in PARTS:
+        yield ", ".join(folders), folders
+    yield "other tests", tuple(f"--ignore={folder}" for folders in PARTS for folder in folders)
+
+
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
     """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
 
-    Without arguments the Blenders take turns with `linear_algebra.KERNELS` and those of this machine. None of them
-    decides a bit of a solution, which a test of the solvers compares on each Blender, so each runs under one of them.
+    Without arguments the suite is run in `parts`, and the Blenders take turns with `linear_algebra.KERNELS` and those
+    of this machine. None of them decides a bit of a solution, which a test of the solvers compares on each Blender, so
+    each runs under one of them.
     """
     BUILD.mkdir(exist_ok=True)
-    runs = []
+    whole = []
     for blender, kernels in zip(blenders, cycle([*linear_algebra.KERNELS, ""]), strict=False):
         name, interpreter, variables = f"Blender {blender.version}", ensure(blender.environment), {}
         if kernels and not arguments:
@@ -82,13 +103,17 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
                 name, variables = f"{name}, {kernels} kernels", {linear_algebra.CHOICE: kernels}
             else:
                 print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
-        runs.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
+        whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
+    runs = whole if arguments else [run.part(name, options) for name, options in parts() for run in whole]
+    program = Run("In the real program", "window", ensure(NEWEST.environment), ())
+    if with_window:
+        runs.append(program.part("no window", (HEADLESS_TESTS,)))
     # By itself, pytest says on the terminal how far it is.
-    total = _together(runs, live=len(runs) == 1)
+    total = together(runs, live=len(runs) == 1)
     if with_window:
         # By themselves: what is clicked while two others use the processor may come late.
-        run = Run("In the real program", "window", ensure(NEWEST.environment), (WINDOW_TESTS,))
-        total += _together([run], live=False)
+        windows = program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}"))
+        total += together([windows], live=False)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
@@ -113,7 +138,7 @@ def test_without_blas(arguments: Sequence[str]) -> int:
     return 1 if outcome.failed or not outcome.passed else 0
 
 
-def _together(runs: Sequence[Run], *, live: bool) -> Outcome:
+def together(runs: Sequence[Run], *, live: bool) -> Outcome:
     """Do runs of pytest, some at once, and add up how they went.
 
     Where they do not print on the terminal themselves, `live`, say how far they are and then what they printed.
@@ -151,12 +176,13 @@ def _test(run: Run, watch: progress.Watch | None) -> tuple[Outcome, str]:
             watch.end(notes)
             text = log.read_text(errors="replace")
         outcome = read_report(report)
+        where = progress.place(notes)
     if code is None:
-        text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite has become too slow.\n"
+        text += f"\nIt was ended after {TIME_LIMIT // 60} minutes: a test hangs, or the suite is too slow.{where}\n"
     elif code == NO_TESTS:
         text += "\nNo test was chosen: check the arguments.\n"
     elif code and not outcome.failed:
-        text += f"\nIt ended with exit code {code} though no test failed: see above, or it crashed.\n"
+        text += f"\nIt ended with exit code {code} though no test failed: see above, or it crashed.{where}\n"
     if code != 0 and not outcome.failed:
         outcome += Outcome(failed=1)
     return outcome, text

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..solve.problem import Floats
 from .figure import Figure
-from .limbs import elbow, limb_of
+from .limbs import elbow, limb_of, part_of
+from .parts import EXTREMITIES
 
 SHOWN = np.radians(2.0)
 """A joint that is bent by more shows to which side it folds."""
@@ -70,7 +71,8 @@ def folds_of(figure: Figure, row: list[int], shown: Sequence[Floats]) -> tuple[f
         alternate = (np.abs(angles[1:]) > CLEAR).all() and (angles[1:-1] * angles[2:] < 0.0).all()
         return _normal(shares) if alternate and len(row) <= MOST else ()
     limb = limb_of(figure, row[-1])
-    begin, end = row.index(limb[0]), row.index(limb[-1])
+    begin = row.index(limb[0])
+    end = max(row.index(bone) for bone in limb if part_of(figure, bone) not in EXTREMITIES)
     shares = np.zeros(len(row))
     for joint in (*range(bend, len(row)), *range(bend - 1, 0, -1)):
         if abs(angles[joint]) > CLEAR and joint != bend:

@@ -1,15 +1,19 @@
 """Arms and legs: which bones they have, where their halves meet, and in which hand or foot they end.
 
 A limb is the way from the topmost bone of an arm or leg down to its hand or foot. What hangs beside that way (twist
-bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is.
+bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is. The long foot
+of an animal that stands on its toes is one more segment of its leg.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
+from ..solve.problem import Floats
 from .figure import Figure
 from .parts import (
     ARM,
@@ -20,6 +24,7 @@ from .parts import (
     UPPER,
     Part,
     is_ambiguous,
+    is_animal,
     is_end,
     is_helper,
     part_in,
@@ -32,6 +37,14 @@ TWIN = 0.03
 """Limbs whose joints are nearer to each other than this, in their lengths, are the same limb of a control rig."""
 TURN = 3.0
 """Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
+APART = 0.1
+"""Limbs of a control rig that begin nearer to each other than this, in their lengths, are the same limb."""
+ON_TOES = 45.0
+"""Degrees: a foot that leans away from the line of its leg by more stands on its sole."""
+LONG_FOOT = (0.35, 0.6)
+"""From which length on, in lengths of the shin, a foot on its toes is a segment: an animal's, and any of a bent leg."""
+ZIGZAG = 20.0
+"""Degrees by which knee and hock of such a leg are bent, each to its own side."""
 
 
 def limb_of(figure: Figure, bone: int) -> list[int]:
@@ -42,7 +55,9 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
         beside = any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in figure.children[bone])
         carried = own or [child for child in figure.children[bone] if part_of(figure, child) is Part.GIRDLE]
         return limb_of(figure, carried[0]) if len(carried) == 1 and not beside else []
-    if part in (Part.UNKNOWN, Part.FINGER, Part.SPINE, Part.NECK):
+    if part is Part.UNKNOWN:
+        return _limb_through(figure, bone)
+    if part in (Part.FINGER, Part.SPINE, Part.NECK):
         return []
     top = top_of(figure, bone)
     if top is None:
@@ -50,8 +65,22 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
     return way_down(figure, top)
 
 
+def _limb_through(figure: Figure, bone: int) -> list[int]:
+    """The bones of the limb in which a bone without a telling name is a segment; none where it is in none."""
+    parent = figure.parents[bone]
+    top = None if parent < 0 else top_of(figure, parent)
+    row = [] if top is None else way_down(figure, top)
+    return row if bone in row else []
+
+
 def way_down(figure: Figure, top: int) -> list[int]:
-    """The bones from the first one of a limb to the one before its hand or foot."""
+    """The bones from the first one of a limb to the one before its hand or foot, or before the toes it stands on."""
+    row, end = _way_to_end(figure, top)
+    return row if end is None or not _stands_on_toes(figure, row, end) else [*row, end]
+
+
+def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
+    """The bones from the first one of a limb to the one before its hand or foot, and that one."""
     kind, ending = _kind(part_of(figure, top)), _extremities(figure, top)
     row, end = [top], None
     while end is None:
@@ -71,7 +100,7 @@ def way_down(figure: Figure, top: int) -> list[int]:
             len(row) > 1 and part_of(figure, row[-1]) is Part.HELPER and _gap(figure, row[-1], end) < NO_SEGMENT * size
         ):
             row.pop()
-    return row
+    return row, end
 
 
 def tops(figure: Figure) -> Iterator[int]:
@@ -102,19 +131,55 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
     """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
     if figure.steered.isdisjoint(limb):
         return limb
-    found = [limb]
-    at = elbow(figure, limb) or 0
-    joints = np.array([figure.heads[limb[0]], figure.heads[limb[at]], figure.tails[limb[-1]]])
+    found, joints = [limb], _halves(figure, limb[0])
     size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
     for top in tops(figure):
         twin = way_down(figure, top)
         if top == limb[0] or not figure.steered.isdisjoint(twin):
             continue
-        at = elbow(figure, twin) or 0
-        others = np.array([figure.heads[top], figure.heads[twin[at]], figure.tails[twin[-1]]])
-        if np.linalg.norm(others - joints, axis=1).max() < TWIN * size:
+        if np.linalg.norm(_halves(figure, top) - joints, axis=1).max() < TWIN * size:
             found.append(twin)
     return found[min(1, len(found) - 1)]
+
+
+def _halves(figure: Figure, top: int) -> Floats:
+    """Where (3, 3) a limb begins, its lower half does, and its hand or foot does, be that a segment or not."""
+    limb, (row, _end) = way_down(figure, top), _way_to_end(figure, top)
+    return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], figure.tails[row[-1]]])
+
+
+# ---- feet that are segments of a leg
+
+
+def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
+    """Whether what is below the bones of a leg is one more segment of it, as the cannon of a horse is, not its foot."""
+    toe = next((b for b in figure.below(foot) if b != foot and part_of(figure, b) is Part.FOOT), None)
+    if toe is None or len(row) < 2:
+        return False
+    lower = next((bone for bone in row if part_of(figure, bone) in LOWER), row[-1])
+    joints = np.array([figure.heads[bone] for bone in (row[0], lower, foot, toe)])
+    steps, line = np.diff(joints, axis=0), joints[3] - joints[0]
+    sizes = np.linalg.norm(steps, axis=1)
+    if steps[2].dot(line) < np.cos(np.radians(ON_TOES)) * sizes[2] * float(np.linalg.norm(line)):
+        return False
+    knee, hock = (np.cross(a, b) / (float(np.linalg.norm(a) * np.linalg.norm(b)) or 1.0) for a, b in pairwise(steps))
+    is_zigzag = min(np.linalg.norm(knee), np.linalg.norm(hock)) > np.sin(np.radians(ZIGZAG)) and knee.dot(hock) < 0.0
+    long = LONG_FOOT[0] if _is_of_animal(figure) else LONG_FOOT[1] if is_zigzag else np.inf
+    return bool(sizes[2] > long * sizes[1])
+
+
+def _is_of_animal(figure: Figure) -> bool:
+    """Whether more than two limbs of a figure end in feet, or the names of their bones are those of an animal's."""
+    ways = [(row, end) for row, end in map(partial(_way_to_end, figure), tops(figure)) if end is not None]
+    if any(is_animal(figure.names[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
+        return True
+    hips: list[Floats] = []
+    for row, end in ways:
+        hip, size = figure.heads[row[0]], _gap(figure, row[0], end)
+        is_new = all(float(np.linalg.norm(hip - other)) > APART * size for other in hips)
+        if is_new and part_of(figure, end) is Part.FOOT:
+            hips.append(hip)
+    return len(hips) > 2
 
 
 # ---- parts
@@ -123,13 +188,17 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 def part_of(figure: Figure, bone: int) -> Part:
     """What a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
     name = figure.names[bone]
-    if is_helper(name) or (is_end(name) and not figure.children[bone]):
-        return Part.HELPER
     part = part_in(name)
+    if is_helper(name) or (is_end(name) and not figure.children[bone]):
+        carries_head = part is Part.NECK and any(part_in(figure.names[b]) is part for b in figure.children[bone])
+        return part if carries_head else Part.HELPER
     parent = figure.parents[bone]
     if part in UPPER and parent >= 0 and is_ambiguous(name):
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
-        return LOWER[UPPER.index(part)] if part_in(figure.names[parent]) is part else part
+        alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.names[above]) is part]
+        if len(alike) == 2 and is_animal(name):
+            return Part.HAND  # the third bone of a wing has the primaries
+        return LOWER[UPPER.index(part)] if parent in alike else part
     if part is Part.GIRDLE:
         # Joints are named where others name bones: shoulder, elbow, wrist.
         below = {_first_named(figure, child) for child in figure.children[bone]}
@@ -143,7 +212,7 @@ def top_of(figure: Figure, bone: int) -> int | None:
     for above in figure.up(bone):
         part = part_of(figure, above)
         if part in (*ARM, *LEG):
-            if kind is not None and _kind(part) is not kind and not (top is None and part in LOWER):
+            if kind is not None and _kind(part) is not kind and not (top is None and part in (*LOWER, *EXTREMITIES)):
                 break
             kind = _kind(part)
             top = above if part in LIMBS else top

@@ -7,7 +7,6 @@ limbs are attached to, and the head is at the end of what goes on from there.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -17,13 +16,11 @@ import numpy as np
 from .chain_ends import find
 from .figure import Figure
 from .limbs import TWIN, extremity_of, part_of, tops
-from .parts import ARM, Part, is_helper, side_of, stem
+from .parts import ARM, Part, is_animal, is_helper, side_of
 from .sides import up_of
 
 UPRIGHT = math.cos(math.radians(50.0))
 """Cosine of the largest angle between the trunk of a human and the direction from its feet to its hips."""
-ANIMAL = re.compile(r"\b(?:wing|feather|primary|tertial|tarsus|hoof|paw|claw)\b")
-"""What no limb of a human has."""
 
 
 class Region(Enum):
@@ -92,7 +89,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
     if len(arms) != 2 or len(legs) != 2:
         return False
     limbs = {bone for row in (*arms, *legs) for bone in figure.below(row[0])}
-    if any(ANIMAL.search(stem(figure.names[bone])) for bone in limbs):
+    if any(is_animal(figure.names[bone]) for bone in limbs):
         return False
     up = up_of(figure)
     shoulders, hips = (np.mean([figure.heads[row[0]] for row in rows], axis=0) for rows in (arms, legs))

@@ -46,21 +46,47 @@ NOISE = frozenset(
 """Words that rigs put into the names of all their bones."""
 PREFIX = re.compile(r"^(?:.*[:|]|(?:DEF|ORG|MCH|VIS|WGT)-|J_(?:Bip|Sec|Adj)_|CC_Base_|ValveBiped\.|Bip\d+|SKEL_)")
 
+LEGS = r"(?:front|fore|hind|rear|back)?leg"
+
+VERTEBRAE = frozenset({"L5", "L3", "T12", "T8"})
+"""The bones of a spine that Xsens names, of which none is on the left."""
+RUN_TOGETHER = re.compile(
+    r"^([lr])(clavicle|humerus|radius|wrist|hand|fingers|thumb|hipjoint|femur|tibia|foot|toes)(?=\d*$)"
+)
+"""Names in which nothing divides the side from the part, as those of Acclaim skeletons."""
+
 # The first that is found counts; words are lower case, without sides, numbers and noise.
 NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
     (part, re.compile(rf"\b(?:{words})\b"))
     for part, words in (
-        (Part.SPINE, r"spine\w*|chest\w*|torso|abdomen\w*|ab|lower ?back|waist|stomach|belly|上半身|下半身"),
-        (Part.NECK, r"neck\w*|head|首|頭"),
-        (Part.HAND, r"palm|\w*carpals?"),
+        (
+            Part.SPINE,
+            r"spine\w*|chest\w*|torso|abdomen\w*|ab|(?:lower|upper) ?back|thorax|vertebra\w*|waist|stomach|belly|"
+            r"上半身|下半身",
+        ),
+        (Part.NECK, r"\w*neck\w*|head|首|頭"),
+        (Part.HAND, r"palm|\w*carp(?:als?|us)"),
         (Part.FINGER, r"thumb\w*|index\w*|middle|ring|pinky|pinkie|little|finger\w*|[親人中薬小]指"),
-        (Part.FOREARM, r"(?:fore|lower|low|lo|f) ?(?:arm|wing)|elbow|radius|ulna|ひじ|肘"),
-        (Part.UPPER_ARM, r"(?:upper|up|u) ?(?:arm|wing)|shldr|bicep|humerus|arm|wing|腕"),
-        (Part.SHIN, r"shin|calf|(?:lower|low|lo) ?leg|knee|tibia|ひざ|膝"),
-        (Part.THIGH, r"thigh|(?:upper|up) ?leg|femur|leg|足"),
         (Part.HAND, r"hand|wrist|手首"),
-        (Part.FOOT, r"\w*foot|ankle|toes?|toe ?base|big ?toe\w*|ball|heel|hoof|paw|\w*tars(?:al|als|us)|足首|つま先"),
-        (Part.GIRDLE, r"shoulder|clavicle|collar|scapula|hips?|hip ?joint|pelvis|root|body|cog|master|肩"),
+        (
+            Part.FOOT,
+            r"\w*foot|ankle|toes?|toe ?base|big ?toe\w*|ball|heel|hoof|paw|hock|cannon|pastern|fetlock|"
+            r"\w*tars(?:al|als|us)|足首|つま先",
+        ),
+        (
+            Part.FOREARM,
+            r"(?:fore|lower|low|lo|f) ?(?:arm|wing)|(?:arm|wing) ?(?:lower|low|lo)|elbow|radius|ulna|ひじ|肘",
+        ),
+        (Part.UPPER_ARM, r"(?:upper|up|u) ?(?:arm|wing)|shldr|bicep|humerus|arm|wing|腕"),
+        (
+            Part.SHIN,
+            rf"shin|calf|(?:lower|low|lo) ?{LEGS}|{LEGS} ?(?:lower|low|lo)|knee|tibia|stifle|gaskin|ひざ|膝",
+        ),
+        (Part.THIGH, rf"thigh|(?:upper|up) ?{LEGS}|femur|{LEGS}|足"),
+        (
+            Part.GIRDLE,
+            r"shoulder|clav(?:icle)?|collar|scapula|coxa|trochanter|hips?|hip ?joint|pelvis|root|body|cog|master|肩",
+        ),
     )
 )
 HELPERS = re.compile(
@@ -70,6 +96,11 @@ HELPERS = re.compile(
 """Of bones that deform or move others, wherever they are in the hierarchy."""
 ENDS = re.compile(r"\b(?:end|nub|leaf|site)\b")
 """Of bones that only show where the one above them ends; they have no children."""
+ANIMAL = re.compile(
+    r"\b(?:wing|feather|primary|tertial|\w*tarsus|hoof|paw|claw|cannon|pastern|fetlock|hock|stifle|gaskin|"
+    r"horse ?link)\b"
+)
+"""What no limb of a human has in the names of its bones."""
 
 
 def words(name: str) -> list[str]:
@@ -86,6 +117,9 @@ def side_of(name: str) -> int:
 @cache
 def _all_words(name: str) -> tuple[str, ...]:
     name = PREFIX.sub("", unicodedata.normalize("NFKC", name))
+    if name in VERTEBRAE:
+        return ("spine",)
+    name = RUN_TOGETHER.sub(r"\1_\2", name)
     name = re.sub(r"^([LRlr左右])(?=[A-Z]|[^\x00-\x7f])", r"\1_", name)
     return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+", name))
 
@@ -107,6 +141,12 @@ def is_helper(name: str) -> bool:
 def is_end(name: str) -> bool:
     """Whether a name is that of a bone that only shows where another one ends."""
     return ENDS.search(stem(name)) is not None
+
+
+@cache
+def is_animal(name: str) -> bool:
+    """Whether a name is that of a bone in the limb of an animal."""
+    return ANIMAL.search(stem(name)) is not None
 
 
 @cache

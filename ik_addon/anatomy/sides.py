@@ -1,7 +1,7 @@
 """To which side a limb bends, as far as a skeleton at rest tells.
 
-Knees go where the toes point, elbows away from the front of the chest, fingers bend towards the palm. A side is the
-direction to which the middle of a bent limb goes. Vectors are in the armature's object space.
+Knees go where the toes point, elbows away from the front of the chest, fingers bend towards the palm, spines forward. A
+side is the direction to which the middle of a bent limb goes. Vectors are in the armature's object space.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ FOOT = 0.04
 def can_have_side(figure: Figure, row: list[int]) -> bool:
     """Whether a chain has joints that bend to one side: arms, legs and fingers do, spines and tails do not.
 
-    A chain of two bones may be anything, and is taken for a limb.
+    A chain of two bones may be anything, and is taken for a limb unless names say that it is a neck or spine.
     """
-    return len(row) == 2 or elbow(figure, row) is not None or _is_finger(figure, row)
+    return (len(row) == 2 and not is_trunk(figure, row)) or elbow(figure, row) is not None or _is_finger(figure, row)
 
 
 def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
     """The side (3,), a unit vector across the chain at rest, that anatomy gives a chain, root first; None: unknown."""
     if _is_finger(figure, row):
         towards = _back_of_hand(figure, row)
+    elif is_trunk(figure, row):
+        return _back(figure, row)
     elif elbow(figure, row) is None:
         return None
     elif part_of(figure, row[0]) in LEG:
@@ -39,6 +41,12 @@ def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
     else:
         towards = _away_from_chest(figure, row)
     return None if towards is None else _across(_line(figure, row), towards)
+
+
+def is_trunk(figure: Figure, row: list[int]) -> bool:
+    """Whether the bones of a chain are those of a spine or a neck."""
+    parts = {part_of(figure, bone) for bone in row}
+    return parts <= {Part.SPINE, Part.NECK, Part.GIRDLE} and not parts <= {Part.GIRDLE}
 
 
 def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
@@ -98,6 +106,16 @@ def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
         return None
     line = _unit(_line(figure, arm))
     return -up if up is not None and abs(float(front.dot(line))) > np.cos(np.radians(30.0)) else -front
+
+
+def _back(figure: Figure, trunk: list[int]) -> Floats | None:
+    """Where the middle of a spine or neck goes when it bends forward: to the back, which is up where it lies flat."""
+    line, front, up = _line(figure, trunk), front_of(figure), up_of(figure)
+    for towards in (None if front is None else -front, up):
+        found = None if towards is None else _across(line, towards)
+        if found is not None:
+            return found
+    return None
 
 
 def _is_finger(figure: Figure, row: list[int]) -> bool:

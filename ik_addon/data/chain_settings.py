@@ -176,6 +176,13 @@ class IKAddonChain(bpy.types.PropertyGroup):
         override=OVERRIDABLE,
         update=_changed,
     )
+    bends_both_ways: BoolProperty(
+        name="Both Ways",
+        description="Bend as the FK pose does, and to the bend side only where that is straight: for spines and tails",
+        options=set(),
+        override=OVERRIDABLE,
+        update=_changed,
+    )
     folds: FloatVectorProperty(
         name="Folds",
         description="How much each joint folds when the chain becomes shorter, compared with the others, from the tip "

@@ -13,27 +13,30 @@ from ..bake.bake_scene import is_bound
 from ..bake.sampling import Method, at_frame, proofs, scenes
 from ..data import fk_store
 from ..data.settings import chain_of, object_of
+from ..live import registry
 from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse, matrix_array
 from ..rig.plan.chain import posed_bones, tips
-from ..rig.plan.inputs import Inputs, Spot
+from ..rig.plan.inputs import Inputs, Numbers, Spot
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
 from ..rig.read.frames import Frames
+from ..rig.write.waves import pose
 from ..setup.present import world_of
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
 from .movable import MovableGoal, parents_of
 
-BATCH = 500
+BATCH = 1000
 """How many frames are worked on at once: enough for speed, few enough to cancel."""
 
 
-def batches(frames: int) -> Iterator[slice]:
-    """So many frames in batches."""
-    yield from (slice(start, min(start + BATCH, frames)) for start in range(0, frames, BATCH))
+def batches(frames: int, chains: int = 1) -> Iterator[slice]:
+    """So many frames in batches; smaller ones where so many chains are solved on each."""
+    size = max(1, BATCH // max(chains, 1))
+    yield from (slice(start, min(start + size, frames)) for start in range(0, frames, size))
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Sampler:
     def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
         """Sample F frames; yields the share that is done. Handlers do not solve these chains meanwhile."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
-        methods = (Method.SCENE,) if self.is_solved else tuple(Method)
+        methods = (Method.FCURVES, Method.SCENE) if self.is_solved else tuple(Method)
         found = None
         for method in methods:
             found = found or (yield from self._by(method, view_layer, stored, frames))
@@ -171,8 +174,13 @@ class Sampler:
     ) -> Generator[float, None, Sampled | None]:
         """Sample what F-curves alone determine; None where anything else has a say."""
         scene, depsgraph = view_layer.id_data, view_layer.depsgraph
-        if is_bound(scene) or not fcurves.decide_alone(scene) or Plan.of(self.ob, depsgraph, self.tips).watch:
+        if self.is_solved:  # by this armature alone, or others may move what is sampled
+            is_alone = scene.rigidbody_world is None and registry.live_armatures(scene) == [self.ob]
+        else:
+            is_alone = not is_bound(scene)
+        if not (is_alone and fcurves.decide_alone(scene)) or Plan.of(self.ob, depsgraph, self.tips).watch:
             return None
+        plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips)
         if inputs is None:
             return None
@@ -184,14 +192,29 @@ class Sampler:
                 spots[chain.pole.session_uid, chain.pole_bone] = inputs.poles[c]
         own = [spots[goal.ob.session_uid, goal.bone] for goal in self.goals]
         found = []
-        for some in batches(len(frames)):
+        for some in batches(len(frames), 1 if plan is None else len(plan.chains)):
             try:
-                posed = Frames(inputs, fcurves.numbers_at(inputs, stored, frames[some]))
+                numbers = fcurves.numbers_at(inputs, stored, frames[some])
+                posed = Frames(inputs, numbers if plan is None else self._solved(plan, inputs, numbers, frames[some]))
             except fcurves.NotDetermined:
                 return None
             found.append(self._sampled_of(posed, own, len(frames[some])))
             yield some.stop / len(frames)
         return Sampled.stacked(found)
+
+    def _solved(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> Numbers:
+        """The numbers (F, w) of frames with the bones of live chains as these are solved."""
+        fk = fcurves.sample_fcurves(self.ob, plan, fk_store.held(self.ob, plan.live), frames)
+        solved = pose(self.ob, plan, fk).channels
+        start, end = inputs.rows.start, inputs.rows.stop
+        rows = numbers[:, start:end].reshape(len(numbers), -1, channels.WIDTH)
+        at = 0
+        for bones in inputs.armatures:
+            for i, bone in enumerate(bones.indices.tolist()):
+                if bones.item == inputs.own and bone in plan.rows:
+                    rows[:, at + i] = solved[:, plan.rows[bone]]
+            at += len(bones.indices)
+        return np.concatenate([numbers[:, :start], rows.reshape(len(numbers), -1), numbers[:, end:]], axis=1)
 
     def _sampled_of(self, posed: Frames, own: Sequence[Spot], count: int) -> Sampled:
         """What our own forward kinematics makes of frames; `own` are the places of the goals in it."""

@@ -55,6 +55,16 @@ class MovableGoal:
         turned = (channels.rotation_field(self.holder.rotation_mode),) if self.turns else ()
         return ("location", *turned)
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether F-curves move it."""
+        paths = {
+            path_of(self.holder, "location"),
+            path_of(self.holder, channels.rotation_field(self.holder.rotation_mode)),
+        }
+        owner = compat.curve_owner(self.ob)
+        return owner is not None and any(curve.data_path in paths for curve in owner.fcurves)
+
     def row(self) -> Row:
         """The current channels (17,)."""
         row = np.zeros(channels.WIDTH, dtype=np.float32)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from mathutils import Matrix, Quaternion
 
 from ..pose.skeleton import orthonormal
-from ..rig.read.orientation import target_rotation
 from ..setup.new_chain import BEYOND
 from ..setup.present import straight
 from ..solve import pole_angle
@@ -54,18 +52,6 @@ def targets(limbs: Limbs) -> Floats:
     size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
     beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
     return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
-
-
-def turned_targets(world: Floats, bones: Floats, offset: Quaternion) -> Floats:
-    """How (F, 3, 3) a target is turned in world space that makes a bone stay as it is turned.
-
-    Args:
-        world: (F, 4, 4) world matrices of the armature object.
-        bones: (F, 4, 4) pose matrices of the tip bone, or of the end bone.
-        offset: from the target's axes to the bone's.
-    """
-    pairs = zip(world.tolist(), bones.tolist(), strict=True)
-    return np.array([target_rotation(Matrix(w), Matrix(bone), offset).to_matrix() for w, bone in pairs])
 
 
 def distances(limbs: Limbs, poles: Floats) -> Floats:

@@ -20,11 +20,12 @@ from ..pose.continuity import continuous
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import posed_bones
 from ..setup import removal
+from ..setup.ends import waiting
 from ..setup.present import Limb, read_poses
 from ..solve.problem import Floats
 from .autokey import auto_key, goes_back
 from .frames import batches
-from .movable import channels_of, key_goals
+from .movable import channels_of, goals_of, key_goals
 from .snapped import PLACED, Poles, Snap
 
 
@@ -110,7 +111,8 @@ def steps(
 ) -> Generator[float, None, list[str]]:
     """Key targets and poles so that they match the pose on a range of frames, in small steps.
 
-    Each step yields the share that is done, 0 to 1; closing the generator takes everything back.
+    A hand or foot that is animated turns with its target from the first range on. Each step yields the share that is
+    done, 0 to 1; closing the generator takes everything back.
 
     Args:
         context: for the scene and the view layer.
@@ -129,13 +131,15 @@ def steps(
     view_layer = context.view_layer
     view_layer.update()
     check_armature(ob, view_layer)
-    snap = Snap.of(context, ob, tips, shown, poles)
-    for goal in snap.goals:
-        keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
     scene = context.scene
     scale = time_scale(scene)
     with ExitStack() as undo:
         undo.callback(view_layer.update)
+        for tip in tips:
+            _take_end(tip, undo)
+        snap = Snap.of(context, ob, tips, shown, poles)
+        for goal in snap.goals:
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         for goal in snap.goals:
             undo.callback(goal.set_row, goal.row())
         before = SceneSnapshot(view_layer, ob)
@@ -165,6 +169,15 @@ def steps(
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
     return _said_of(held)
+
+
+def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
+    """Let a hand or foot that is animated turn with a target that has no keys yet; `undo` takes it back."""
+    chain = chain_of(tip)
+    if chain.target is None or waiting(tip) is None or goals_of(tip)[0].is_keyed:
+        return
+    undo.callback(setattr, chain, "use_end_rotation", False)
+    chain.use_end_rotation = True
 
 
 def _said_of(held: set[str]) -> list[str]:

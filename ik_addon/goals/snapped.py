@@ -18,6 +18,7 @@ from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse
 from ..rig.plan.chain import ChainError, bending_bones, chain_bones, end_of, turning_end
+from ..rig.read.orientation import target_rotations
 from ..setup import new_chain
 from ..setup.present import straight
 from ..solve.maths.products import applied, times
@@ -110,7 +111,7 @@ class Snap:
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
                     toes=toes,
-                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and any(chain_of(tip).bend_side),
+                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and _is_one_sided(tip),
                 )
             )
             goals += found
@@ -149,7 +150,7 @@ class Snap:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 offset = Quaternion() if chain.turning in chain.bones else settings.end_offset.normalized()
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = places.turned_targets(sampled.world, turning, offset)
+                turns[chain.target] = target_rotations(sampled.world, turning, offset)
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
@@ -198,6 +199,11 @@ class Snap:
         foot, toes = chain.toes
         turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
         return applied(turned, np.broadcast_to(toes, (len(turned), 3)))
+
+
+def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
+    """Whether a chain has a side that it never leaves."""
+    return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
 
 
 def _points(points: Floats) -> Floats:

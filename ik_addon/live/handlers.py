@@ -11,6 +11,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..data.settings import object_of
+from ..pose import channels
 from ..rig.plan.presence import Layer, Presence
 from ..rig.read.sample import Sample, take_animated
 from ..rig.write.waves import Moves
@@ -65,13 +66,17 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.RESTORED else read_again(ob, rig, depsgraph)
-        if in_step is None or not in_step.has(ob):
+        # Where nothing will be written Blender would not animate it again on the next frame.
+        is_written = rig.plan.chains or (channels.read(ob, rig.plan.live) != frame.channels[0]).any()
+        if is_written and (in_step is None or not in_step.has(ob)):
             take_animated(ob, depsgraph)
         return frame
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if rig.state is State.PLAYBACK:
-            return moves
+            if not rig.plan.is_followed:
+                return moves
+            rig.stop_playback()  # an animated setting lets a goal of another go with it from this frame on
         frame = read(ob, rig)
         rig.lookup(ob, frame)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
@@ -134,7 +139,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         return
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
-        if ob.session_uid in followed or updated.isdisjoint(rig.plan.inputs):
+        if updated.isdisjoint(rig.plan.inputs) or (ob.session_uid in followed and not rig.plan.is_followed):
             return moves
         is_edited = ob.session_uid in updated
         updated.add(ob.session_uid)  # for those whose targets are attached to it

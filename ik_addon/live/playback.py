@@ -128,7 +128,7 @@ class Playback:
                 self._prefetch.surprised()
                 known = None
         if known is None:
-            known = self._prefetch.solved(frame, numbers, lambda some: self._solved(ob, some))
+            known = self._prefetch.solved(frame, numbers, evaluation, lambda some: self._solved(ob, some))
         if (known.channels != shown).any():
             if not in_step:
                 take_animated(ob, depsgraph)

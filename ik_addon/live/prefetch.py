@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class Portion:
 
 
 class Prefetch:
-    """Remembers frames, and solves the next ones in advance.
+    """Remembers frames, and solves the next ones in advance, or those around one that was jumped to.
 
     What frames are computed from is found some frames earlier than they are solved, as each takes its time.
     """
@@ -125,7 +125,7 @@ class Prefetch:
         self._last: float | None = None
         self._end: float | None = None
         self._pace = 0.0
-        self._read, self._solved = Portion(), Portion()
+        self._read, self._solved, self._near = Portion(), Portion(), Portion()
         self._surprises = 0
 
     def find(self, frame: float) -> Known | None:
@@ -139,11 +139,36 @@ class Prefetch:
         self._expected.clear()
         self._end = None
 
-    def solved(self, frame: float, numbers: Numbers, solve: Solve) -> Known:
-        """Solve one frame by its numbers (1, w)."""
-        known = Known(solve(numbers), 0)
-        self._remember([frame], [known])
-        return known
+    def solved(self, frame: float, numbers: Numbers, evaluation: float, solve: Solve) -> Known:
+        """Solve one frame by its numbers (1, w), and after a jump those around it: whoever scrubs comes back near it.
+
+        Args:
+            frame: the frame.
+            numbers: what it is computed from.
+            evaluation: seconds that Blender took for it.
+            solve: solves frames.
+        """
+        start = time.perf_counter()
+        near = self._around(frame)
+        others = self._numbers_at(near) if near else None
+        found = solve(numbers if others is None else np.concatenate([numbers, others]))
+        known = [Known(found, index) for index in range(len(found.numbers))]
+        if others is not None:
+            self._near.adapt(len(near), time.perf_counter() - start, max(BUDGET, OF_A_FRAME * evaluation))
+        self._remember([frame, *near[: len(known) - 1]], known)
+        return known[0]
+
+    def _around(self, frame: float) -> list[float]:
+        """Whole frames next to one that was jumped to, which are not known yet."""
+        if self._last is None or self._surprises >= SURPRISES or self._is_steady(frame - self._last):
+            return []
+        middle, count = round(frame), self._near.count
+        reach = (middle + (k + 1) // 2 * (1 if k % 2 else -1) for k in range(4 * count))
+        return list(islice((float(f) for f in reach if f != frame and f not in self._frames), count))
+
+    def _is_steady(self, pace: float) -> bool:
+        """Whether frames are played one after the other that are so many apart."""
+        return abs(pace) == 1.0 or (pace == self._pace and pace.is_integer())
 
     def look(self, now: float, evaluation: float, solve: Solve) -> None:
         """Solve some of the next frames, if frames are played one after the other.
@@ -156,12 +181,12 @@ class Prefetch:
         if self._last is None or now == self._last:
             self._last = now
             return
-        pace, before = now - self._last, self._pace
+        pace = now - self._last
+        is_steady = self._is_steady(pace)
         self._last, self._pace = now, pace
         if now == self._end:
             self._surprises = 0
-        steadily = abs(pace) == 1.0 or (pace == before and pace.is_integer())
-        if not steadily or self._surprises >= SURPRISES:
+        if not is_steady or self._surprises >= SURPRISES:
             self._read, self._solved = Portion(), Portion()
             self._expected.clear()
             return

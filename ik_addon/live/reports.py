@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..pose.channels import FIELDS
+from ..pose.skeleton import orthonormal
 from ..rig.plan.plan import Plan
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
@@ -18,6 +21,9 @@ from ..solve.problem import Bools, Floats
 NEAR = 1e-4
 """In chain lengths: a tip this near to its target has reached it, for its user. Nobody sees less, and single precision
 holds little less. Only the numbers in a report are finer."""
+
+TURNED_AWAY = math.radians(1.0)
+"""A hand, foot or tip that misses the orientation of its target by more is said to."""
 
 
 @dataclass(frozen=True)
@@ -173,16 +179,38 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: f"{percent(error)} short (limits or other chains)",
     }
+    away = _turned_away(plan, frame, posed, index)
+    if reached and away > TURNED_AWAY:
+        there = f"Reached, but turned {math.degrees(away):.0f}° away (limits or other chains)"
+    else:
+        there = "Reached"
     return Report(
         reached=reached,
         failed=False,
-        message="Reached" if reached else words[status],
+        message=there if reached else words[status],
         error=error,
         iterations=used,
         remarks=chain.remarks,
         status=status,
         at_limit=tuple(plan.skeleton.names[chain.posed[i]] for i in np.flatnonzero(outcome.at_limit[0])),
     )
+
+
+def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
+    """By how many radians the tip or end bone of a chain misses the orientation of its target, if it takes that.
+
+    Not known, and so 0, where the target is attached to bones that are solved, or the bone is mirrored.
+    """
+    chain = plan.chains[index]
+    is_moved = plan.goals_are_moved and bool(chain.target_attachments)
+    if not chain.takes_rotation or is_moved or frame.goals.influence[0, index] < 1.0:
+        return 0.0
+    row = plan.rows[chain.posed[-1]]
+    pose = posed.poses_on(slice(0, 1))[0, row, :3, :3]
+    if np.linalg.det(pose) <= 0.0 or (posed.channels[0, row, FIELDS["scale"]] < 0.0).any():
+        return 0.0
+    chord = float(np.linalg.norm(orthonormal(pose) - frame.goals.rotation[0, index]))
+    return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 
 def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:

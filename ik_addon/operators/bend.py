@@ -22,14 +22,9 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a side, or one to be found."""
-        tip = active_chain(context)
-        if tip is None:
-            return "Select a bone of a chain"
-        if not any(chain_of(tip).bend_side) and not bend_side.can_be_found(ob, bending_bones(tip)):
-            return f"The chain on '{tip.name}' bends to all sides, as spines and tails do"
-        return ""
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be a chain."""
+        return "" if active_chain(context) else "Select a bone of a chain"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
@@ -39,8 +34,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
             found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
-            assert found is not None
-            side = found.side
+            side, chain_of(tip).bends_both_ways = found.side, found.both_ways
         return _set_side(self, context, tip, -side, f"Flipped the bend of the chain on '{tip.name}'")
 
 
@@ -66,9 +60,7 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
         assert ob is not None
         assert tip is not None
         found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
-        if found is None:
-            self.report({"ERROR"}, f"The chain on '{tip.name}' bends to all sides, as spines and tails do")
-            return {"CANCELLED"}
+        chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation folds to no side.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
         message = f"Found the bend side of the chain on '{tip.name}' from {found.evidence.value}"

@@ -8,8 +8,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from .. import compat
-from ..anatomy import chain_ends
+from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
+from ..anatomy.parts import Part
 from ..controls.made import Controls
 from ..data.settings import chain_of, object_of
 from ..live import registry
@@ -22,6 +23,19 @@ CONTROLS = (
     (Controls.EMPTIES.name, "Empties", "Empties in a collection of their own"),
     (Controls.BONES.name, "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
 )
+
+
+def _is_picked(ob: bpy.types.Object) -> bool:
+    """Whether somebody can have meant the active bone of an armature.
+
+    In Object Mode nobody sees which it is. Of a character that was just added or imported all bones are selected, and
+    the last one made is active, be it in an eyebrow.
+    """
+    if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
+        return True
+    figure, bone = Figure.of(ob), active_bone(ob)
+    is_body = bone is None or limbs.part_of(figure, figure.names.index(bone.name)) is not Part.UNKNOWN
+    return is_body or next(limbs.tops(figure), None) is None
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
@@ -92,6 +106,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         """Add the chain."""
         ob = armature(context)
         assert ob is not None
+        if not self.properties.is_property_set("tip") and not _is_picked(ob):
+            self.report(
+                {"ERROR"}, f"No bone of '{ob.name}' is picked; click one of the limb, finger or tail in Pose Mode"
+            )
+            return {"CANCELLED"}
         self._find(ob)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:

@@ -20,12 +20,18 @@ def matrix_array(matrix: Matrix) -> Floats:
     return np.array(matrix, dtype=np.float64)
 
 
+FLAT = 1e6
+"""The condition number from which on a matrix in single precision says nothing of its least axis but rounding."""
+
+
 def inverse(matrices: Floats) -> Floats:
-    """Inverse of affine matrices (..., 4, 4); not a number where one is singular or not finite."""
+    """Inverse of affine matrices (..., 4, 4); not a number where one is not finite, or flat in single precision."""
     with np.errstate(all="ignore"):
         usable = np.abs(np.linalg.det(matrices)) > 1e-30
-    safe = np.where(usable[..., None, None], matrices, np.eye(4))
-    return np.asarray(np.where(usable[..., None, None], np.linalg.inv(safe), np.nan))
+        found = np.linalg.inv(np.where(usable[..., None, None], matrices, np.eye(4)))
+        spread = (matrices[..., :3, :3] ** 2).sum(axis=(-2, -1)) * (found[..., :3, :3] ** 2).sum(axis=(-2, -1))
+        usable &= spread < FLAT**2
+    return np.asarray(np.where(usable[..., None, None], found, np.nan))
 
 
 @lru_cache(maxsize=64)

@@ -59,10 +59,12 @@ class Found(NamedTuple):
     evidence: Evidence
     folds: tuple[float, ...]
     """Of each bone, root first, see `anatomy.folds`; empty: it bends evenly."""
+    both_ways: bool
+    """It bends to all sides, as spines and tails do; the side is only where it goes from straight."""
 
 
-def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: bpy.types.Depsgraph) -> Found | None:
-    """Find the side of a chain; None where it has none, as spines and tails, which bend to all sides.
+def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: bpy.types.Depsgraph) -> Found:
+    """Find the side of a chain.
 
     A pose that is bent by little counts only where nothing that tells more contradicts it.
 
@@ -72,13 +74,12 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: b
         depsgraph: in which the current pose is evaluated.
     """
     chain = _Chain.of(ob, bones)
-    if not chain.has_side:
-        return None
     joints = chain.at_rest, chain.posed(ob, depsgraph), chain.animated(ob)
     side, evidence = _side_shown(chain, joints, bones)
     normal = np.cross(side, chain.first)
     shown = [own.dot(normal) for own in joints]
-    return Found(side, evidence, folds.folds_of(chain.figure, chain.row, shown))
+    shares = folds.folds_of(chain.figure, chain.row, shown) if chain.has_side else ()
+    return Found(side, evidence, shares, not chain.has_side)
 
 
 def _side_shown(
@@ -114,11 +115,6 @@ def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: F
         return None
     bend = chain.bend(chain.bends_in(poses))
     return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
-
-
-def can_be_found(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether a chain, root first, is one that bends to one side."""
-    return _Chain.of(ob, bones).has_side
 
 
 def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:

@@ -62,7 +62,7 @@ def add_chain(
 
     The target is made at the tip, or at the hand or foot below it, which turns with the target; where that is animated
     End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in the plane
-    in which it bends, if wanted.
+    in which it bends, if wanted, unless it bends to all sides.
 
     Args:
         context: for the scene into which empties go.
@@ -84,11 +84,11 @@ def add_chain(
     end = ends.find(ob, bones)
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, depsgraph)
-    side, folds = (np.zeros(3), ()) if found is None else (found.side, found.folds)
+    side, folds = found.side, found.folds
     target_place = world @ Vector(_target_of(limb).tolist())
     pole_place = None
     middle = limb.middle or _elbow(ob, bones)
-    if with_pole and middle is not None:
+    if with_pole and middle is not None and not found.both_ways:
         pole_place = world @ Vector((limb.joints[middle] + limb.length * _bend(limb, middle, side)).tolist())
     angle = _pole_angle(limb, world, target_place, pole_place, side, folds=bool(folds))
     made.check(context, ob, controls)
@@ -108,7 +108,7 @@ def add_chain(
     tip, chain = bones[-1], chain_of(bones[-1])
     reset(chain)
     chain.chain_length = min(length, len(bones))
-    chain.bend_side, chain.folds = side, stored_folds(folds)
+    chain.bend_side, chain.bends_both_ways, chain.folds = side, found.both_ways, stored_folds(folds)
     chain.target, chain.target_bone = goals[0]
     if pole_place is not None:
         chain.pole, chain.pole_bone = goals[1]
@@ -166,7 +166,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     whole, now = chains.chain_bones(tip), chains.bending_bones(tip)
     depsgraph = bpy.context.view_layer.depsgraph
     was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
-    if was is not None and found is not None:
+    if not (was.both_ways or found.both_ways):
         if chain.pole is not None and made.is_made((chain.pole, chain.pole_bone)):
             chain.pole_angle = 0.0  # it was measured for other bones; the pole goes where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))

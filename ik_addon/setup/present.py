@@ -12,6 +12,7 @@ from mathutils import Matrix, Vector
 from ..pose import channels
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.lines import is_straight
 from ..solve.problem import Bools, Floats
 
 STRAIGHT = 1e-4
@@ -70,14 +71,7 @@ class Limb:
 
 def straight(joints: Floats) -> Bools:
     """Which (F,) of chains with joints (F, n+1, 3) are too straight to show to which side they bend."""
-    length = np.linalg.norm(np.diff(joints, axis=1), axis=2).sum(axis=1)
-    line = joints[:, -1] - joints[:, 0]
-    size = np.linalg.norm(line, axis=1)
-    line = line / np.maximum(size, 1e-300)[:, None]
-    seen = joints - joints[:, :1]
-    off = seen - (seen * line[:, None]).sum(axis=2)[..., None] * line[:, None]
-    widest = np.linalg.norm(off, axis=2).max(axis=1)
-    return np.asarray((size > STRAIGHT * length) & (widest < STRAIGHT * length))
+    return is_straight(joints, STRAIGHT)
 
 
 def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:

@@ -44,31 +44,27 @@ def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN
     return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
 
 
-def is_above(context: bpy.types.Context, data: Any, name: str) -> bool:
-    """Whether the name of a setting is above its field: where the sidebar is narrow and the field needs the room."""
-    return is_narrow(context) and data.bl_rna.properties[name].type != "BOOLEAN"
-
-
 def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
     """Draw a setting."""
-    layout, options = _named(layout, context, data, name)
+    layout, options = named(layout, context, data, name)
     layout.prop(data, name, **options)
 
 
 def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
     """Draw the choice of a bone of an armature."""
-    layout, options = _named(layout, context, data, name)
+    layout, options = named(layout, context, data, name)
     layout.prop_search(data, name, bones, "bones", **options)
 
 
-def _named(
+def named(
     layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
 ) -> tuple[bpy.types.UILayout, dict[str, Any]]:
-    """Where the field of a setting is drawn, and with which name."""
-    if not is_above(context, data, name):
+    """Where the field of a setting is drawn, and with which name: above it where it needs the room."""
+    prop = data.bl_rna.properties[name]
+    if prop.type == "BOOLEAN" or not is_narrow(context):
         return layout, {}
     layout = layout.column(align=True)
-    layout.label(text=data.bl_rna.properties[name].name)
+    layout.label(text=prop.name)
     return layout, {"text": ""}
 
 

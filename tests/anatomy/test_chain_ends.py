@@ -272,3 +272,13 @@ def test_words_of_a_name(addon: Addon) -> None:
     assert words("mixamorig:LeftUpLeg") == ["up", "leg"]
     assert words("DEF-upper_arm.L.001") == words("upper_arm_r") == words("LUpperArm") == ["upper", "arm"]
     assert words("Bip001 R Finger01") == ["finger"]
+    assert words("lfemur") == ["femur"]
+
+
+def test_vertebrae_have_no_side(addon: Addon) -> None:
+    """Xsens calls them so."""
+    assert [addon.module("anatomy.parts").side_of(name) for name in ("L5", "T8", "L_Arm")] == [0, 0, 1]
+    limbs: Tree = {f"{side}{bone}": {} for side in ("Left", "Right") for bone in ("UpperArm", "UpperLeg")}
+    arms, legs = ({name: own for name, own in limbs.items() if part in name} for part in ("Arm", "Leg"))
+    ob = build({"Pelvis": {**legs, **row("L5", "L3", "T12", "T8", end={**arms, **row("Neck", "Head")})}})
+    assert_found(ob, ("L5", "L3", "T12", "T8"), ("Pelvis",))

@@ -80,34 +80,53 @@ def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
         assert added(ob, name) == [name], "between mechanism bones that constraints move"
 
 
+@pytest.mark.usefixtures("rigify")
+def test_a_generated_quadruped_gets_chains_on_its_fk_legs() -> None:
+    """The feet of its deform bones stand on toes, those of its FK bones have none."""
+    meta = armature_of("basic_quadruped")
+    bpy.ops.pose.rigify_generate()
+    (ob,) = [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != meta]
+    meta.hide_set(True)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="POSE")
+    for name in ("thigh_fk.L", "foot_fk.L", "ORG-thigh.L", "ORG-foot.L", "DEF-shin.L.001", "DEF-toe.L", "foot_ik.L"):
+        assert added(ob, name) == ["thigh_fk.L", "shin_fk.L"], f"from '{name}'"
+    for name in ("front_shin_fk.R", "ORG-front_foot.R", "DEF-front_thigh.R", "front_foot_ik.R"):
+        assert added(ob, name) == ["front_thigh_fk.R", "front_shin_fk.R"], f"from '{name}'"
+
+
 ANIMALS = {
     "horse": (
         "spine.003 spine.004 spine.005 < spine.001 spine.002",
         "spine.006 neck.001 neck.002 neck.003 neck.004 head",
         "tail.001 tail.002 tail.003 tail.004 tail.005",
-        "upper_arm.L forearm.L < shoulder.L forefoot.L f_toe.L f_hoof.L",
-        "thigh.R lower_leg.R < pelvis.R hind_foot.R r_toe.R r_hoof.R",
+        "upper_arm.L forearm.L forefoot.L < shoulder.L f_toe.L f_hoof.L",
+        "thigh.R lower_leg.R hind_foot.R < pelvis.R r_toe.R r_hoof.R",
         "abdomen",
     ),
     "wolf": (
         "spine.006 spine.007 spine.008 < spine.004 spine.005",
         "spine.009 spine.010 spine.011",
         "spine.003 spine.002 spine.001 spine",
-        "front_thigh.L front_shin.L < shoulder.L front_foot.L front_toe.L",
-        "thigh.L shin.L < foot.L toe.L",
+        "front_thigh.L front_shin.L front_foot.L < shoulder.L front_toe.L",
+        "thigh.L shin.L foot.L < toe.L",
+    ),
+    "basic_quadruped": (
+        "front_thigh.L front_shin.L front_foot.L < shoulder.L front_toe.L",
+        "thigh.L shin.L foot.L < toe.L",
     ),
     "cat": (
         "spine.001 spine.002 spine.003 < spine",
         "spine.004 spine.005 spine.006",
         "upper_arm.L forearm.L < shoulder.L hand.L",
-        "thigh.L shin.L < pelvis.L foot.L r_toe.L",
+        "thigh.L shin.L foot.L < pelvis.L r_toe.L",
         "belly.C",
     ),
     "bird": (
         "spine.005 < spine.004 spine.003",
         "spine.006 neck.001 neck.002 head",
         "spine.002 spine.001 spine",
-        "Wing.L Wing.001.L Wing.002.L < shoulder.L",
+        "Wing.L Wing.001.L < shoulder.L Wing.002.L",
         "thigh.L shin.L < foot.L toe.L",
     ),
 }

@@ -129,7 +129,7 @@ def test_legs_without_names_show_that_they_are_some() -> None:
     tail = rigs.armature("Tail")
     rigs.add_bones(tail, [(0.0, 0.0, 0.0), (0.3, 0.0, 0.01), (0.6, 0.0, -0.01), (0.9, 0.0, 0.0)], list("abc"))
     add(tail, "c", tip="c", chain_length=3)
-    assert not any(tail.pose.bones["c"].ik_addon.bend_side)
+    assert tail.pose.bones["c"].ik_addon.bends_both_ways
     assert not any(folds(tail, list("abc")))
 
 

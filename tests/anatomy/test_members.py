@@ -115,6 +115,10 @@ SCHEMES = {
         *("Left", "Right", "Hips", "L5", "T8", "Neck", "Head"),
         *("{s}Shoulder", "{s}UpperArm", "{s}ForeArm", "{s}Hand", "{s}UpLeg", "{s}Leg", "{s}Foot"),
     ),
+    "Acclaim": (
+        *("l", "r", "root", "lowerback", "thorax", "upperneck", "head"),
+        *("{s}clavicle", "{s}humerus", "{s}radius", "{s}wrist", "{s}femur", "{s}tibia", "{s}foot"),
+    ),
     "le and ri": (
         *("le", "ri", "j_mainroot", "j_spinelower", "j_spineupper", "j_neck", "j_head"),
         *("j_clavicle_{s}", "j_shoulder_{s}", "j_elbow_{s}", "j_wrist_{s}", "j_hip_{s}", "j_knee_{s}", "j_ankle_{s}"),

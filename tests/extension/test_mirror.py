@@ -15,7 +15,6 @@ from tools.environments import ROOT
 PRODUCT, TESTS = ROOT / "ik_addon", ROOT / "tests"
 ELSEWHERE = {
     "anatomy/figure": "anatomy/test_chain_ends_named",
-    "anatomy/limbs": "anatomy/test_chain_ends_named",
     "anatomy/parts": "anatomy/test_chain_ends",
     "anatomy/sides": "setup/test_bend_side",
     "bake/bake_report": "bake/test_bake",
@@ -127,6 +126,7 @@ ELSEWHERE = {
     "solve/maths/calculus": "solve/limited/test_kernels",
     "solve/maths/cones": "solve/limited/test_limits",
     "solve/maths/kernel*": "solve/free/test_single",
+    "solve/maths/lines": "setup/test_bend_side",
     "solve/maths/rotations": "solve/test_properties",
     "solve/maths/sums": "solve/test_repeatable",
     "solve/maths/vectors": "solve/free/test_single",

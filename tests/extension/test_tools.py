@@ -127,6 +127,45 @@ def test_tests_that_cannot_be_collected_are_named(tmp_path: Path, capsys: pytest
     assert "Blender 9.9: FAILED test_it.py\n" in capsys.readouterr().out
 
 
+CRASH = """
+import os
+
+def test_a(): pass
+
+def test_b(): os._exit(139)
+
+def test_c(): pass
+"""
+
+
+def test_a_part_that_crashes_is_a_failure_that_names_its_test(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name, text in (("sound", "def test_a(): pass"), ("broken", CRASH)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "test_it.py").write_text(text, encoding="utf-8")
+        arguments = ("-p", "no:cacheprovider", "--rootdir", str(folder), str(folder))
+        runs.append(suite.Run("Blender 9.9", name, Path(sys.executable), ()).part(name, arguments))
+    suite.BUILD.mkdir(exist_ok=True)
+    assert suite.together(runs, live=False) == suite.Outcome(passed=1, failed=1)
+    said = capsys.readouterr().out
+    assert "Blender 9.9: sound: 1 passed, 0 failed, 0 skipped" in said
+    assert "Blender 9.9: broken: 0 passed, 1 failed, 0 skipped" in said
+    assert "ended with exit code 139 " in said
+    assert "It was in test_it.py::test_b; tests still to run: 1." in said
+
+
+def test_the_parts_of_the_suite_are_all_of_it() -> None:
+    *named, (_name, others) = suite.parts()
+    folders = [folder for _name, chosen in named for folder in chosen]
+    assert sorted(f"--ignore={folder}" for folder in folders) == sorted(others)
+    assert len(set(folders)) == len(folders)
+    for folder in folders:
+        assert list((environments.ROOT / folder).rglob("test_*.py")), folder
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
 class TestKernels:
     def test_those_that_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from mathutils import Euler, Vector
 
-from tests import rigs
+from tests import rigs, rigs_named
 from tests.goals.walking import FRAMES, off_the_line, paths, played, walker
 from tests.operators.states import activate, refused, snapshot
+from tests.rigs_named import RIGS
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -54,6 +55,29 @@ def test_solving_what_was_snapped_moves_nothing(live: bool, controls: str) -> No
     assert ob.ik_addon.live == live
     ob.ik_addon.live = True
     assert np.abs(played(ob)[:, own] - before).max() < 2e-5
+
+
+def test_the_shown_pose_of_a_whole_character_stays_and_no_frame_is_played_for_it(addon: Addon) -> None:
+    """The spine takes the shoulders and the poles of the arms along, and the hands are out of reach on some frames."""
+    ob = rigs_named.build(RIGS["Mixamo"])
+    bpy.context.view_layer.objects.active = ob
+    assert bpy.ops.ik_addon.character_setup() == {"FINISHED"}
+    hips = ob.pose.bones["mixamorig:Hips"]
+    rigs.key(hips, "location", {1: (0, 0, 0), 15: (0.1, -0.08, 0.1), 30: (0, 0, 0)})
+    tips = [bone for bone in ob.pose.bones if bone.ik_addon.is_chain]
+    for i, tip in enumerate(tips):
+        place = tip.ik_addon.target.location.copy()
+        off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))
+        rigs.key(tip.ik_addon.target, "location", {1: place, 12: place + off, 30: place - 0.5 * off})
+    before = played(ob)
+    todo = addon.module("goals.snap").steps(bpy.context, ob, tips, list(FRAMES), shown=True)
+    assert sum(1 for _share in todo) < len(FRAMES)
+    after = played(ob)
+    assert np.abs(after - before).max() < 5e-5
+    reports = addon.module("live.reports")
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert all(reports.get(ob, tip.name).reached for tip in tips), frame
 
 
 def test_the_pole_stays_as_far_off_the_limb_as_it_was() -> None:
@@ -228,6 +252,16 @@ def test_what_is_cancelled_changes_nothing(addon: Addon, live: bool, share: floa
     assert snapshot() == before
     assert [keys_of(addon, goal) for goal in (target, pole)] == keys
     assert bpy.context.scene.frame_current == 12
+
+
+def test_a_foot_does_not_turn_with_the_target_of_what_is_cancelled(addon: Addon) -> None:
+    ob = walker()
+    todo = addon.module("goals.snap").steps(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    next(todo)
+    todo.close()
+    assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+    snap()
+    assert ob.pose.bones["shin.L"].ik_addon.use_end_rotation
 
 
 def test_unkeyed_edits_of_others_stay(addon: Addon) -> None:

@@ -167,23 +167,30 @@ def test_a_target_that_leans_on_its_own_chain_is_refused(addon: Addon, kind: str
     assert missed(ob, "lower.B", goal) < 1e-5
 
 
-@pytest.mark.parametrize("flat", ["armature", "bone"])
+@pytest.mark.parametrize("flat", ["armature", "bone", "bone above it"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shared: bool) -> None:
     leader_rig, leader = two_arms()
     rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0, 2.3)], ["hand"], parent="lower.A")
     follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
     leader_rig.location = (-0.5, 0.3, 0.1)
+    held = "hand"
     if flat == "bone":
         leader_rig.pose.bones["hand"].scale.x = 0.0
+    elif flat == "bone above it":
+        rigs.add_bones(leader_rig, [(0.1, 0.2, 2.3), (0.4, 0.1, 2.5)], ["thumb"], parent="hand")
+        for bone, turn in (("hand", (0.8, 0.3, -0.4, 0.3)), ("thumb", (0.7, -0.2, 0.5, 0.4))):
+            leader_rig.pose.bones[bone].rotation_quaternion = turn
+        leader_rig.pose.bones["hand"].scale.x = 0.0
+        held = "thumb"
     elif not shared:
         rigs.key(leader_rig, "scale", {1: (1, 1, 1), 7: (1, 0, 1), 20: (1, 0, 1)})
-    rigs.chain(follower, tip, leader_rig, 2, target_bone="hand", out_of_reach="STRETCH")
+    rigs.chain(follower, tip, leader_rig, 2, target_bone=held, out_of_reach="STRETCH")
     rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
     follower.ik_addon.live = leader_rig.ik_addon.live = True
     for frame in (1, 7, 20, 3):
         bpy.context.scene.frame_set(frame)
-        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "hand")) < 1e-5
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
 
 
 def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> None:
@@ -423,3 +430,23 @@ def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
         assert rigs.channels(one).tobytes() == poses[frame]
     one.ik_addon.live = False
     assert rigs.channels(one).tobytes() == before
+
+
+@pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS"])
+@pytest.mark.parametrize("connect", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, connect: bool, shared: bool) -> None:
+    leader_rig, leader = two_arms()
+    points = [(0.0, 0.0, 2.0), (0.0, 0.0, 2.3), (0.2, 0.0, 2.5)]
+    rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A", connect=connect)
+    place = rigs.empty("Place", (1.1, 0.4, 1.3))
+    place.rotation_euler = (0.3, -0.5, 0.8)
+    constraint: Any = leader_rig.pose.bones["hand"].constraints.new(kind)
+    constraint.target = place
+    follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
+    rigs.chain(follower, tip, leader_rig, 2, target_bone="thumb", out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5

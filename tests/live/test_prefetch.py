@@ -477,6 +477,21 @@ def test_frames_of_a_character_are_solved_once(
     assert poses(ob, range(LAST, 0, -1)) == after
 
 
+@pytest.mark.parametrize("kind", [all_keyed, with_controls])
+def test_frames_around_those_that_are_jumped_to_are_solved_with_them(
+    addon: Addon, kind: Callable[[], bpy.types.Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ob = kind()
+    random = np.random.default_rng(3).permutation(np.arange(1, LAST + 1)).tolist()
+    poses(ob, random[:2])  # it is live, and was jumped on once
+    counted = solves(addon, monkeypatch)
+    scrubbed = poses(ob, random)
+    assert len(counted) < LAST // 3
+    assert sum(counted) < 3 * LAST
+    addon.module("live.registry").clear()
+    assert poses(ob, range(1, LAST + 1)) == scrubbed
+
+
 def edit_key(ob: bpy.types.Object) -> None:
     for curve in curves_of(ob):
         curve.keyframe_points[2].co[1] += 0.2

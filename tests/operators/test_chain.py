@@ -12,11 +12,13 @@ import pytest
 from mathutils import Euler, Matrix
 
 from tests import rigs
+from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.operators.states import activate, joints, refused, said, settings, snapshot, turns
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
+__all__ = ["rigify"]
 IDENTITY = Matrix.Identity(4)
 TURNED = Matrix.LocRotScale((3.0, -2.0, 1.0), Euler((0.4, -1.1, 2.0)), None)
 SCALED = Matrix.LocRotScale((0.5, 0.2, 0.0), Euler((0.3, 0.0, 1.0)), (2.5, 2.5, 2.5))
@@ -589,3 +591,15 @@ def test_in_object_mode_a_hidden_active_bone_is_not_taken(by: str) -> None:
     assert not ob.pose.bones["b"].ik_addon.is_chain
     bpy.ops.object.mode_set(mode="POSE")
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+
+
+@pytest.mark.usefixtures("rigify")
+def test_in_object_mode_a_bone_that_nobody_picked_is_not_taken() -> None:
+    """Of Blender's human metarig as it is added, all bones are selected, and one of an eyebrow is active."""
+    ob = armature_of("human")
+    assert "brow" in ob.data.bones.active.name
+    with refused("No bone of 'metarig' is picked; click one of the limb, finger or tail in Pose Mode"):
+        bpy.ops.ik_addon.chain_add()
+    ob.data.bones.active = ob.data.bones["shin.L"]
+    assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
+    assert ob.pose.bones["shin.L"].ik_addon.is_chain

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
+import pytest
 from mathutils import Vector
 
 from tests import rigs
@@ -88,6 +89,16 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | bool) else tuple(value)
 
 
+@pytest.fixture
+def whole_undo() -> Iterator[None]:
+    """Undo that reads everything anew: what Blender keeps otherwise it may take for another object, at its address."""
+    experimental: Any = bpy.context.preferences.experimental
+    experimental.use_undo_legacy = True
+    yield
+    experimental.use_undo_legacy = False
+
+
+@pytest.mark.usefixtures("whole_undo")
 def test_any_order_of_undo_and_redo_comes_back_to_the_states_that_were(addon: Addon) -> None:
     rng = random.Random(4)
     scene()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,18 +61,13 @@ def in_collection(name: str, *objects: bpy.types.Object) -> None:
 def arm_in_layers(
     excluded: str, shown: str, keyed: bool = True
 ) -> tuple[bpy.types.Object, bpy.types.Object, dict[int, Floats]]:
-    """A live arm in two view layers, of which the window shows one; its target; the poses that it had in one alone."""
+    """A live arm in two view layers, of which the window shows one; its target; the poses that it has in one alone."""
+    expected = poses_alone(keyed)
     scene = bpy.context.scene
     ob, target = arm(keyed)
     ob.ik_addon.live = False
     in_collection("Character", ob)
     in_collection("Controls", target)
-    ob.ik_addon.live = True
-    expected = {}
-    for frame in FRAMES:
-        scene.frame_set(frame)
-        expected[frame] = pose_in(bpy.context.view_layer, ob)
-    ob.ik_addon.live = False
     scene.view_layers[0].name = FIRST
     scene.view_layers.new(SECOND)
     collections, layer = EXCLUDED[excluded]
@@ -82,6 +78,18 @@ def arm_in_layers(
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     return ob, target, expected
+
+
+@cache
+def poses_alone(keyed: bool) -> dict[int, Floats]:
+    """The poses of a live arm in a single view layer; what is open is lost."""
+    ob, _ = arm(keyed)
+    found = {}
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found[frame] = pose_in(bpy.context.view_layer, ob)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    return found
 
 
 def layers_with(*objects: bpy.types.Object) -> list[bpy.types.ViewLayer]:

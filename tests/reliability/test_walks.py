@@ -243,3 +243,51 @@ def test_a_recorded_walk_keeps_its_knees_and_elbows(start: int) -> None:
         pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
     ob, limbs, frames = recorded()
     check(ob, limbs, frames[start : start + 40])
+
+
+@pytest.mark.parametrize(("name", "world"), [("Mixamo", "small"), ("Manny", "mirrored"), ("VRM", "turned")])
+def test_hands_and_feet_are_held_where_and_as_they_were(name: str, world: str) -> None:
+    """Their animation goes over to the targets, and stays when these are raised."""
+    ob = rigs_named.build(RIGS[name])
+    roll_bones(ob, 2.0)
+    ob.matrix_world = VARIANTS[world]
+    limbs = limbs_of(ob, rigs_named.limbs(RIGS[name], ob))
+    for limb in limbs:
+        activate(ob, limb.bones[-1])
+        bpy.ops.ik_addon.chain_remove()
+    key_walk(ob, limbs)
+    ends = []
+    for i, limb in enumerate(limbs):
+        activate(ob, limb.bones[-1])
+        end = next(child for child in ob.pose.bones[limb.bones[-1]].children if child.children)
+        for frame in range(1, FRAMES + 1, 4):
+            end.rotation_quaternion = Euler((0.3 * math.sin(frame + i), 0.1, 0.2 * math.cos(frame))).to_quaternion()
+            end.keyframe_insert("rotation_quaternion", frame=frame)
+        assert bpy.ops.ik_addon.chain_add(with_pole=i % 2 == 0) == {"FINISHED"}
+        assert ob.pose.bones[limb.bones[-1]].ik_addon.end_bone == end.name
+        ends.append(end.name)
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, FRAMES
+
+    def posed() -> Points:
+        found = []
+        for frame in range(1, FRAMES + 1):
+            scene.frame_set(frame)
+            found.append([np.array(ob.pose.bones[end].matrix) for end in ends])
+        return np.array(found)
+
+    before = posed()
+    assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE") == {"FINISHED"}
+    ob.ik_addon.live = True
+    sizes = np.array([limb.length(ob) for limb in limbs])
+    for raised in (0.0, 0.02):
+        for limb in limbs:
+            target = ob.pose.bones[limb.bones[-1]].ik_addon.target
+            target.delta_location = ob.matrix_world.to_3x3() @ Vector((0.0, 0.0, raised * limb.length(ob)))
+        lift = np.array([0.0, 0.0, 1.0]) * (raised * sizes)[:, None]
+        after = posed()
+        off = np.linalg.norm(after[:, :, :3, 3] - before[:, :, :3, 3] - lift, axis=2) / sizes
+        reached = off if raised == 0.0 else off[:, [limb.bones[0].lower().find("arm") < 0 for limb in limbs]]
+        assert reached.max() < 1e-5
+        chords = np.linalg.norm(after[:, :, :3, :3] - before[:, :, :3, :3], axis=(2, 3)) / math.sqrt(8.0)
+        assert np.degrees(2.0 * np.arcsin(chords)).max() < 0.05

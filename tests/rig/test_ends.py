@@ -343,3 +343,37 @@ def test_a_renamed_foot_stays_the_end_bone(addon: Addon) -> None:
     bpy.context.view_layer.update()
     assert ob.pose.bones["shin"].ik_addon.end_bone == "paw"
     assert addon.module("live.reports").get(ob, "shin").reached
+
+
+def test_a_foot_turns_with_a_bone_that_a_chain_of_a_stretched_armature_carries(addon: Addon) -> None:
+    ob, target = leg()
+    carrier, lure = rigs.arm()
+    rigs.add_bones(carrier, [(0, 0, 2), (0.1, 0.1, 2.3)], ["pedal"], parent="lower")
+    carrier.scale, carrier.rotation_euler, carrier.location = (0.3, 0.6, 0.4), (0.4, 0.2, 0.1), (0.2, 0.3, -0.3)
+    bpy.data.objects.remove(target)
+    settings = ob.pose.bones["shin"].ik_addon
+    settings.target, settings.target_bone = carrier, "pedal"
+    fit(addon, ob)
+    offset = settings.end_offset.to_matrix()
+    rigs.key(lure, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, -0.4, 1.4)})
+    ob.ik_addon.live = carrier.ik_addon.live = True
+    for frame in (1, 13, 20, 5):
+        bpy.context.scene.frame_set(frame)
+        seen = addon.module("rig.read.orientation").orientation(np.array(world(carrier, "pedal"))[None])[0]
+        wanted = (Matrix(seen.tolist()) @ offset).to_4x4()
+        assert turn_between(world(ob, "foot"), wanted) < 1e-5
+
+
+def test_a_foot_with_limits_below_a_shin_that_is_scaled_flat_keeps_its_fk_pose(addon: Addon) -> None:
+    ob, target = leg()
+    fit(addon, ob)
+    foot = ob.pose.bones["foot"]
+    foot.use_ik_limit_x, foot.ik_min_x, foot.ik_max_x = True, -0.5, 0.4
+    ob.pose.bones["shin"].scale.x = 0.0
+    before = rigs.channels(ob)[list(ob.pose.bones.keys()).index("foot")].copy()
+    ob.ik_addon.live = True
+    target.location.z += 0.1
+    bpy.context.view_layer.update()
+    report = addon.module("live.reports").get(ob, "shin")
+    assert "Internal error" not in report.message
+    assert np.array_equal(rigs.channels(ob)[list(ob.pose.bones.keys()).index("foot")], before)

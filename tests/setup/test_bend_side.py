@@ -86,15 +86,60 @@ def test_fingers_bend_towards_the_palm(side: str) -> None:
     assert side_at_rest(ob, [f"index_01_{side}", f"index_03_{side}"]).z > 0.9
 
 
-def test_what_bends_to_all_sides_has_none() -> None:
-    ob = rigs_named.build(RIGS["Manny"])
-    for bone in ("spine_03", "neck_01"):
-        add(ob, bone)
-    tail = rigs.armature("Tail")
-    rigs.add_bones(tail, rigs.bent(5), list("abcde"))
-    add(tail, "c")
-    for tip in (*ob.pose.bones, *tail.pose.bones):
-        assert not any(tip.ik_addon.bend_side)
+BACK = {"spine1": (0.0, 0.0, 1.05), "spine2": (0.0, 0.0, 1.15), "neck2": (0.0, -0.005, 1.52)}
+"""A spine that is straight."""
+
+
+@pytest.mark.parametrize("roll", [0, 100, 250])
+@pytest.mark.parametrize("name", ["Manny", "Mixamo"])
+def test_a_straight_spine_bends_forward_whatever_the_roll(name: str, roll: int) -> None:
+    rig = RIGS[name]
+    ob = rigs_named.build(rigs_named.NamedRig(rig.sides, rig.bones, rig.chains, {**rig.places, **BACK}))
+    roll_bones(ob, math.radians(roll))
+    chain = next(names.split() for names in rig.chains if "pine" in names)
+    add(ob, chain[0])
+    settings = ob.pose.bones[chain[-1]].ik_addon
+    assert settings.bends_both_ways
+    assert side_at_rest(ob, chain).dot(FRONT) < -0.97
+    ob.ik_addon.live = True
+    settings.target.location.z -= 0.05
+    bpy.context.view_layer.update()
+    assert rigs.tail(ob, chain[-1]) == pytest.approx(np.array(settings.target.location), abs=1e-5)
+    assert max(rigs.head(ob, bone)[1] for bone in chain) > 0.03, "its middle goes to the back"
+    bpy.ops.ik_addon.flip_bend()
+    bpy.context.view_layer.update()
+    assert min(rigs.head(ob, bone)[1] for bone in chain) < -0.03
+
+
+@pytest.mark.parametrize("angle", [-25.0, -1.0, 1.0, 25.0])
+@pytest.mark.parametrize("names", ["a b c d e", "neck head"])
+def test_what_bends_to_all_sides_bends_as_it_is_posed(names: str, angle: float) -> None:
+    """Backward as well: its side is for straight poses alone."""
+    bones = names.split()
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.straight(len(bones)), bones)
+    add(ob, bones[0])
+    tip = ob.pose.bones[bones[-1]].ik_addon
+    assert tip.bends_both_ways
+    for bone in bones[1:]:
+        ob.pose.bones[bone].rotation_quaternion = Euler((math.radians(angle), 0.0, 0.0)).to_quaternion()
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.snap_target()
+    before = rigs.pose(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(rigs.pose(ob) - before).max() < 1e-5
+    root = rigs.head(ob, bones[0])
+
+    def off() -> float:
+        line, middle = rigs.tail(ob, bones[-1]) - root, rigs.head(ob, bones[len(bones) // 2]) - root
+        return float(np.cross(line, middle)[0])
+
+    was = off()
+    tip.target.location = Vector(root.tolist()).lerp(tip.target.location, 0.8)
+    bpy.context.view_layer.update()
+    assert off() * was > 0.0
+    assert abs(off()) > abs(was)
 
 
 # ---- in which order

@@ -90,8 +90,9 @@ def test_hips_sink_and_turn_and_hands_and_feet_stay(addon: Addon, name: str) -> 
     assert steady >= 8, "both feet, each time"
 
 
+@pytest.mark.parametrize("button", ["Snap Range", "Snap Target to Pose"])
 def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
-    addon: Addon, capfd: pytest.CaptureFixture[str]
+    button: str, addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ob = body()
     key_walk(ob)
@@ -103,7 +104,10 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     for frame in range(1, 21):
         bpy.context.scene.frame_set(frame)
         fk[frame] = poses(ob)
-    assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    if button == "Snap Range":
+        assert bpy.ops.ik_addon.end_fit(snap=True, frame_range="SCENE") == {"FINISHED"}
+    else:
+        assert bpy.ops.ik_addon.snap_target(frame_range="SCENE") == {"FINISHED"}
     assert chain.use_end_rotation
     ob.ik_addon.live = True
     for frame in range(1, 21):
@@ -114,6 +118,19 @@ def test_a_hand_or_foot_that_is_animated_waits_for_a_snapped_range(
     bpy.context.scene.frame_set(9)
     foot = [bone.name for bone in ob.pose.bones].index("foot.L")
     assert np.abs(poses(ob)[foot] - fk[9][foot]).max() < 2e-5
+
+
+def test_a_foot_that_was_turned_off_stays_off_when_its_target_is_snapped_again() -> None:
+    ob = body()
+    key_walk(ob)
+    bpy.ops.ik_addon.chain_add()
+    chain = ob.pose.bones["shin.L"].ik_addon
+    bpy.ops.ik_addon.snap_target(frame_range="PRESENT")
+    assert not chain.use_end_rotation, "a single frame would take its animation away"
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    chain.use_end_rotation = False
+    bpy.ops.ik_addon.snap_target(frame_range="SCENE")
+    assert not chain.use_end_rotation
 
 
 def test_a_foot_that_is_not_found_can_be_chosen() -> None:
@@ -376,3 +393,34 @@ def test_a_copy_that_is_no_end_rotation_stays(hindrance: str) -> None:
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
     assert not copy.mute
     assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation
+
+
+# ---- what is said of orientations that limits don't allow
+
+
+@pytest.mark.parametrize("matrix", [Matrix.Identity(4), Matrix.LocRotScale((1, 2, 0), Euler((0.2, 0, 1)), (-2, 2, 2))])
+@pytest.mark.parametrize("by", ["End Rotation", "Rotation"])
+def test_a_foot_that_limits_keep_from_turning_is_said_to(by: str, matrix: Matrix, addon: Addon) -> None:
+    ob = body(matrix)
+    options = {} if by == "End Rotation" else {"tip": "foot.L", "chain_length": 3}
+    bpy.ops.ik_addon.chain_add(with_pole=False, live=True, **options)
+    tip = next(bone for bone in ob.pose.bones if bone.ik_addon.is_chain)
+    tip.ik_addon.use_rotation = by == "Rotation"
+    if by == "Rotation":  # as it stands, the target has the axes of the foot
+        foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
+        tip.ik_addon.target.rotation_euler = (
+            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, Quaternion()).to_euler()
+        )
+    bone = ob.pose.bones["foot.L"]
+    bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True
+    bone.ik_min_x, bone.ik_max_x = -0.2, 0.2
+    ob.pose.bones["shin.L"].lock_ik_y = ob.pose.bones["shin.L"].lock_ik_z = True
+    bpy.context.view_layer.update()
+    reports = addon.module("live.reports")
+    assert reports.get(ob, tip.name).message == "Reached"
+    tip.ik_addon.target.rotation_euler.rotate_axis("Z", 0.8)
+    bpy.context.view_layer.update()
+    report = reports.get(ob, tip.name)
+    assert report.reached
+    assert report.message.startswith("Reached, but turned ")
+    assert int(report.message.split("turned ")[1].split("°")[0]) in range(2, 60)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ik_addon.solve import Goal, Problem, Solution
+from ik_addon.solve import Goal, Problem, Solution, solve
 from ik_addon.solve.problem import Floats
 
 POSES = ("straight", "bent", "curled", "wavy", "wild", "folded")
@@ -92,6 +92,26 @@ def member(problem: Problem, i: int) -> Problem:
             None if goal.pole_angle is None else goal.pole_angle[i : i + 1],
         ),
     )
+
+
+def solve_together(*problems: Problem) -> list[Solution]:
+    """Return the solutions of problems of one shape and with the same settings: in one batch, which changes no bit."""
+
+    def joined(parts: list[Floats | None]) -> Any:
+        return None if parts[0] is None else np.concatenate(parts)
+
+    def goal_of(*goals: Goal) -> Goal:
+        names = ("target", "pole", "pole_angle", "rotation")
+        return replace(goals[0], **{name: joined([getattr(goal, name) for goal in goals]) for name in names})
+
+    first, *others = map(goal_of, *(problem.goals for problem in problems))
+    bounds = [problem.limits for problem in problems if problem.limits is not None]
+    limits = replace(bounds[0], root=joined([each.root for each in bounds])) if bounds else None
+    joints, frames = (joined([getattr(problem, name) for problem in problems]) for name in ("joints", "frames"))
+    all_of = solve(replace(problems[0], joints=joints, frames=frames, goal=first, others=tuple(others), limits=limits))
+    count, names = len(problems[0].joints), Solution.__dataclass_fields__
+    starts = range(0, len(joints), count)
+    return [Solution(*(getattr(all_of, name)[i : i + count] for name in names)) for i in starts]
 
 
 def check_consistent(problem: Problem, solution: Solution) -> None:

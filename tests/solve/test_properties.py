@@ -9,7 +9,7 @@ import pytest
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solver, pole_angle, solve
 from ik_addon.solve.problem import Floats
-from tests.solve.chains import POSES, aim, lengths_of, make_chains, member, random_rotations, unit
+from tests.solve.chains import POSES, aim, lengths_of, make_chains, member, random_rotations, solve_together, unit
 
 ITERATIVE = (Solver.EVEN_BEND, Solver.FABRIK)
 SHAPES = [(Solver.TWO_BONE, 2), *((solver, bones) for solver in ITERATIVE for bones in (2, 3, 9, 20))]
@@ -63,7 +63,7 @@ def test_mirrored_input_gives_mirrored_output(
         frames=flip @ problem.frames @ flip,
         goal=Goal(goal.target @ flip, None if goal.pole is None else goal.pole @ flip, angle),
     )
-    one, other = solve(problem), solve(mirrored)
+    one, other = solve_together(problem, mirrored)
     np.testing.assert_allclose(other.joints, one.joints @ flip, atol=1e-7)
     np.testing.assert_allclose(other.rotations, flip @ one.rotations @ flip, atol=1e-7)
     np.testing.assert_allclose(other.stretch, one.stretch, atol=1e-9)

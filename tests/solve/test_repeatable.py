@@ -151,9 +151,11 @@ with open(sys.argv[2], "wb") as file:
 
 def test_no_kind_of_processor_changes_a_bit(tmp_path: Path) -> None:
     given = tmp_path / "problems"
-    given.write_bytes(pickle.dumps([make() for make in PROBLEMS.values()]))
-    answers = []
-    for kernel in ("Prescott", "Haswell", ""):
+    problems = [make() for make in PROBLEMS.values()]
+    given.write_bytes(pickle.dumps(problems))
+    answers = [[solve(problem) for problem in problems]]
+    # This process has some of them.
+    for kernel in sorted({"Prescott", "Haswell", ""} - {os.environ.get("OPENBLAS_CORETYPE", "")}):
         solved = tmp_path / f"solved {kernel}"
         kind = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
         if kernel:

@@ -69,6 +69,21 @@ def attachments_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Attachm
     return tuple(found)
 
 
+class Hold(NamedTuple):
+    """What of a bone a constraint takes along with something else than its parent."""
+
+    place: bool
+    rotation: bool
+
+    @classmethod
+    def of(cls, bone: bpy.types.PoseBone) -> Hold | None:
+        """The hold on a bone; None: there is none. Nothing takes a connected bone off its parent."""
+        found = next(filter(_takes_along, bone.constraints), None)
+        if found is None:
+            return None
+        return cls(not bone.bone.use_connect, not isinstance(found, bpy.types.CopyLocationConstraint))
+
+
 def _takes_along(constraint: Any) -> bool:
     """Whether a constraint makes its object or bone follow another one."""
     return isinstance(constraint, PARENTING) and _is_on(constraint) and constraint.target is not None

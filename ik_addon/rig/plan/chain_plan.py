@@ -45,6 +45,8 @@ class ChainPlan:
     """The tip takes the target's rotation."""
     bend_side: tuple[float, float, float]
     """In the rest axes of the root bone; zero: none."""
+    bends_both_ways: bool
+    """Only where the FK pose is straight it bends to its side."""
     folds: tuple[tuple[float, float, float], ...]
     """Of each bone in the rest axes of the one above, see `Problem.folds`; empty: the chain bends evenly."""
 
@@ -97,6 +99,7 @@ def checked(
         has_pole=use_pole,
         turns=settings.use_rotation,
         bend_side=tuple(settings.bend_side),
+        bends_both_ways=settings.bends_both_ways,
         folds=_folds(settings, path, skeleton),
     )
 

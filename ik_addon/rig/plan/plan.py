@@ -21,7 +21,7 @@ from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
 from . import chain as chains
-from .attachments import Attachment, ParentBone, attachments_of, related, uid_of
+from .attachments import Attachment, Hold, ParentBone, attachments_of, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .groups import Group, Shape, Wave, in_waves, without_loops, without_shared_ends
@@ -53,6 +53,8 @@ class Plan:
     """Position of each bone in `live`."""
     solved: frozenset[int]
     """The live bones that chains pose; the others stay in their FK pose."""
+    held: Mapping[int, Hold]
+    """Bones that no chain poses and that a constraint holds."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     connected: Bools
@@ -93,9 +95,19 @@ class Plan:
         """Whether chains move a bone of this armature that a goal is attached to, here or in another armature."""
         return any(map(self.moves, self.followed))
 
+    def leader(self, bone: int) -> int:
+        """What a bone goes with, a chain's bone or one that is held: itself, or the nearest one above it; -1: none."""
+        while bone >= 0 and bone not in self.solved and not self.is_fixed(bone):
+            bone = int(self.skeleton.parents[bone])
+        return bone
+
+    def is_fixed(self, bone: int) -> bool:
+        """Whether a constraint alone decides where a bone is and how it is turned."""
+        return bone in self.held and all(self.held[bone])
+
     def moves(self, bone: int) -> bool:
-        """Whether a bone is posed by a chain, or below one that is."""
-        return not self.solved.isdisjoint((bone, *self.skeleton.ancestors(bone)))
+        """Whether a bone is posed by a chain, or goes with one that is."""
+        return self.leader(bone) in self.solved
 
     def length(self, tip: str) -> float:
         """The length of the chain on a tip bone at rest."""
@@ -176,6 +188,7 @@ class Plan:
         beside = tuple(sorted(above.union(of_wanted) - bones))
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
         sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
+        held = {index[bone.name]: hold for bone in constrained if (hold := Hold.of(bone)) is not None}
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
@@ -186,6 +199,7 @@ class Plan:
             live=live,
             rows=rows,
             solved=solved,
+            held={bone: hold for bone, hold in held.items() if bone not in solved},
             modes=modes,
             connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
             sampled=sampled,

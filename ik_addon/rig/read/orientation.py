@@ -6,6 +6,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
+from ...solve.maths.products import times
 from ...solve.problem import Floats
 
 
@@ -30,17 +31,22 @@ def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | 
     return Matrix(turn.tolist()).to_quaternion() if np.isfinite(turn).all() else None
 
 
-def target_rotation(world: Matrix, bone: Matrix, offset: Quaternion) -> Quaternion:
-    """The rotation of a target in world space that keeps a bone as it is: the inverse of `offset_between`.
+def target_rotations(world: Floats, bones: Floats, offset: Quaternion) -> Floats:
+    """How (F, 3, 3) a target is turned in world space that keeps a bone as it is: the inverse of `offset_between`.
 
     Args:
-        world: of the armature object.
-        bone: its pose in the armature's object space.
+        world: (F, 4, 4) of the armature object.
+        bones: (F, 4, 4) poses of the bone in the armature's object space.
         offset: from the target's axes to the bone's.
     """
-    seen = orientation(matrix_array(bone)).dot(np.array(offset.to_matrix()).T)
-    linear = matrix_array(world)[:3, :3]
-    if np.linalg.det(linear) < 0.0:
-        seen[:, 0] *= -1.0
-    turn = orthonormal(linear.dot(seen))
-    return Matrix(turn.tolist()).to_quaternion() if np.isfinite(turn).all() else Quaternion()
+    seen = times(orientation(bones), np.array(offset.to_matrix(), dtype=np.float64).T[None])
+    linear = world[:, :3, :3]
+    seen[:, :, 0] *= np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[:, None]
+    turns = orthonormal(times(linear, seen))
+    return np.where(np.isfinite(turns).all(axis=(1, 2), keepdims=True), turns, np.eye(3))
+
+
+def target_rotation(world: Matrix, bone: Matrix, offset: Quaternion) -> Quaternion:
+    """The same for one pose."""
+    turn = target_rotations(matrix_array(world)[None], matrix_array(bone)[None], offset)[0]
+    return Matrix(turn.tolist()).to_quaternion()

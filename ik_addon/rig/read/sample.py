@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -36,8 +36,8 @@ class Goals:
     target: Floats
     """(F, C, 3) in the armature's object space; not finite where there is none."""
     rotation: Floats
-    """(F, C, 3, 3) what the tip or the end bone takes from the target, in the armature's object space; the identity
-    where they take none."""
+    """(F, C, 3, 3) orientation of the target in the armature's object space, where the tip or the end bone takes it;
+    elsewhere the identity."""
     pole: Floats
     """(F, C, 3) in the armature's object space; zero where there is none."""
     settings: Floats
@@ -91,10 +91,12 @@ class Sample:
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
     goals: Goals
     """(F, C) of `Plan.chains`."""
+    seen: Floats | None = None
+    """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
-        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals"}
+        own = {name: value[chosen] for name, value in vars(self).items() if name != "goals" and value is not None}
         return Sample(**own, goals=self.goals.members(chosen))
 
     def equals(self, other: Sample) -> bool:
@@ -112,12 +114,12 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         depsgraph: evaluated at the frame.
         fk: channels (k, 17) of the live bones, where the evaluated ones are not the FK pose.
     """
-    # What follows its bones is taken along from where they are seen, so that these have to be Blender's matrices.
-    if plan.determined is not None and not plan.is_followed:
+    evaluated = ob.evaluated_get(depsgraph)
+    if plan.determined is not None:
         numbers = plan.determined.read(depsgraph, fk)
         if numbers is not None:
-            return sample_of(plan, Frames(plan.determined, numbers))
-    evaluated = ob.evaluated_get(depsgraph)
+            found = sample_of(plan, Frames(plan.determined, numbers))
+            return replace(found, seen=channels.read_pose(evaluated, plan.sampled)[None]) if plan.is_followed else found
     rows = channels.read(evaluated, plan.live) if fk is None else fk
     world = matrix_array(evaluated.matrix_world)
     to_object = inverse_of_one(world)
@@ -141,7 +143,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         goal = frames.at(aim)
         target[:, c] = goal[:, :3, 3]
         if chain.takes_rotation:
-            rotation[:, c] = _wanted(chain, times(to_object, goal))
+            rotation[:, c] = orientation(times(to_object, goal))
         if side is not None:
             pole[:, c] = frames.at(side)[:, :3, 3]
     with_pole = [c for c, side in enumerate(inputs.poles) if side is not None]
@@ -192,7 +194,7 @@ def _goals(
         goal = _world(pointers.target, pointers.target_bone, depsgraph)
         targets.append(goal[:3, 3])
         if chain.takes_rotation:
-            rotations[c] = _wanted(chain, to_object @ goal)
+            rotations[c] = orientation(to_object @ goal)
         if chain.has_pole:
             # A pole that was deleted since the plan was made shows no direction, as one at the target does.
             gone = pointers.pole is None
@@ -221,14 +223,6 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
     world = matrix_array(evaluated.matrix_world)
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
-
-
-def _wanted(chain: ChainPlan, matrices: Floats) -> Floats:
-    """What a chain takes (..., 3, 3) from matrices (..., 4, 4) of its target in object space."""
-    turned = orientation(matrices)
-    if chain.end is None:
-        return turned
-    return times(turned, np.broadcast_to(np.array(chain.end_offset), turned.shape))
 
 
 def transformed(matrices: Floats, points: Floats) -> Floats:

@@ -14,6 +14,7 @@ from ...pose import channels
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
+from ...solve.maths.lines import is_straight
 from ...solve.maths.products import applied, back_times, times
 from ...solve.maths.rotations import norm
 from ...solve.maths.sums import total
@@ -23,7 +24,8 @@ from ..plan.plan import Plan
 
 UNIFORM = 1e-6
 """Scale factors that differ by less than this are the same."""
-
+STRAIGHT = 5e-5
+"""A pose is straight whose joints leave its line by less than this, in chain lengths: going live moves it unseen."""
 
 Found = TypeVar("Found")
 
@@ -129,7 +131,11 @@ class Limbs:
         sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
         if not (self.wave.shape.is_chain and sides.any()):
             return None
-        return applied(self.frames()[:, 0], sides[self.group])
+        found = applied(self.frames()[:, 0], sides[self.group])
+        soft = np.array([self.plan.chains[c].bends_both_ways for c in self.wave.chains[:, 0].tolist()])[self.group]
+        if soft.any():
+            found[soft & ~is_straight(self.joints(), STRAIGHT)] = 0.0
+        return found
 
     @_remembered
     def folds(self) -> Floats | None:

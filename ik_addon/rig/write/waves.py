@@ -17,7 +17,7 @@ from ...pose.skeleton import inverse, orthonormal
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
-from ..plan.attachments import Attachment, ParentBone, uid_of
+from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
@@ -133,7 +133,10 @@ def pose(
                 fk[w] = limbs
         current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried))
     current.put_fk()
-    for bone in plan.followed if world is not sample.world else filter(plan.moves, plan.followed):
+    is_moved = world is not sample.world  # the armature itself
+    for bone in plan.followed:
+        if not (plan.moves(bone) or (is_moved and not plan.is_fixed(plan.leader(bone)))):
+            continue
         known[ParentBone(uid_of(ob), plan.skeleton.names[bone])] = current.displacement(bone, (sample.world, world))
     return Posed(current.rows, outcomes, known, lambda chosen: current.poses[chosen], fk)
 
@@ -237,6 +240,7 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
+        self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}
 
     def limbs(self, wave: Wave) -> Limbs:
@@ -273,16 +277,20 @@ class _Poses:
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
         """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, given the world matrices of the armature then and now. For a bone that is scaled flat, whose
-        rotation is lost, that of its head.
+        Or in world space, given the world matrices of the armature then and now. A bone that is scaled flat, whose
+        rotation is lost, goes with its parent, or by what its head moves where a chain poses it.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
-            before, after = times(worlds[0], before), times(worlds[1], after)
+            before = times(worlds[0], self._seen[:, self._plan.sampled.tolist().index(bone)])
+            after = times(worlds[1], after)
         moved = times(after, inverse(before))
         flat = ~np.isfinite(moved).all(axis=(1, 2))
-        moved[flat] = np.eye(4)
-        moved[flat, :3, 3] = (after - before)[flat, :3, 3]
+        if flat.any() and bone not in self._plan.solved:
+            moved[flat] = self.displacement(int(self._plan.skeleton.parents[bone]), worlds)[flat]
+        elif flat.any():
+            moved[flat] = np.eye(4)
+            moved[flat, :3, 3] = (after - before)[flat, :3, 3]
         return moved
 
     def __call__(self, bone: int) -> Floats:
@@ -296,12 +304,21 @@ class _Poses:
     def _follow(self, bone: int) -> Floats:
         skeleton = self._plan.skeleton
         seen = self._sampled[bone]
-        if self._plan.solved.isdisjoint(skeleton.ancestors(bone)):
+        if not self._plan.moves(bone):
             return seen
         # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
-        return skeleton.to_pose(self._ob, bone, local, self(parent))
+        posed = skeleton.to_pose(self._ob, bone, local, self(parent))
+        flat = ~np.isfinite(posed).all(axis=(1, 2))
+        if flat.any():
+            posed[flat] = times(self.displacement(parent), seen)[flat]
+        hold = self._plan.held.get(bone, Hold(False, False))
+        if hold.place:
+            posed[:, :3, 3] = seen[:, :3, 3]
+        if hold.rotation:
+            posed[:, :3, :3] = seen[:, :3, :3]
+        return posed
 
 
 def _members(wave: Wave, goals: Goals) -> Goals:

@@ -20,7 +20,7 @@ from ...setup import bend_side
 from ...solve import Solver
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_above, is_narrow
+from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 from .ends import draw_end
 
 
@@ -105,20 +105,13 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_keyed(column, context, tip, "softness")
 
 
-def draw_keyed(
-    layout: bpy.types.UILayout,
-    context: bpy.types.Context,
-    tip: bpy.types.PoseBone,
-    setting: str,
-) -> None:
+def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
     """Draw a setting of a chain with a button that keys it."""
+    layout, options = named(layout, context, chain_of(tip), setting)
     row = layout.row(align=True)
     row.use_property_decorate = False
-    draw_setting(row, context, chain_of(tip), setting)
-    column = row.column(align=True)
-    if is_above(context, chain_of(tip), setting):
-        column.label(text="")
-    key = column.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
+    row.prop(chain_of(tip), setting, **options)
+    key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
     key.tip, key.setting = tip.name, setting
 
 
@@ -137,7 +130,9 @@ def draw_bend_side(
     row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
     side = np.array(chain_of(tip).bend_side)
-    if side.any() and np.isfinite(side).all():
+    if len(bones) > 2 or chain_of(tip).bends_both_ways:
+        layout.prop(chain_of(tip), "bends_both_ways")
+    if side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways:
         away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
         if away > bend_side.BENT:
             text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"

@@ -173,9 +173,10 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
         return [text, "Not solved"] if chain_of(tip).enabled else [text]
     if report.failed:
         return [text, "See Active Chain", "Not solved"]
-    short = (
-        [text] if report.reached else [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
-    )
+    if report.reached:
+        short = list(dict.fromkeys((text, "Reached")))
+    else:
+        short = [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
     if not report.at_limit:
         return short
     return [f"{text}. At a limit: {', '.join(report.at_limit)}", *(f"{own}, at a limit" for own in short), *short]

@@ -307,35 +307,47 @@ def test_left_and_right_limbs_are_mirror_images() -> None:
         np.testing.assert_allclose(two.rotations, across @ one.rotations @ across, atol=1e-7)
 
 
-def dense_search(rig: Rig, target: Floats) -> float:
-    """Return the least distance from a target at which some allowed pose of a limb brings its end.
+def dense_search(rig: Rig, targets: Floats) -> list[float]:
+    """Return the least distances from targets (k, 3) at which some allowed pose of a limb brings its end.
 
     The best of poses that are evenly spread over the limits are followed by a random walk that gets ever shorter.
     """
     rng = np.random.default_rng(7)
     cone = cone_of(rig.ranges[:, [0, 2]].reshape(-1, 4), rig.ranges[:, 1])
     low, high = np.maximum(cone.twist_low, -np.pi), np.minimum(cone.twist_high, np.pi)
-    shares, twist = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
-    twist[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
+    spread, twists = inside_disc(rng, 40000), rng.uniform(low, high, (40000, 2))
+    twists[::2] = np.where(rng.uniform(size=(20000, 2)) < 0.5, low, high)
     # Optima stand on edges.
-    shares[..., ::3] /= np.maximum(np.hypot(*shares[..., ::3]), 1e-9)
-    misses = np.linalg.norm(rig.pose(rig.turns(np.moveaxis(shares, -1, 1), twist))[0][:, -1] - target, axis=1)
-    best = np.argsort(misses)[:60]
-    shares, twist, misses = shares[..., best], twist[best], misses[best]
-    for step in 0.3 * 0.93 ** np.arange(150):
-        moved = shares[..., None] + step * rng.normal(size=(*shares.shape, 12))
-        size = np.hypot(*moved)
-        moved = np.where(rng.uniform(size=size.shape) < 0.5, moved / np.maximum(size, 1.0), moved / size)
-        turned = np.clip(twist[..., None] + step * rng.normal(size=(*twist.shape, 12)), low[:, None], high[:, None])
-        flat = np.moveaxis(moved, 2, 3).reshape(2, 2, -1)
-        ends = rig.pose(rig.turns(np.moveaxis(flat, -1, 1), np.moveaxis(turned, 1, 2).reshape(-1, 2)))[0][:, -1]
-        tried = np.linalg.norm(ends - target, axis=1).reshape(12, -1)
-        first, rows = tried.argmin(axis=0), np.arange(tried.shape[1])
-        better = tried[first, rows] < misses
-        shares = np.where(better, moved[..., rows, first], shares)
-        twist = np.where(better[:, None], turned[rows, :, first], twist)
-        misses = np.where(better, tried[first, rows], misses)
-    return float(misses.min())
+    spread[..., ::3] /= np.maximum(np.hypot(*spread[..., ::3]), 1e-9)
+    ends = ends_of(rig, spread, twists)
+    least = []
+    for target in targets:
+        misses = np.linalg.norm(ends - target, axis=1)
+        best = np.argsort(misses)[:60]
+        shares, twist, misses = spread[..., best], twists[best], misses[best]
+        for step in 0.3 * 0.93 ** np.arange(150):
+            moved = shares[..., None] + step * rng.normal(size=(*shares.shape, 12))
+            size = np.hypot(*moved)
+            moved = np.where(rng.uniform(size=size.shape) < 0.5, moved / np.maximum(size, 1.0), moved / size)
+            turned = np.clip(twist[..., None] + step * rng.normal(size=(*twist.shape, 12)), low[:, None], high[:, None])
+            flat = np.moveaxis(moved, 2, 3).reshape(2, 2, -1)
+            there = ends_of(rig, flat, np.moveaxis(turned, 1, 2).reshape(-1, 2))
+            tried = np.linalg.norm(there - target, axis=1).reshape(12, -1)
+            first, rows = tried.argmin(axis=0), np.arange(tried.shape[1])
+            better = tried[first, rows] < misses
+            shares = np.where(better, moved[..., rows, first], shares)
+            twist = np.where(better[:, None], turned[rows, :, first], twist)
+            misses = np.where(better, tried[first, rows], misses)
+        least.append(float(misses.min()))
+    return least
+
+
+def ends_of(rig: Rig, shares: Floats, twist: Floats) -> Floats:
+    """Return the ends (B, 3) of a limb at shares (2, 2, B) of the way to the limits and twists (B, 2)."""
+    hip, knee = np.moveaxis(matrices(np.moveaxis(rig.turns(np.moveaxis(shares, -1, 1), twist), -1, 0)), -1, 0)
+    rest, across = rig.rest(), rig.frames[0].T @ (rig.heads[1] - rig.heads[0])
+    below = across[:, None] + rig.lengths[1] * (rest[1] @ knee[:, 1])
+    return np.asarray(rig.heads[0] + (rest[0] @ np.einsum("ijb,jb->ib", hip, below)).T)
 
 
 def inside_disc(rng: Generator, count: int) -> Floats:
@@ -350,9 +362,9 @@ def test_out_of_reach_no_allowed_pose_comes_nearer() -> None:
     for rig in rigs(rng):
         targets = unit(rng.normal(size=(4, 3))) * rng.uniform(0.2, 1.4, (4, 1))
         solution = solve(rig.problem(rig.turns_inside(rng, 4), targets[:, None]))
-        for target, error in zip(targets, solution.error, strict=True):
-            # Nothing comes nearer than that.
-            assert error <= 1e-9 or error <= dense_search(rig, target) + 1e-9
+        # Nothing comes nearer than that.
+        far = solution.error > 1e-9
+        assert (solution.error[far] <= np.array(dense_search(rig, targets[far])) + 1e-9).all()
         missed += int(np.count_nonzero(solution.error > 1e-3))
     assert missed > 30
 

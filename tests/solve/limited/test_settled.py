@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, Rig, bow, chain, degrees, tree_y
-from ik_addon.solve import Goal, Problem, solve
+from ik_addon.solve import Goal, Problem
 from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.problem import Floats
 
-from ..chains import random_rotations, unit
+from ..chains import random_rotations, solve_together, unit
 
 COUNT, HAIR = 16, 1e-7
 FREE = (-np.inf, np.inf)
@@ -72,7 +72,7 @@ def test_another_rounding_makes_the_same_pose(name: str, wishes: str) -> None:
     if "turn" in wishes:
         goal = replace(goal, rotation=random_rotations(rng, COUNT))
     problem = replace(problem, goal=goal)
-    one, other = solve(problem), solve(moved(problem, rng))
+    one, other = solve_together(problem, moved(problem, rng))
     far = ~one.reached
     assert np.count_nonzero(far) >= COUNT // 3
     off = np.abs(one.rotations - other.rotations).max(axis=(1, 2, 3))[far]
