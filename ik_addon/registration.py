@@ -19,13 +19,16 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
+from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
-from .ui import bake_report, character, gizmos, limits, menus, panel, presets, toolbar, tools
+from .ui import bake_report, gizmos, menus, panel, presets, toolbar
+from .ui.panels import chain, chains, character, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
 
@@ -40,12 +43,16 @@ CLASSES: Final = (
     *convert_operators.CLASSES,
     *character_operators.CLASSES,
     *snap_operators.CLASSES,
+    *ik_fk_operators.CLASSES,
     *space_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *fix_operators.CLASSES,
+    *rig_fix_operators.CLASSES,
     *preset_operators.CLASSES,
     *panel.CLASSES,
+    *chains.CLASSES,
+    *chain.CLASSES,
     *limits.CLASSES,
     *bake_report.CLASSES,
     *character.CLASSES,
@@ -85,6 +92,7 @@ def register() -> None:
     overrides.register()
     overlay.register()
     menus.register()
+    chains.register()
     presets.register()
     keymap.register()
     drawn_preferences.register()
@@ -105,6 +113,7 @@ def unregister() -> None:
     drawn_preferences.unregister()
     keymap.unregister()
     presets.unregister()
+    chains.unregister()
     menus.unregister()
     overlay.unregister()
     overrides.unregister()

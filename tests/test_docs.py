@@ -106,20 +106,37 @@ def spoken() -> str:
     return "\n".join(texts)
 
 
+MESSAGES = (
+    "The chain was solved",
+    "The chain cannot be solved",
+    "Nothing can be worked on",
+    "A space could not be switched",
+    "A chain could not be switched or keyed",
+    "A target or pole could not be dragged",
+    "Remarks",
+    "A character was set up",
+)
+"""The sections of the guide that have them."""
+
+
+def message_rows() -> list[list[str]]:
+    return [row for section in MESSAGES for row in rows("guide/messages.md", section)]
+
+
 def test_messages_of_the_guide_are_those_of_the_extension() -> None:
     known = spoken()
     text = (DOCS / "guide" / "messages.md").read_text(encoding="utf-8")
-    sections = (
-        "The chain was solved",
-        "The chain cannot be solved",
-        "A space could not be switched",
-        "A target or pole could not be dragged",
-        "Remarks",
-        "A character was set up",
-    )
-    messages = [row[0] for section in sections for row in rows("guide/messages.md", section)]
+    messages = [row[0] for row in message_rows()]
     assert len(messages) > 20
-    assert text.count("\n| ") == len(messages) + len(sections)
+    assert text.count("\n| ") == len(messages) + len(MESSAGES)
     for message in messages:
         longest = max(re.split(r"\.\.\.|\*.*?\*", message), key=len).strip()
         assert longest in known, message
+
+
+def test_every_message_has_a_button_that_mends_it_or_says_why_there_is_none() -> None:
+    known = spoken()
+    for message, _meaning, mend in message_rows():
+        labels = re.findall(r"\*\*([^*]+)\*\*", mend)
+        assert labels or re.match(r"none: \w+ ", mend), message
+        assert [label for label in labels if label not in known] == [], message

@@ -123,7 +123,7 @@ def panel(studio: Studio) -> None:
     studio.inside.select_goal("forearm.L")
     studio.drag(-90, -240)
     studio.rest_mouse()
-    studio.take("panel", 670)
+    studio.take("panel", 820)
 
 
 def overlay(studio: Studio) -> None:
@@ -140,21 +140,21 @@ def add(studio: Studio) -> None:
     """Before the first chain: a metarig with its left forearm active."""
     studio.arm()
     studio.rest_mouse()
-    studio.take("guide-add", 500)
+    studio.take("guide-add", 490)
 
 
 def limb(studio: Studio) -> None:
     """A limb whose target is out of reach."""
     studio.sample("two_bone_arm", "forearm", 60, ((1.3, 0.0, 0.35), (0.95, 0.0, 1.0), 3.6))
     studio.rest_mouse()
-    studio.take("guide-limb", 700)
+    studio.take("guide-limb", 840)
 
 
 def tail(studio: Studio) -> None:
     """A tail: the tentacle."""
     studio.sample("tentacle", "tentacle.24", 36, ((1.35, 0.0, 0.3), (0.6, 0.0, 0.6), 3.6))
     studio.rest_mouse()
-    studio.take("guide-tail", 660)
+    studio.take("guide-tail", 840)
 
 
 def limits(studio: Studio) -> None:
@@ -169,7 +169,7 @@ def tree(studio: Studio) -> None:
     """Three chains that share a spine."""
     studio.sample("torso_tree", "forearm.L", 30, ((1.35, 0.0, 0.2), (0.6, 0.0, 1.3), 3.2))
     studio.rest_mouse()
-    studio.take("guide-tree", 730)
+    studio.take("guide-tree", 840)
 
 
 def tools(studio: Studio) -> None:
@@ -209,7 +209,7 @@ def fault(studio: Studio) -> None:
     small_arm(studio)
     studio.inside.hinder()
     studio.rest_mouse()
-    studio.take("guide-fault", 460)
+    studio.take("guide-fault", 560)
 
 
 ALL: tuple[Callable[[Studio], None], ...] = (panel, overlay, add, limb, tail, limits, tree, tools, bake, pie, fault)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -12,7 +13,7 @@ from ..bake import BakeReport
 from ..data.settings import chain_of, object_of
 from ..live import reports, solving
 from ..pose import channels
-from ..pose.channels import FIELDS
+from ..pose.channels import FIELDS, Row
 from ..rig.plan.chain import ChainError, check, posed_bones
 from ..translation.sentences import say
 from .autokey import auto_key, goes_back
@@ -20,15 +21,30 @@ from .snap import in_fk
 from .snapped import SnapError
 
 
-def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
-    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
+@dataclass(frozen=True)
+class Applied:
+    """What bones held before the solved pose became their FK pose, and what they hold now."""
+
+    bones: Sequence[int]
+    before: Row
+    """(k, 17) the FK pose."""
+    now: Row
+    """(k, 17) the solved pose."""
+
+    def fields(self, k: int) -> list[str]:
+        """The properties of a bone that are different."""
+        changed = self.before[k] != self.now[k]
+        return [field for field, columns in FIELDS.items() if changed[columns].any()]
+
+
+def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Applied:
+    """Make the solved pose of the current frame the FK pose of chains, without a key.
 
     Raises:
         SnapError: a chain cannot be solved; nothing was changed.
     """
     names = [tip.name for tip in tips]
-    bones = sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)})
-    indices = np.array(bones)
+    indices = np.array(sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}))
     for tip in tips:
         try:
             check(ob, tip, context.view_layer)
@@ -47,13 +63,25 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
             )
     solved = channels.read(ob, indices)
     with in_fk(context, ob, tips):
-        changed = channels.read(ob, indices) != solved
+        before = channels.read(ob, indices)
         channels.write(ob, indices, solved)
         context.view_layer.update()
     context.view_layer.update()
+    return Applied(indices.tolist(), before, solved)
+
+
+def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
+    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
+
+    It is keyed if auto keying is on.
+
+    Raises:
+        SnapError: a chain cannot be solved; nothing was changed.
+    """
+    applied = apply_here(context, ob, tips)
     remarks = []
-    for bone, different in zip((ob.pose.bones[bone] for bone in bones), changed, strict=True):
-        fields = [field for field, columns in FIELDS.items() if different[columns].any()]
+    for k, index in enumerate(applied.bones):
+        bone, fields = ob.pose.bones[index], applied.fields(k)
         auto_key(context, bone, fields)
         if goes_back(context, bone, fields):
             remarks.append(

@@ -12,19 +12,33 @@ from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
+from ..data import fk_store
 from ..data.settings import chain_of, object_of
 from ..live import registry, reports, solving
 from ..pose import channels, keyframes
 from ..pose.continuity import continuous
 from ..pose.skeleton import Skeleton
+from ..rig.plan.chain import posed_bones
 from ..setup import removal
 from ..setup.ends import waiting
 from ..setup.present import Limb, read_poses
+from ..solve.problem import Floats
 from ..translation.sentences import say
 from .autokey import auto_key, goes_back
 from .frames import batches
 from .movable import channels_of, goals_of, key_goals
 from .snapped import PLACED, Poles, Snap
+
+
+def is_solved(tip: bpy.types.PoseBone) -> bool:
+    """Whether the pose that is shown of a chain is the solved one, so that its target decides it."""
+    chain, ob = chain_of(tip), tip.id_data
+    if not chain.enabled or chain.influence == 0.0:
+        return False
+    if object_of(ob).live:
+        return True
+    own = {ob.pose.bones.find(bone.name) for bone in posed_bones(tip)}
+    return not own.isdisjoint(fk_store.stored_bones(ob))
 
 
 def snap_here(
@@ -34,10 +48,9 @@ def snap_here(
     *,
     shown: bool = False,
     poles: Poles = Poles.MATCH,
+    keyed: bool = True,
 ) -> list[str]:
     """Move targets and poles to match the pose of the current frame, so that solving it changes nothing.
-
-    They are keyed if auto keying is on.
 
     Args:
         context: for the scene and the view layer.
@@ -45,6 +58,7 @@ def snap_here(
         tips: of the chains.
         shown: take the pose as it is shown, and not the FK pose.
         poles: what becomes of them.
+        keyed: key them if auto keying is on, and say which go back for want of a key.
 
     Returns:
         Sentences about goals that are not where they should be.
@@ -54,6 +68,7 @@ def snap_here(
     """
     view_layer, snap = context.view_layer, Snap.of(context, ob, tips, shown, poles)
     moved: dict[str, float] = {}
+    poses = read_poses(ob, view_layer.depsgraph)
     with ExitStack() as undo:
         for goal in snap.goals:
             undo.callback(goal.set_row, goal.row())
@@ -68,6 +83,8 @@ def snap_here(
                 moved = _moved_by_solving(context, ob, snap.tips)
         undo.pop_all()
     view_layer.update()
+    if snap.shown and object_of(ob).live:
+        moved = _moved(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
     remarks = _said_of(held)
     remarks += [
         say(
@@ -79,6 +96,8 @@ def snap_here(
         for tip, distance in moved.items()
         if distance > PLACED and not held
     ]
+    if not keyed:
+        return sorted(set(remarks))
     for goal in snap.goals:
         auto_key(context, goal.holder, goal.fields)
     lost = [goal for goal in snap.goals if goes_back(context, goal.holder, goal.fields)]
@@ -195,7 +214,7 @@ def _moved_by_solving(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
 ) -> dict[str, float]:
     """The largest distance, in chain lengths, that a joint of disabled chains moves when they are solved."""
-    view_layer, skeleton = context.view_layer, Skeleton.of(ob)
+    view_layer = context.view_layer
     before = read_poses(ob, view_layer.depsgraph)
     everything = np.arange(len(ob.pose.bones))
     rows = channels.read(ob, everything)
@@ -214,7 +233,12 @@ def _moved_by_solving(
         removal.restore_pose(ob, view_layer, list(tips))
         channels.write(ob, everything, rows)  # what is animated may have been posed without a key
     view_layer.update()
-    moved = {}
+    return _moved(ob, tips, before, after)
+
+
+def _moved(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
+    """The largest distance, in chain lengths, between joints of chains in two poses (b, 4, 4) of their armature."""
+    skeleton, moved = Skeleton.of(ob), {}
     for tip in tips:
         old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
         moved[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)

@@ -59,9 +59,13 @@ def has_reached(status: NDArray[np.signedinteger] | int, error: Floats | float) 
 
 
 def percent(fraction: float) -> str:
-    """A fraction as text, in as many digits as mean something."""
+    """A fraction as text, in as many digits as mean something: nobody sees a thousandth, nor counts ten times over."""
     value = 100.0 * fraction
-    return f"{value:.0f}%" if 10.0 <= value < 1e6 else f"{value:.2g}%"
+    if 0.0 < value < 0.1:
+        return "<0.1%"
+    if value > 1000.0:
+        return ">1000%"
+    return f"{value:.0f}%" if value >= 10.0 else f"{value:.2g}%"
 
 
 @dataclass

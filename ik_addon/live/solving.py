@@ -14,6 +14,7 @@ from ..data.settings import chain_of, object_of
 from ..pose import channels
 from ..rig.plan import chain
 from ..rig.plan.dependencies import in_loops
+from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, Presence
@@ -220,7 +221,7 @@ def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, 
         assert rig is not None
         rows = read(ob, rig).channels[0]
         rig.write(ob, rows, rows)
-        message = say("Dependency loop between {names}. Give a chain of one of them a different target", names=names)
+        message = say(LOOP_OF_ARMATURES, names=names)
         reports.fail(ob, [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled], message)
 
     for uid in circle:

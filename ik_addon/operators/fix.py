@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import bpy
 from bpy.props import StringProperty
 
-from ..data.chain_settings import IKAddonChain
+from ..controls.bones import can_be_made, editing
 from ..data.settings import chain_of, object_of, unusable
 from ..live import reports
 from ..pose.channels import rotation_field
 from ..rig.plan import chain as chains
-from ..rig.plan.presence import is_in
+from ..rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ..solve import Status
+from ..translation.sentences import is_like
 from .active import ArmatureOperator, armature
+from .mends.fix import Fix
+from .mends.goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
 
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
-
-
-class Fix(NamedTuple):
-    """Something that can be done about a chain."""
-
-    label: str
-    """Text of the button."""
-    apply: Callable[[], None]
 
 
 def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
@@ -34,6 +30,8 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
     if report is None:
         return None
     if report.failed:
+        if _is_in_loop(report):
+            return next(fixes_of_loop(tip, lambda other: _is_in_loop(reports.get(tip.id_data, other))), None)
         return next(_fixes(tip.id_data, tip, view_layer), None)
     chain = chain_of(tip)
     if not report.reached:
@@ -45,16 +43,15 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
         if report.status is Status.LIMITED and chain.use_limits and locked:
             label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
             return Fix(label, lambda: _unlock(locked))
-    still = (
-        Fix(f"Enable {role.title()} in Renders", partial(_enable, off, "hide_render"))
-        for role, goal in (("target", chain.target), ("pole", chain.pole))
-        if goal is not None and (off := _disabled(goal, view_layer.layer_collection, "hide_render"))
-    )
-    return next(still, None)
+    return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
+
+
+def _is_in_loop(report: reports.Report | None) -> bool:
+    return report is not None and (is_like(report.message, LOOP) or is_like(report.message, LOOP_OF_ARMATURES))
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """Everything that can be fixed, in the order in which `rig.plan.chain.check` finds it."""
+    """Everything that can be fixed, in the order in which `rig.plan.chain.check` finds it, and a plan after it."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
         yield Fix(f"Reset {label}", partial(chain.property_unset, name))
@@ -62,68 +59,59 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
     if ob.data.pose_position == "REST":
         yield Fix("Switch to Pose Position", lambda: setattr(ob.data, "pose_position", "POSE"))
     for role in ("target", "pole"):
-        yield from _goal_fixes(chain, role, view_layer)
-    fighting = [constraint for _, constraint in chains.fighting_constraints(ob, bones)]
+        yield from fixes_of_goal(tip, role, view_layer)
+    if chain.end_bone and chains.end_of(tip) is None:
+        yield Fix("Clear End Bone", lambda: setattr(chain, "end_bone", ""))
+    fighting = [constraint for _, constraint in chains.fighting_constraints(ob, chains.posed_bones(tip))]
     if fighting:
         label = f"Mute '{fighting[0].name}'" if len(fighting) == 1 else f"Mute {len(fighting)} Constraints"
         yield Fix(label, lambda: _mute(fighting))
-    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in bones}
+    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
     drivers = ob.animation_data.drivers if ob.animation_data is not None else ()
     driving = [driver for driver in drivers if driver.data_path in paths and not driver.mute]
     if driving:
         yield Fix("Mute Drivers", lambda: _mute(driving))
+    if chain.solver == "TWO_BONE" and len(bones) != 2:
+        yield Fix("Use Automatic Solver", lambda: setattr(chain, "solver", "AUTO"))
+    yield from _fixes_of_bones(bones, limited=chain.use_limits)
+    yield from fixes_of_transforms(tip)
+    end = chains.turning_end(tip)
+    others = (other for other in chains.tips(ob) if other != tip and chain_of(other).enabled)
+    if end is not None and any(end in chains.chain_bones(other) for other in others):
+        yield Fix("Turn Off End Rotation", lambda: setattr(chain, "use_end_rotation", False))
     if chain.solver == "TWO_BONE":
         yield Fix("Use Automatic Solver", lambda: setattr(chain, "solver", "AUTO"))
 
 
-def _goal_fixes(chain: IKAddonChain, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
-    if goal is None:
-        return
-    layer = view_layer.layer_collection
-    if not is_in(view_layer.objects, goal):
-        excluded = [found for found in _layers_of(goal, layer) if found.exclude]
-        if excluded:
-            yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
-        else:
-            yield Fix(f"Clear {role.title()}", lambda: setattr(chain, role, None))
-    elif off := _disabled(goal, layer, "hide_viewport"):
-        yield Fix(f"Enable {role.title()} in Viewports", partial(_enable, off, "hide_viewport"))
-    elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        yield Fix(f"Clear {role.title()} Bone", lambda: setattr(chain, f"{role}_bone", ""))
+def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
+    """What brings Blender's own IK settings of bones into a range that can be solved."""
+    for bone in bones:
+        names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
+        broken = [name for name in names if not math.isfinite(getattr(bone, name))]
+        if broken:
+            yield Fix(f"Reset IK of '{bone.name}'", partial(_set_zero, bone, broken))
 
 
-def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
-    """The collections of a view layer that an object is in itself."""
-    if is_in(layer.collection.objects, goal):
-        yield layer
-    for child in layer.children:
-        yield from _layers_of(goal, child)
+def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """What ends remarks on a chain that is solved."""
+    chain, bones = chain_of(tip), chains.chain_bones(tip)
+    if chain.chain_length > len(bones):
+        count = len(bones)
+        yield Fix(f"Set Chain Length to {count}", lambda: setattr(chain, "chain_length", count))
+    root, ob = bones[0], tip.id_data
+    is_held = chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
+    if is_held and can_be_made(bpy.context, ob) and ob.data.users == 1:
+        yield Fix(f"Disconnect '{root.name}'", partial(_disconnect, ob, root.name))
 
 
-def _disabled(
-    goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
-) -> list[bpy.types.Object | bpy.types.Collection]:
-    """What keeps an object from being evaluated: itself, or the collections on one way to it; empty where it is."""
-    own = [goal] if getattr(goal, switch) else []
-    ways = list(_ways_to(goal, layer))
-    off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]
-    return [*own, *min(off, key=len, default=[])]
+def _disconnect(ob: bpy.types.Object, bone: str) -> None:
+    with editing(bpy.context, ob) as bones:
+        bones[bone].use_connect = False
 
 
-def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
-    if layer.exclude:
-        return
-    if is_in(layer.collection.objects, goal):
-        yield [layer]
-    for child in layer.children:
-        for way in _ways_to(goal, child):
-            yield [layer, *way]
-
-
-def _enable(items: list[bpy.types.Object | bpy.types.Collection], switch: str) -> None:
-    for item in items:
-        setattr(item, switch, False)
+def _set_zero(bone: bpy.types.PoseBone, names: Sequence[str]) -> None:
+    for name in names:
+        setattr(bone, name, 0.0)
 
 
 def _unlock(bones: list[bpy.types.PoseBone]) -> None:
@@ -147,6 +135,14 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
 
     tip: StringProperty(name="Tip", description="The tip bone of the chain", options={"HIDDEN", "SKIP_SAVE"})
 
+    @classmethod
+    def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
+        """Say what the button does, which may have no room for it."""
+        ob, name = armature(context), getattr(properties, "tip", "")
+        tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
+        fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+        return cls.bl_description if fix is None else fix.label
+
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do it, and let the chain be solved anew."""
         ob = armature(context)
@@ -155,7 +151,11 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         if fix is None:
             self.report({"ERROR"}, f"Nothing to fix on '{self.tip}'")
             return {"CANCELLED"}
-        fix.apply()
+        try:
+            fix.apply()
+        except (chains.ChainError, RuntimeError) as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
         reports.clear(ob, [self.tip])
         ob.update_tag()
         context.view_layer.update()  # solves where Live is on

@@ -9,6 +9,7 @@ from bpy.props import BoolProperty, EnumProperty
 
 from .. import compat
 from ..overlay.joints import angles_of
+from ..setup.joint_names import names_of
 from ..translation.sentences import count, say
 from .active import ArmatureOperator, active_bone, armature
 
@@ -20,17 +21,16 @@ SIDES = {
     "TWIST_MAX": ("y", "max"),
     "TWIST_MIN": ("y", "min"),
 }
-"""Axis and end of each limit, by the name that a user sees."""
+"""Axis and end of each limit, by the name that scripts use; `joint_names` has what a user sees."""
 DIRECTIONS = (
     ("ALL", "All", "Every limit in whose direction the bone is rotated"),
-    ("UP", "Up", "Maximum rotation around X"),
-    ("DOWN", "Down", "Minimum rotation around X"),
-    ("LEFT", "Left", "Maximum rotation around Z"),
-    ("RIGHT", "Right", "Minimum rotation around Z"),
-    ("TWIST_MAX", "Twist", "Maximum rotation around Y"),
-    ("TWIST_MIN", "Twist Back", "Minimum rotation around Y"),
+    ("UP", "Max X", "Maximum rotation around X"),
+    ("DOWN", "Min X", "Minimum rotation around X"),
+    ("LEFT", "Max Z", "Maximum rotation around Z"),
+    ("RIGHT", "Min Z", "Minimum rotation around Z"),
+    ("TWIST_MAX", "Max Twist", "Maximum rotation around Y"),
+    ("TWIST_MIN", "Min Twist", "Minimum rotation around Y"),
 )
-LABELS = {name: label for name, label, _ in DIRECTIONS}
 REST = math.radians(0.05)
 """A bone that is rotated by less than this is at rest."""
 SETTINGS = tuple(
@@ -91,7 +91,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
 
 
 def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
-    """Set limits to the current angles of a bone; return those that were set, in degrees by their labels.
+    """Set limits to the current angles of a bone; return the angles in degrees, by the names of their directions.
 
     Args:
         bone: whose limits are set.
@@ -99,7 +99,7 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
         direction: one of `SIDES`, or ALL.
     """
     angles = dict(zip("xyz", angles_of(evaluated), strict=True))
-    found = {}
+    found, names = {}, names_of(bone)
     for name in SIDES if direction == "ALL" else (direction,):
         axis, end = SIDES[name]
         angle = angles[axis]
@@ -107,7 +107,7 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
             continue
         setattr(bone, f"ik_{end}_{axis}", angle)
         setattr(bone, f"use_ik_limit_{axis}", True)
-        found[LABELS[name]] = math.degrees(angle)
+        found[names[name]] = math.degrees(angle)
     return found
 
 

@@ -125,7 +125,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     _check_action(ob, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
-    curves = {} if owner is None else _curves(owner)
+    curves = {} if owner is None else curves_of(owner)
     groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
         what = say("'{field}' of bone '{bone}' in '{object}'", field=channel.field, bone=channel.bone, object=ob.name)
@@ -233,7 +233,7 @@ def _write(
 ) -> None:
     """Key some channels; `undo` takes it back."""
     _check_values(keys, channels)
-    curves, groups = _curves(owner), {group.name: group for group in owner.groups}
+    curves, groups = curves_of(owner), {group.name: group for group in owner.groups}
     patterns: dict[int, bpy.types.FCurve] = {}
     made: list[tuple[Channel, bool]] = []
     undo.callback(_remove_curves, ob, made)
@@ -312,7 +312,7 @@ def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
     return {**baked, **ends}
 
 
-def _curves(owner: compat.CurveOwner) -> dict[tuple[str, int], bpy.types.FCurve]:
+def curves_of(owner: compat.CurveOwner) -> dict[tuple[str, int], bpy.types.FCurve]:
     """F-curves by what they animate; Blender would look through all of them for each."""
     return {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
 
@@ -325,7 +325,7 @@ def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -
     owner = compat.curve_owner(ob)
     if owner is None:
         return
-    curves = _curves(owner)
+    curves = curves_of(owner)
     for channel, _and_group in made:
         curve = curves.get((channel.data_path, channel.index))
         if curve is not None:

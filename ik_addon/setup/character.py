@@ -31,6 +31,10 @@ MOVED = 1e-4
 AXES = "xyz"
 JOINT_SETTINGS = ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
 
+ANIMATED = marked("These parts are animated; snap a range to take their animation over to the targets: {parts}")
+WITH_CONSTRAINTS = marked("These parts have IK constraints; Convert IK Constraints turns them into chains: {parts}")
+"""Remarks to which the panel has buttons."""
+
 _last: dict[int, Outcome] = {}
 """By `session_uid` of the armature object."""
 
@@ -97,7 +101,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
             context.view_layer.update()
     remarks += _about(
         [part for part, tip in made.items() if _is_animated(tip)],
-        marked("These parts are animated; snap a range to take their animation over to the targets: {parts}"),
+        ANIMATED,
     )
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
@@ -193,10 +197,7 @@ def _left_out(
         known = {part.words for part in found}
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))
-    yield from _about(
-        [*with_constraint, *by_ik],
-        marked("These parts have IK constraints; Convert IK Constraints turns them into chains: {parts}"),
-    )
+    yield from _about([*with_constraint, *by_ik], WITH_CONSTRAINTS)
     yield from _about(
         [part for part in moved if part not in by_ik],
         marked("Constraints move the bones of these parts, so use the controls of the rig: {parts}"),

@@ -181,7 +181,7 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     joints = [None if i is None else profile.joints[i] for i in _places(bones, len(profile.joints), profile.spread)]
     hinged = [i for i, joint in enumerate(joints) if i and joint is not None and joint.from_straight]
     slanted = {}
-    for bone, joint, axes in zip(bones, joints, _axes(bones, hinged, np.array(chain.bend_side)), strict=True):
+    for bone, joint, axes in zip(bones, joints, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True):
         if joint is None:
             continue
         _set_limits(bone, joint, axes)
@@ -219,7 +219,7 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 
-def _axes(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
+def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
     """The axes of the bones of a chain, root first.
 
     Args:
@@ -293,7 +293,7 @@ def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
     profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
     # What has one axis left is a hinge, whichever axis that is.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
-    for i, (bone, axes) in enumerate(zip(bones, _axes(bones, hinged, np.array(chain.bend_side)), strict=True)):
+    for i, (bone, axes) in enumerate(zip(bones, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True)):
         joint = profile.joints.add()
         joint.from_straight = i in hinged
         joint.limited = {way for way, letter in _letters(axes) if getattr(bone, f"use_ik_limit_{letter}")}

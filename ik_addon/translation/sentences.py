@@ -28,6 +28,11 @@ def marked(sentence: str, /) -> str:
     return sentence
 
 
+def is_like(said: str, sentence: str) -> bool:
+    """Whether something that was said is a sentence with its fields filled in, told by what stands before them."""
+    return said.startswith(say(sentence).partition("{")[0])
+
+
 class UserError(Exception):
     """Something can't be done: the sentences say why, and what to do."""
 

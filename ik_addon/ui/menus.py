@@ -40,6 +40,7 @@ Entry = tuple[str, Any]
 CHAIN = (
     ("ik_addon.drag_target", "VIEW_PAN"),
     ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
+    ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
     ("ik_addon.snap_target", "SNAP_ON"),
     ("ik_addon.apply_pose", "ARMATURE_DATA"),
     ("ik_addon.switch_space", "CON_CHILDOF"),
@@ -63,6 +64,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.bake", "KEYFRAME_HLT"),
     ),
     (
+        ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
         ("ik_addon.snap_target", "SNAP_ON"),
         ("ik_addon.apply_pose", "ARMATURE_DATA"),
         ("ik_addon.switch_space", "CON_CHILDOF"),
@@ -106,6 +108,12 @@ def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
     menu.layout.menu(IK_ADDON_MT_pose.bl_idname)
 
 
+def draw_object_entry(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
+    """Draw it into the menu Object, too, where an armature is active: Object Mode has no menu Pose to be searched."""
+    if not obstacle(context):
+        draw_pose_entry(menu, context)
+
+
 def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
     """Draw what can be done with the chain of the clicked bone into the context menu of Pose Mode."""
     if obstacle(context):
@@ -133,6 +141,7 @@ CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)
 _ADDED: tuple[tuple[str, Any], ...] = (
     ("VIEW3D_PT_overlay", draw_overlay_options),
     ("VIEW3D_MT_pose", draw_pose_entry),
+    ("VIEW3D_MT_object", draw_object_entry),
     ("VIEW3D_MT_pose_context_menu", draw_bone_entries),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import blf
@@ -12,8 +12,12 @@ from ..translation.sentences import say
 
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
+NARROW = 230.0
+"""Pixels at a resolution scale of 1 below which a sidebar is narrow."""
 MARGIN = 92.0
 """Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
+BUTTON_MARGIN = 78.0
+"""The same for the text of a button."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
@@ -27,16 +31,78 @@ def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[s
     return lines
 
 
+def fitting(texts: Sequence[str], width: float, width_of: Callable[[str], float]) -> str:
+    """The first of several ways to say something, longest first, that is at most `width` wide; else the last."""
+    return next((text for text in texts if width_of(text) <= width), texts[-1])
+
+
+def is_narrow(context: bpy.types.Context) -> bool:
+    """Whether the sidebar has no room for names beside the fields of settings."""
+    return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
+
+
+def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN) -> str:
+    """The first of several ways to say something that fits into a line of the sidebar."""
+    return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
+
+
+def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
+    """Draw a setting."""
+    layout, options = named(layout, context, data, name)
+    layout.prop(data, name, **options)
+
+
+def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
+    """Draw the choice of a bone of an armature."""
+    layout, options = named(layout, context, data, name)
+    layout.prop_search(data, name, bones, "bones", **options)
+
+
+def named(
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
+) -> tuple[bpy.types.UILayout, dict[str, Any]]:
+    """Where the field of a setting is drawn, and with which name: above it where it needs the room."""
+    prop = data.bl_rna.properties[name]
+    if prop.type == "BOOLEAN" or not is_narrow(context):
+        return layout, {}
+    layout = layout.column(align=True)
+    layout.label(text=prop.name)
+    return layout, {"text": ""}
+
+
+def draw_button(
+    layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, icon: Any, short: str, **options: Any
+) -> Any:
+    """Draw the button of an operator, by a shorter name where its own has no room; returns its properties."""
+    room, name = operator.split(".")
+    operators: Any = getattr(bpy.ops, room)
+    own = options.pop("text", getattr(operators, name).get_rna_type().name)
+    return layout.operator(operator, text=fit(context, [own, short], BUTTON_MARGIN), icon=icon, **options)
+
+
+def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
+    """Draw the button that mends something: what it does is above it where it has no room; returns its properties."""
+    text = fit(context, [label, "Fix"], BUTTON_MARGIN + 16.0)  # it may be in a box
+    if text != label:
+        draw_message(layout, context, f"{label}:")
+    return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
+
+
 def draw_message(
     layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
 ) -> None:
     """Draw a sentence over as many lines as it needs, in the language of the interface."""
-    scale = context.preferences.system.ui_scale
-    blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
-    dimensions: Any = blf.dimensions  # the stubs know of no result
-    lines = wrapped(say(text), context.region.width - MARGIN * scale, lambda line: dimensions(FONT, line)[0])
+    width = context.region.width - MARGIN * context.preferences.system.ui_scale
+    lines = wrapped(say(text), width, _width_in(context))
     column = layout.column(align=True)
     column.alert = alert
     column.scale_y = 0.8 if len(lines) > 1 else 1.0
     for i, line in enumerate(lines):
         column.label(text=line, icon=icon if i == 0 else ("NONE" if icon == "NONE" else "BLANK1"), translate=False)
+
+
+def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
+    """What measures texts in the size in which panels show them."""
+    blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
+    dimensions: Any = blf.dimensions  # the stubs know of no result
+    return lambda text: dimensions(FONT, text)[0]

@@ -87,7 +87,7 @@ def test_takes_the_fk_pose_of_a_live_chain(enabled: bool) -> None:
     ob.ik_addon.live = True
     chain.enabled = enabled
     bpy.context.view_layer.update()
-    bpy.ops.ik_addon.snap_target()
+    bpy.ops.ik_addon.snap_target(pose="FK")
     assert chain.enabled == enabled
     assert_same_pose(ob, before, turned)
     chain.enabled = True
@@ -104,6 +104,21 @@ def test_takes_the_shown_pose_of_a_chain_that_does_not_reach() -> None:
     before, turned = joints(ob), turns(ob)
     bpy.ops.ik_addon.snap_target(pose="SHOWN")
     assert np.linalg.norm(rigs.position(chain.target) - rigs.tail(ob, "b")) < 1e-4
+    assert_same_pose(ob, before, turned)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_an_animators_placement_is_kept_where_the_chain_is_on(live: bool) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    ob.ik_addon.live = live
+    chain.target.location = (0.2, 0.8, 1.2)
+    if not live:
+        bpy.ops.ik_addon.solve()
+    bpy.context.view_layer.update()
+    before, turned, placed = joints(ob), turns(ob), chain.target.location.copy()
+    bpy.ops.ik_addon.snap_target()
+    assert (chain.target.location - placed).length < 1e-4
     assert_same_pose(ob, before, turned)
 
 
@@ -251,12 +266,21 @@ def test_says_that_softness_holds_a_straight_limb_back(
     chain = ob.pose.bones["b"].ik_addon
     ob.ik_addon.live, chain.enabled = live, enabled
     bpy.context.view_layer.update()
-    assert said(capfd, bpy.ops.ik_addon.snap_target) == "Info: Snapped the target"
+    assert said(capfd, bpy.ops.ik_addon.snap_target, pose="FK") == "Info: Snapped the target"
     chain.softness = 0.1
-    report = said(capfd, bpy.ops.ik_addon.snap_target)
+    report = said(capfd, bpy.ops.ik_addon.snap_target, pose="FK")
     assert "Solving moves the chain on 'b' by" in report
     assert (ob.ik_addon.live, chain.enabled) == (live, enabled)
     assert rigs.held(ob) == (["a", "b"] if live and enabled else [])
+
+
+def test_says_that_softness_goes_on_from_the_shown_pose(capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limb()
+    chain = ob.pose.bones["b"].ik_addon
+    chain.target.location, chain.softness = (0.0, 0.0, 1.9), 0.2
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert "Solving moves the chain on 'b' by" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
 @pytest.mark.parametrize("live", [False, True])

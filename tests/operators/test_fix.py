@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -69,6 +70,49 @@ def lost_bone(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
     ob.pose.bones["lower"].ik_addon.target_bone = "renamed since"
 
 
+def no_target(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    ob.pose.bones["lower"].ik_addon.target = None
+
+
+def lost_target(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    bpy.context.scene.collection.objects.unlink(target)
+
+
+def own_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "lower"
+
+
+def constrained_target(ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    made: Any = target.constraints.new("CHILD_OF")
+    made.target, made.subtarget = ob, "lower"
+
+
+def own_bone(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    rigs.add_bones(ob, [(0.1, 0.1, 1.5), (0.1, 0.1, 1.7)], ["hand"], parent="lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.target, chain.target_bone = ob, "hand"
+
+
+def wrong_end_bone(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    ob.pose.bones["lower"].ik_addon.end_bone = "upper"
+
+
+def scaled_to_zero(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    ob.scale = (0.0, 1.0, 1.0)
+
+
+def target_that_is_nowhere(_ob: bpy.types.Object, target: bpy.types.Object) -> None:
+    target.location.x = float("nan")
+
+
+def bone_of_no_size(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    ob.pose.bones["upper"].scale = (0.0, 0.0, 0.0)
+
+
+def stretch_that_is_no_number(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
+    ob.pose.bones["lower"].ik_stretch = float("nan")
+
+
 def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
     ob.pose.bones["lower"].ik_addon.chain_length = 1
     ob.pose.bones["lower"].ik_addon.solver = "TWO_BONE"
@@ -88,6 +132,16 @@ def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
         (lost_pole, "Clear Pole"),
         (lost_bone, "Clear Target Bone"),
         (wrong_solver, "Use Automatic Solver"),
+        (no_target, "Make Target"),
+        (lost_target, "Make New Target"),
+        (own_target, "Clear Parent"),
+        (constrained_target, "Mute 'Child Of'"),
+        (own_bone, "Clear Parent"),
+        (wrong_end_bone, "Clear End Bone"),
+        (scaled_to_zero, "Reset Scale of 'Rig'"),
+        (target_that_is_nowhere, "Reset Transform of 'Target'"),
+        (bone_of_no_size, "Reset 'upper'"),
+        (stretch_that_is_no_number, "Reset IK of 'lower'"),
     ],
 )
 def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, label: str, live: bool) -> None:
@@ -110,6 +164,191 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
     assert not reports.get(ob, "lower").failed
     with refused("Nothing to fix"):
         bpy.ops.ik_addon.chain_fix(tip="lower")
+
+
+@pytest.mark.parametrize("breaks", [own_target, constrained_target, own_bone])
+def test_a_target_that_is_taken_off_its_chain_stays_in_place(addon: Addon, breaks: Breaks) -> None:
+    fix = addon.module("operators.fix")
+    ob, target = rigs.arm()
+    activate(ob, "lower")
+    breaks(ob, target)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+
+    def place() -> Any:
+        return rigs.head(ob, "hand") if breaks is own_bone else rigs.position(target)
+
+    before = place()
+    assert fix.fix_of(ob.pose.bones["lower"], addon.module("live.reports").get(ob, "lower"), bpy.context.view_layer)
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert abs(place() - before).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("end_bone", "location"), [("", (0.6, 0.5, 1.0)), ("hand", (0.6, 0.5, 1.0)), ("", (3.0, 3.0, 3.0))]
+)
+def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float, float, float]) -> None:
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, -0.2, 2.3)], ["hand"], parent="lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.use_end_rotation = end_bone, bool(end_bone)
+    target.location = location
+    activate(ob, "lower")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    chain.target = None
+    bpy.context.view_layer.update()
+    before = rigs.pose(ob)
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert abs(rigs.pose(ob) - before).max() < 1e-4
+    assert chain.target.name == "IK Target lower"
+
+
+def two_arms() -> bpy.types.Object:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
+    rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    activate(ob, "lower")
+    return ob
+
+
+def hang(goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> None:
+    goal.parent, goal.parent_type, goal.parent_bone = ob, "BONE", bone
+
+
+@pytest.mark.parametrize("tip", ["lower", "lower 2"])
+def test_a_loop_of_targets_is_broken_with_a_target_of_its_own(addon: Addon, tip: str) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    ob = two_arms()
+    for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
+        hang(ob.pose.bones[own].ik_addon.target, ob, other)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert reports.get(ob, tip).message.startswith("Dependency loop with")
+    assert fix.fix_of(ob.pose.bones[tip], reports.get(ob, tip), bpy.context.view_layer).label == "Make Own Target"
+    bpy.ops.ik_addon.chain_fix(tip=tip)
+    assert not any(reports.get(ob, own).failed for own in ("lower", "lower 2"))
+
+
+def test_a_loop_that_goes_through_a_root_is_broken_where_a_target_rides(addon: Addon) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    ob = two_arms()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4)], ["above", "top"], parent="lower")
+    rigs.chain(ob, "top", rigs.empty("Free", (0.5, 0.4, 3.0)), 2)
+    hang(ob.pose.bones["lower"].ik_addon.target, ob, "lower 2")
+    hang(ob.pose.bones["lower 2"].ik_addon.target, ob, "top")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert reports.get(ob, "top").message.startswith("Dependency loop with")
+    label = fix.fix_of(ob.pose.bones["top"], reports.get(ob, "top"), bpy.context.view_layer).label
+    assert label == "Make Own Target for 'lower'"
+    bpy.ops.ik_addon.chain_fix(tip="top")
+    assert not any(reports.get(ob, tip).failed for tip in ("lower", "lower 2", "top"))
+
+
+def test_a_hand_that_two_chains_pose_is_left_to_one(addon: Addon) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.4)], ["hand"], parent="lower")
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.use_end_rotation = "hand", True
+    rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
+    activate(ob, "lower")
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    label = fix.fix_of(ob.pose.bones["lower"], reports.get(ob, "lower"), bpy.context.view_layer).label
+    assert label == "Turn Off End Rotation"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not any(reports.get(ob, tip).failed for tip in ("lower", "hand"))
+
+
+def test_remarks_are_ended(addon: Addon) -> None:
+    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    ob, _target = rigs.arm()
+    chain = ob.pose.bones["lower"].ik_addon
+    activate(ob, "lower")
+
+    def label() -> str | None:
+        bpy.ops.ik_addon.solve()
+        found = fix.fix_of(ob.pose.bones["lower"], reports.get(ob, "lower"), bpy.context.view_layer)
+        return None if found is None else found.label
+
+    chain.chain_length = 5
+    assert label() == "Set Chain Length to 2"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert label() is None
+    chain.chain_length, chain.out_of_reach = 1, "PUSH_ROOT"
+    chain.target.location = (0.0, 0.0, 2.0)
+    assert label() == "Disconnect 'lower'"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert not ob.data.bones["lower"].use_connect
+    assert label() is None
+
+
+# ---- what keeps the whole armature from being worked on
+
+
+def mended(addon: Addon, label: str) -> None:
+    """Press the button that the panel shows, and assert that nothing is in the way any more."""
+    active, rig = addon.module("operators.active"), addon.module("operators.mends.rig")
+    assert rig.rig_fix_of(bpy.context).label == label
+    assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
+    assert active.obstacle(bpy.context) == ""
+    assert rig.rig_fix_of(bpy.context) is None
+
+
+@pytest.mark.parametrize("active", ["nothing", "an empty", "a skin"])
+def test_an_armature_is_selected(addon: Addon, active: str) -> None:
+    ob, target = rigs.arm()
+    other = rigs.armature("Another")
+    rigs.add_bones(other, rigs.straight(1), ["bone"])
+    skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
+    bpy.context.scene.collection.objects.link(skin)
+    skin.modifiers.new("Armature", "ARMATURE").object = other
+    bpy.context.view_layer.objects.active = {"nothing": None, "an empty": target, "a skin": skin}[active]
+    mended(addon, "Select 'Another'" if active == "a skin" else "Select 'Rig'")
+    assert bpy.context.view_layer.objects.active == (other if active == "a skin" else ob)
+
+
+def test_edit_mode_is_left(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode="EDIT")
+    mended(addon, "Pose Mode")
+    assert ob.mode == "POSE"
+
+
+@pytest.mark.parametrize("instanced", [False, True])
+def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced: bool) -> None:
+    ob, target = rigs.arm()
+    collection = bpy.data.collections.new("Character")
+    for own in (ob, target):
+        collection.objects.link(own)
+    library = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(library, {collection})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    load: Any = bpy.data.libraries.load  # the stubs know of no result
+    with load(library, link=True) as (_found, wanted):
+        wanted.collections = ["Character"]
+    linked, scene = bpy.data.collections["Character"], bpy.context.scene
+    if instanced:
+        empty = rigs.empty("Character")
+        empty.instance_type, empty.instance_collection = "COLLECTION", linked
+        bpy.context.view_layer.objects.active = empty
+    else:
+        scene.collection.children.link(linked)
+        bpy.context.view_layer.objects.active = scene.objects["Rig"]
+    bpy.context.view_layer.update()
+    mended(addon, "Make Library Override")
+    made = bpy.context.view_layer.objects.active
+    assert made.override_library is not None
+    assert sorted(own.name for own in scene.objects) == ["Rig", "Target"], "nothing is there twice"
+    made.ik_addon.live = True
+    bpy.context.view_layer.update()
+    target = made.pose.bones["lower"].ik_addon.target
+    assert abs(rigs.tail(made, "lower") - rigs.position(target)).max() < 1e-4
+    made.override_library.is_system_override = True
+    mended(addon, "Make Override Editable")
 
 
 def test_more_iterations_where_they_ran_out(addon: Addon) -> None:

@@ -57,6 +57,7 @@ ALLOWED = {
     ("bake/outputs.py", "open"): "and replaced",
     ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",
     ("bake/bake_scene.py", "unlink"): "collections from a copy of a scene",
+    ("operators/mends/rig.py", "unlink"): "a linked collection from a scene that has its override",
 }
 
 
@@ -246,7 +247,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (addon.module(name) for name in ("ui.panel", "operators.fix", "live.reports"))
+    panel, fix, reports = (addon.module(name) for name in ("ui.panels.chains", "operators.fix", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
     wanted = addon.module("overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")
@@ -265,7 +266,9 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
         _icon, text = panel.state_of(tip, report)
         assert len(text) < 200
         fix.fix_of(tip, report, view_layer)
-        panel.shares_bones(tip)
+        assert panel.texts_of(tip, report)
+        addon.module("ui.panels.chain").shares_bones(tip)
+        addon.module("setup.joint_names").names_of(tip)
         assert draw.read(view_layer, None, wanted)[1] is not None
         for operator, options in (
             ("snap_target", {"chains": "ACTIVE"}),

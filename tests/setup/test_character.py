@@ -230,7 +230,7 @@ def test_a_pose_outside_of_human_limits_stays(capfd: pytest.CaptureFixture[str],
         assert bone.ik_stiffness_x == 0.0
     remarks = addon.module("setup.character").last(ob).remarks
     assert remarks == ("The pose of these parts is outside human limits, so they got none: spine, left leg",)
-    assert remarks == addon.module("ui.character").remarks_on(ob)
+    assert remarks == addon.module("ui.panels.character").remarks_on(ob)
 
 
 def test_says_where_a_pose_is_bent_to_the_wrong_side(addon: Addon) -> None:
@@ -261,7 +261,7 @@ def test_only_the_chosen_parts_are_set_up() -> None:
 def test_what_was_not_found_is_said_and_shown_while_the_chains_are_there(
     capfd: pytest.CaptureFixture[str], addon: Addon
 ) -> None:
-    panel = addon.module("ui.character")
+    panel = addon.module("ui.panels.character")
     ob = rigs_named.build(without(RIGS["Mixamo"], "mixamorig:Neck"))
     text = said(capfd, bpy.ops.ik_addon.character_setup)
     assert "Set up 5 chains" in text

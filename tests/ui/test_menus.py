@@ -44,7 +44,7 @@ def test_the_key_is_free_in_blenders_own_keymaps(name: str) -> None:
 
 
 def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
-    panel = addon.module("ui.limits").VIEW3D_PT_ik_addon_limits
+    panel = addon.module("ui.panels.limits").VIEW3D_PT_ik_addon_limits
     ob, _target = rigs.arm()
     activate(ob, None)
     assert not panel.poll(bpy.context)
@@ -58,6 +58,7 @@ ELSEWHERE = {
     "ik_addon.chain_select": "a row of the list",
     "ik_addon.setting_key": "the button beside a setting",
     "ik_addon.chain_fix": "the button below a message",
+    "ik_addon.rig_fix": "the button below a message",
     "ik_addon.lock_interface": "the button that is shown where renders need it",
     "ik_addon.report_close": "the cross of the report on a bake",
     "ik_addon.preset_apply": "the menu of presets",
@@ -78,6 +79,13 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     assert ELSEWHERE.keys().isdisjoint(entries)
     # Blender's search offers internal operators to nobody.
     assert {name for name, cls in known.items() if "INTERNAL" in cls.bl_options} == ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("mode", ["pose", "object"])
+def test_the_search_finds_the_menu_in_both_modes(addon: Addon, mode: str) -> None:
+    menu: Any = getattr(bpy.types, f"VIEW3D_MT_{mode}")
+    own = {getattr(draw, "__module__", "") for draw in menu._dyn_ui_initialize()}
+    assert addon.module("ui.menus").__name__ in own
 
 
 def test_the_context_menu_has_commands_of_the_menu(addon: Addon) -> None:

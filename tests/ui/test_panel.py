@@ -57,7 +57,7 @@ def test_settings_stay_while_a_target_of_add_chain_is_active() -> None:
 
 
 def test_states_of_a_chain(addon: Addon) -> None:
-    panel, reports = addon.module("ui.panel"), addon.module("live.reports")
+    panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     tip = ob.pose.bones["lower"]
 
@@ -91,7 +91,11 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
     """Its target is a rounding beyond its tip, so that it bends the same way whenever it comes nearer."""
-    panel, reports, status = addon.module("ui.panel"), addon.module("live.reports"), addon.module("solve").Status
+    panel, reports, status = (
+        addon.module("ui.panels.chains"),
+        addon.module("live.reports"),
+        addon.module("solve").Status,
+    )
     ob = rigs.armature()
     names = [f"bone {i}" for i in range(len(points) - 1)]
     rigs.add_bones(ob, points, names)
@@ -109,14 +113,18 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
 @pytest.mark.parametrize(("beyond", "reached"), [(0.9e-4, True), (1.1e-4, False)])
 def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: float, reached: bool) -> None:
     """In the panel, the overlay, the message of Solve IK, and the report of a bake."""
-    panel, reports, status = addon.module("ui.panel"), addon.module("live.reports"), addon.module("solve").Status
+    panel, reports, status = (
+        addon.module("ui.panels.chains"),
+        addon.module("live.reports"),
+        addon.module("solve").Status,
+    )
     ob, target = rigs.arm(straight_rest=True)
     activate(ob, "lower")
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
     bpy.ops.ik_addon.solve()
     report = reports.get(ob, "lower")
     assert abs(report.error - beyond) < 1e-6
-    assert report.message == ("Reached" if reached else "Too far by 0.011% of its length")
+    assert report.message == ("Reached" if reached else "Too far by <0.1% of its length")
     assert (panel.state_of(ob.pose.bones["lower"], report)[0] == "CHECKMARK") == reached
     assert [verdict is status.REACHED for verdict, _ in reports.standing(ob, ["lower"])] == [reached]
     addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
@@ -151,3 +159,59 @@ def test_motion_paths_of_live_bones_have_a_remark_until_they_are_baked(addon: Ad
     bpy.ops.ik_addon.bake()
     assert len(set(path())) > 5
     assert not has_blind_paths(ob)
+
+
+def test_live_says_that_nothing_is_live(addon: Addon) -> None:
+    live_texts = addon.module("ui.panel").live_texts
+    ob, _target = rigs.arm()
+    assert live_texts(ob) == ["Live"]
+    ob.ik_addon.live = True
+    assert live_texts(ob) == ["Live"]
+    ob.pose.bones["lower"].ik_addon.enabled = False
+    assert "No Chain Is On" in live_texts(ob)
+    ob.ik_addon.live = False
+    assert live_texts(ob) == ["Live"]
+
+
+def test_the_list_shows_chains_alone_and_follows_the_active_bone() -> None:
+    ob, _target = rigs.arm()
+    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper 2", "lower 2"])
+    rigs.chain(ob, "lower 2", rigs.empty("Second", (2.4, 0.4, 1.1)), 2)
+    manager: Any = bpy.context.window_manager
+    activate(ob, "upper 2")
+    assert ob.pose.bones[manager.ik_addon_chain].name == "lower 2"
+    manager.ik_addon_chain = ob.pose.bones.find("lower")
+    assert ob.data.bones.active.name == "lower"
+    activate(ob, None)
+    assert manager.ik_addon_chain == -1
+    bpy.context.view_layer.objects.active = None
+    assert manager.ik_addon_chain == -1
+
+
+def test_the_line_of_a_chain_gets_shorter_in_steps(addon: Addon) -> None:
+    panel, reports = addon.module("ui.panels.chains"), addon.module("live.reports")
+    ob, target = rigs.arm()
+    tip = ob.pose.bones["lower"]
+    tip.use_ik_limit_x, tip.ik_min_x, tip.ik_max_x = True, -0.1, 0.1
+    activate(ob, "lower")
+
+    def line(*location: float) -> list[str]:
+        target.location = location
+        bpy.ops.ik_addon.solve()
+        return list(panel.texts_of(tip, reports.get(ob, "lower")))
+
+    assert line(0.0, 0.0, 9.0)[-1] == "342%"
+    tip.lock_ik_y = tip.lock_ik_z = True
+    held = line(0.0, 0.1, 0.3)
+    assert held[0].endswith("short (limits or other chains). At a limit: lower")
+    assert held[-1].endswith("%")
+    assert len(held[-1]) <= 5
+    assert line(0.0, 0.0, 1.99)[-1] == "Reached"
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(0.0, "0%"), (1e-7, "<0.1%"), (0.00099, "<0.1%"), (0.013, "1.3%"), (0.128, "13%"), (4.0, "400%"), (1e9, ">1000%")],
+)
+def test_percentages_mean_something(addon: Addon, fraction: float, text: str) -> None:
+    assert addon.module("live.reports").percent(fraction) == text

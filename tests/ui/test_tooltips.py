@@ -14,7 +14,7 @@ from tests.operators.states import activate
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-ANYWHERE = {"ik_addon.lock_interface"}
+ANYWHERE = {"ik_addon.lock_interface", "ik_addon.rig_fix"}
 """Operators that need no armature."""
 
 

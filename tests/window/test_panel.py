@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.window.driving import ROUNDED, Window, differences
+from tests.window.driving import ROUNDED, WHEEL_DOWN, Window, differences
+
+
+def beside_list(window: Window) -> int:
+    """Where the buttons beside the list of chains are."""
+    sidebar = window.session.call("result = rects()['UI']")
+    return int(sidebar["x"] + sidebar["w"] - 46)
 
 
 def test_a_chain_from_the_panel_alone(window: Window) -> None:
@@ -61,8 +67,7 @@ def test_a_chain_from_the_panel_alone(window: Window) -> None:
     undone_and_redone("solve", restored, solved)
     window.key("ctrl+z")
 
-    sidebar = window.session.call("result = rects()['UI']")
-    window.click_at(*window.find("ik_addon.chain_remove", x=sidebar["x"] + 2 * sidebar["w"] // 3))
+    window.click_at(*window.find("ik_addon.chain_remove", x=beside_list(window)))
     assert not differences(window.state("removed"), bare)
     undone_and_redone("remove", restored, bare)
 
@@ -90,6 +95,11 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
     window.session.x("keyup", "shift")
     before = window.state("before")["chains"]
     # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
+    sidebar = window.session.call("result = rects()['UI']")
+    # Below the list, which scrolls as well.
+    window.session.move(left + 100, sidebar["y"] + sidebar["h"] - 60, settle=0.3)
+    window.session.x("click", "--repeat", 8, WHEEL_DOWN)
+    window.rest()
     x, y = window.find("ik_addon.flip_bend")
     window.session.move(x - 15, y + 47, settle=0.3)
     window.session.x("keydown", "alt")
@@ -98,3 +108,59 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
     after = window.state("after")["chains"]
     changed = {tip for tip in after if after[tip]["use_limits"] != before[tip]["use_limits"]}
     assert changed == {"tibia.L.1", "tibia.L.2", "tibia.L.3"}
+
+
+def test_nothing_moves_under_the_mouse(window: Window) -> None:
+    """Add Chain stays where it is when a chain was added, and all below the list while a target is dragged."""
+    window.inside.new_file()
+    window.inside.metarig()
+    window.show_tab()
+
+    def height(operator: str) -> int:
+        window.session.move(*window.middle())  # away from what is under the mouse
+        window.rest()
+        return window.find(operator)[1]
+
+    before = window.find("ik_addon.chain_add")
+    window.click_at(*before)
+    window.state("added")
+    assert abs(height("ik_addon.chain_add") - before[1]) < 6
+    drag = height("ik_addon.drag_target")
+    for name, by in (("far", [2.0, 0.0, 0.0]), ("back", [-2.0, 0.0, 0.0])):
+        window.inside.move_goal("forearm.L", by)
+        window.state(name)
+        assert window.is_reached() == (name == "back")
+        assert abs(height("ik_addon.drag_target") - drag) < 6, name
+
+
+def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:
+    window.open_sample("spider", "tibia.L.1")
+    window.rest()
+    left = window.session.call("result = rects()['UI']")["x"]
+    x, y = window.find('chain_select(tip="tibia.L.3")', x=left + 80)
+    window.click_at(x, y)
+    assert window.inside.active_bone() == "tibia.L.3"
+    x, y = window.find('chain_select(tip="tibia.L.2")', x=left + 80)
+    window.click_at(left + 150, y)  # right of the name
+    assert window.inside.active_bone() == "tibia.L.2"
+
+
+def test_the_switch_of_a_chain(arm: Window) -> None:
+    arm.inside.go_to(20)
+    arm.inside.set_live(True)  # a step for undo to come back to
+    before, pose = arm.state("before"), arm.inside.pose()
+    sidebar = arm.session.call("result = rects()['UI']")
+    fk, ik = (sidebar["x"] + share * sidebar["w"] // 8 for share in (2, 5))
+    arm.click_at(*arm.find("ik_addon.switch_ik_fk", x=fk))
+    assert not differences(arm.inside.pose(), pose, 1e-4)
+    switched = arm.state("fk")
+    assert switched["chains"]["forearm"]["influence"] == 0.0
+    assert switched["keys"]['pose.bones["forearm"].ik_addon.influence[0]'] == [[19.0, 1.0], [20.0, 0.0]]
+    arm.key("ctrl+z")
+    assert not differences(arm.state("undone"), before, ROUNDED)
+    arm.key("ctrl+shift+z")
+    arm.inside.go_to(30)
+    pose = arm.inside.pose()
+    arm.click_at(*arm.find("ik_addon.switch_ik_fk", x=ik))
+    assert not differences(arm.inside.pose(), pose, 1e-4)
+    assert arm.state("ik")["chains"]["forearm"]["influence"] == 1.0

@@ -21,6 +21,7 @@ from ..steps import StepsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
+    ("AUTO", "Automatic", "The visible pose of chains that are solved; on a range of frames the FK pose"),
     ("FK", "FK Pose", "The pose of the bones without this chain"),
     ("SHOWN", "Shown Pose", "The visible pose, with everything solved"),
 )
@@ -98,10 +99,10 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 
     bl_idname = "ik_addon.snap_target"
     bl_label = "Snap Target to Pose"
-    bl_description = "Move the target and the pole to match the pose, so that solving changes nothing"
+    bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="FK")
+    pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
 
     confirm = marked("Snap")
@@ -113,12 +114,17 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         found = self.chosen(context)
         if not found:
             raise SnapError(NONE_ACTIVE)
-        options = {"shown": self.pose == "SHOWN", "poles": Poles[self.poles]}
-        frames = self.frames(context)
-        if frames is None:
-            return len(found), None, snap.snap_here(context, armature(context), found, **options)
-        remarks = yield from snap.steps(context, armature(context), found, frames, **options)
-        return len(found), len(frames), remarks
+        ob, frames, poles = armature(context), self.frames(context), Poles[self.poles]
+        if frames is not None:
+            remarks = yield from snap.steps(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
+            return len(found), len(frames), remarks
+        remarks = []
+        for shown in (True, False):
+            own = [
+                tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown
+            ]
+            remarks += snap.snap_here(context, ob, own, shown=shown, poles=poles) if own else []
+        return len(found), None, remarks
 
     def finish(self, result: tuple[int, int | None, list[str]]) -> set[str]:
         """Report what was snapped."""

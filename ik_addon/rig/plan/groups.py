@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Floats, Ints
-from ...translation.sentences import say
+from ...translation.sentences import marked, say
 from .chain_plan import ChainPlan
 from .order import in_order
+
+LOOP = marked("Dependency loop with {others}. Give one of the chains a different target")
+LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one of them a different target")
+"""The faults of chains that need each other's solution."""
 
 
 class Shape(NamedTuple):
@@ -168,9 +172,7 @@ def without_loops(
             return groups, needs
         for i in mutual:
             others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
-            faults[planned[i].tip] = say(
-                "Dependency loop with {others}. Give one of the chains a different target", others=others
-            )
+            faults[planned[i].tip] = say(LOOP, others=others)
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 

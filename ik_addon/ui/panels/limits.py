@@ -6,15 +6,14 @@ import math
 
 import bpy
 
-from ..data.settings import chain_of
-from ..operators.active import active_bone, armature
-from ..operators.limits import LABELS, SIDES, selected
-from ..overlay.joints import angles_of
-from ..rig.plan.chain import chain_with
-from .panel import ArmaturePanel
-from .text import draw_message
-
-AXES = (("x", "Up / Down"), ("z", "Left / Right"), ("y", "Twist"))
+from ...data.settings import chain_of
+from ...operators.active import active_bone, armature
+from ...operators.limits import SIDES, selected
+from ...overlay.joints import angles_of
+from ...rig.plan.chain import chain_with
+from ...setup.joint_names import names_of
+from ..panel import ArmaturePanel
+from ..text import draw_button, draw_message, fit, is_narrow
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
@@ -43,42 +42,56 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
             draw_message(layout, context, "Limits are disabled in the chain of this bone", icon="INFO")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
-        for axis, title in AXES:
-            draw_axis(layout, bone, axis, title, angles[axis])
+        names = names_of(bone)
+        for axis in "xzy":
+            own = [names[name] for name, (of, _end) in SIDES.items() if of == axis]
+            title = "Twist" if axis == "y" else fit(context, [" / ".join(own), f"About {axis.upper()}"])
+            draw_axis(layout, bone, axis, title, names, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
         operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
         operator.all_selected = len(selected(ob)) > 1
-        column.operator("ik_addon.limits_copy", icon="PASTEDOWN")
+        draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
 
 
-def draw_axis(layout: bpy.types.UILayout, bone: bpy.types.PoseBone, axis: str, title: str, angle: float) -> None:
+def draw_axis(
+    layout: bpy.types.UILayout,
+    bone: bpy.types.PoseBone,
+    axis: str,
+    title: str,
+    names: dict[str, str],
+    angle: float | None,
+) -> None:
     """Draw the limits of a bone about one axis.
 
     Args:
         layout: where to draw.
         bone: whose limits these are.
         axis: x, y or z.
-        title: what a rotation about this axis is called.
-        angle: by how much the bone is turned now, in radians.
+        title: what both directions together are called.
+        names: what the directions are called.
+        angle: by how much the bone is turned now, in radians; None: there is no room for it.
     """
     locked = getattr(bone, f"lock_ik_{axis}")
+    own = {name: end for name, (of, end) in SIDES.items() if of == axis}
     column = layout.column(align=True)
     row = column.row(align=True)
     limit = row.row()
     limit.active = not locked
-    limit.prop(bone, f"use_ik_limit_{axis}", text=title)
-    now = row.row()
-    now.alignment = "RIGHT"
-    now.active = False
-    now.label(text=f"{round(math.degrees(angle), 1) + 0.0:.1f}°", translate=False)
-    row.prop(bone, f"lock_ik_{axis}", text="", icon="LOCKED" if locked else "UNLOCKED", emboss=False)
+    limit.prop(bone, f"use_ik_limit_{axis}", text=title, translate=False)
+    if angle is not None:
+        now = row.row()
+        now.alignment = "RIGHT"
+        now.active = False
+        now.label(text=f"{round(math.degrees(angle), 1) + 0.0:.1f}°", translate=False)
+    # A toggle that is on shows the icon after its own, which is the closed lock.
+    row.prop(bone, f"lock_ik_{axis}", text="", icon="UNLOCKED", emboss=False)
     if locked:
         return
     if getattr(bone, f"use_ik_limit_{axis}"):
-        for name, (of, end) in SIDES.items():
-            if of == axis:
-                row = column.row(align=True)
-                row.prop(bone, f"ik_{end}_{axis}", text=LABELS[name])
+        for name, end in own.items():
+            row = column.row(align=True)
+            row.prop(bone, f"ik_{end}_{axis}", text=names[name], translate=False)
+            if angle is not None:
                 row.operator("ik_addon.limit_from_pose", text="", icon="POSE_HLT").direction = name
     column.prop(bone, f"ik_stiffness_{axis}", text="Stiffness", slider=True)
 

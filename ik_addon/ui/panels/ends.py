@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import bpy
 
-from ..data.settings import chain_of
-from ..setup import ends
-from ..translation.sentences import say
-from .text import draw_message
+from ...data.settings import chain_of
+from ...setup import ends
+from ...translation.sentences import say
+from ..text import draw_message, draw_search
 
 
 def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     """Draw the hand or foot of a chain, and what lets it turn with the target."""
     chain = chain_of(tip)
-    layout.prop_search(chain, "end_bone", tip.id_data.data, "bones")
+    draw_search(layout, context, chain, "end_bone", tip.id_data.data)
     waiting = ends.waiting(tip)
     if waiting is not None:
         draw_message(

@@ -6,10 +6,11 @@ from typing import Any
 
 import bpy
 
-from ..operators.active import armature
-from ..setup import character
-from .panel import ArmaturePanel
-from .text import draw_message
+from ...operators.active import armature
+from ...setup import character
+from ...translation.sentences import is_like
+from ..panel import ArmaturePanel
+from ..text import draw_button, draw_message
 
 
 class VIEW3D_PT_ik_addon_character(ArmaturePanel):
@@ -28,6 +29,13 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
         column = self.layout.column()
         for remark in remarks_on(armature(context)):
             draw_message(column, context, remark, icon="INFO")
+            if is_like(remark, character.WITH_CONSTRAINTS):
+                draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+            elif is_like(remark, character.ANIMATED):
+                snap = draw_button(
+                    column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "Snap Range", text="Snap Range to Pose"
+                )
+                snap.frame_range, snap.chains = "SCENE", "ALL"
 
 
 def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:

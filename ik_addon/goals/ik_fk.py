@@ -1,0 +1,119 @@
+"""A chain goes over from IK to FK, or back, at the current frame: without a jump, with the keys that hold it.
+
+The influence is keyed as a step. Going to FK, the bones are keyed in the pose that is shown; going to IK, target and
+pole are keyed where that pose has them. All these keys are steps as well, so no frame before the switch changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+import bpy
+import numpy as np
+
+from ..bake.selection import time_scale
+from ..data.settings import chain_of
+from ..pose import channels, keyframes
+from ..pose.channels import FIELDS, Row
+from ..pose.key_step import key_step
+from .apply import Applied, apply_here
+from .movable import channels_of, goals_of
+from .snap import is_solved, snap_here
+
+EVEN = 0.5
+"""A chain with at least this influence is in IK, for a switch to the other."""
+SETTING = "ik_addon.influence"
+
+
+def is_ik(tip: bpy.types.PoseBone) -> bool:
+    """Whether a chain is in IK."""
+    chain = chain_of(tip)
+    return chain.enabled and chain.influence >= EVEN
+
+
+def switch(
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, to_ik: bool
+) -> list[str]:
+    """Have chains go over to IK or to FK on the current frame; return sentences about what moves all the same.
+
+    Raises:
+        SnapError, KeysError: it cannot be done; nothing was changed.
+    """
+    scale = time_scale(context.scene)
+    now = context.scene.frame_current_final * scale
+    frames = (now - scale, now)
+    with ExitStack() as undo:
+        undo.callback(context.view_layer.update)
+        steps = [
+            _influence(tip, chain_of(tip).influence if chain_of(tip).enabled else 0.0, float(to_ik)) for tip in tips
+        ]
+        keyframes.check(ob, steps)
+        remarks = _to_ik(context, ob, tips, frames, undo) if to_ik else _to_fk(context, ob, tips, frames, undo)
+        key_step(ob, steps, frames, undo, held=True)
+        for tip in tips:
+            _set(tip, "influence", float(to_ik), undo)
+            _set(tip, "enabled", True, undo)  # the influence alone tells, as only that can be keyed
+        undo.pop_all()
+    context.view_layer.update()
+    return remarks
+
+
+def _to_ik(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: tuple[float, float],
+    undo: ExitStack,
+) -> list[str]:
+    """Bring targets and poles to the pose, and key them."""
+    goals = [goal for tip in tips for goal in goals_of(tip) if goal.ob is not None]
+    before = [goal.row() for goal in goals]
+    for goal, row in zip(goals, before, strict=True):
+        keyframes.check(goal.ob, channels_of(goal, row[None]))
+    for goal, row in zip(goals, before, strict=True):
+        undo.callback(goal.set_row, row)
+    shown = [tip for tip in tips if is_solved(tip)]
+    hidden = [tip for tip in tips if tip not in shown]
+    remarks = snap_here(context, ob, shown, shown=True, keyed=False) if shown else []
+    for tip in hidden:
+        _set(tip, "influence", 1.0, undo)
+    remarks += snap_here(context, ob, hidden, keyed=False) if hidden else []
+    for goal, row in zip(goals, before, strict=True):
+        key_step(goal.ob, channels_of(goal, np.array([row, goal.row()])), frames, undo, held=False)
+    return remarks
+
+
+def _to_fk(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: tuple[float, float],
+    undo: ExitStack,
+) -> list[str]:
+    """Make the shown pose the FK pose, and key it."""
+    applied = apply_here(context, ob, tips)
+    undo.callback(channels.write, ob, np.array(applied.bones), applied.before)
+    key_step(ob, list(_posed(ob, applied)), frames, undo, held=False)
+    return []
+
+
+def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel]:
+    """What is keyed of bones: their rotation, and what else the solution changes."""
+    for k, index in enumerate(applied.bones):
+        bone = ob.pose.bones[index]
+        for field in {channels.rotation_field(bone.rotation_mode): None, **dict.fromkeys(applied.fields(k))}:
+            rows: Row = np.array([applied.before[k], applied.now[k]])[:, FIELDS[field]]
+            for i, values in enumerate(rows.T.astype(np.float64)):
+                yield keyframes.Channel(bone.name, field, i, values)
+
+
+def _influence(tip: bpy.types.PoseBone, before: float, now: float) -> keyframes.Channel:
+    return keyframes.Channel(tip.name, SETTING, 0, np.array([before, now]))
+
+
+def _set(tip: bpy.types.PoseBone, setting: str, value: object, undo: ExitStack) -> None:
+    chain = chain_of(tip)
+    if getattr(chain, setting) != value:
+        undo.callback(setattr, chain, setting, getattr(chain, setting))
+        setattr(chain, setting, value)

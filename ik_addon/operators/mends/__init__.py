@@ -1,0 +1,1 @@
+"""What puts right what stands in the way, at one click."""

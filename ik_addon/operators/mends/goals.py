@@ -1,0 +1,216 @@
+"""What can be done about the target or the pole of a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+
+from ...controls.bones import can_be_made, editing
+from ...data.chain_settings import IKAddonChain
+from ...data.settings import chain_of, goal_of
+from ...pose.channels import FIELDS, REST, rotation_field
+from ...pose.skeleton import matrix_array
+from ...rig.plan.attachments import all_parent_bones_of, uid_of
+from ...rig.plan.chain import posed_bones, tips
+from ...rig.plan.presence import is_in
+from ...setup.own_target import make_target
+from .fix import Fix
+
+
+class _Labels(NamedTuple):
+    viewports: str
+    renders: str
+    bone: str
+
+
+LABELS = {
+    "target": _Labels("Enable Target in Viewports", "Enable Target in Renders", "Clear Target Bone"),
+    "pole": _Labels("Enable Pole in Viewports", "Enable Pole in Renders", "Clear Pole Bone"),
+}
+"""Of buttons, by what they are about."""
+
+
+def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+    """What can be done about a target or a pole, in the order in which `rig.plan.chain.check` finds it."""
+    chain = chain_of(tip)
+    goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+    if goal is None:
+        if role == "target":
+            yield Fix("Make Target", partial(_make_target, tip))
+        return
+    layer = view_layer.layer_collection
+    if not is_in(view_layer.objects, goal):
+        excluded = [found for found in _layers_of(goal, layer) if found.exclude]
+        if excluded:
+            yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
+        elif role == "target":
+            yield Fix("Make New Target", partial(_make_target, tip))
+        else:
+            yield Fix("Clear Pole", lambda: setattr(chain, role, None))
+    elif off := disabled(goal, layer, "hide_viewport"):
+        yield Fix(LABELS[role].viewports, partial(_enable, off, "hide_viewport"))
+    elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
+        yield Fix(LABELS[role].bone, lambda: setattr(chain, f"{role}_bone", ""))
+    elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
+        yield from _detached(tip, goal, bone, role)
+
+
+def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+    """What lets goals move in renders."""
+    for role in ("target", "pole"):
+        goal, _bone = goal_of(chain, role)
+        if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
+            yield Fix(LABELS[role].renders, partial(_enable, off, "hide_render"))
+
+
+def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
+    """What ends a dependency loop that the chain on `tip` is in: a target of its own for it, or for another one."""
+    ob = tip.id_data
+    on = [other for other in tips(ob) if chain_of(other).enabled]
+    for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
+        chain = chain_of(own)
+        whose = "" if own == tip else f" for '{own.name}'"
+        moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
+        if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
+            yield Fix(f"Make Own Target{whose}", partial(_make_target, own))
+        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
+            yield Fix(f"Clear Pole{whose}", partial(setattr, chain, "pole", None))
+    yield Fix(f"Turn Off '{tip.name}'", lambda: setattr(chain_of(tip), "enabled", False))
+
+
+def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+    """What brings transforms back of which nothing can be solved."""
+    ob, chain = tip.id_data, chain_of(tip)
+    for own in (ob, *(goal for goal in (chain.target, chain.pole) if goal is not None)):
+        if not np.isfinite(matrix_array(own.matrix_world)).all():
+            yield Fix(f"Reset Transform of '{own.name}'", partial(_reset, own, ("location", "rotation", "scale")))
+    if abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3])) <= 1e-30:
+        yield Fix(f"Reset Scale of '{ob.name}'", partial(_reset, ob, ("scale",)))
+    broken = [
+        bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())
+    ]
+    if broken:
+        label = f"Reset '{broken[0].name}'" if len(broken) == 1 else f"Reset {len(broken)} Bones"
+        yield Fix(label, partial(_reset_all, broken))
+
+
+def _make_target(tip: bpy.types.PoseBone) -> None:
+    make_target(bpy.context, tip)
+
+
+def _rides_on(
+    goal: bpy.types.Object, bone: str, moved: set[str], ob: bpy.types.Object, *, others: bool = False
+) -> bool:
+    """Whether bones of an armature that are moved take a goal along; with `others`, or bones of another armature."""
+    for parent in all_parent_bones_of(goal, bone):
+        if parent.armature != uid_of(ob):
+            if others:
+                return True
+            continue
+        holder: bpy.types.PoseBone | None = ob.pose.bones.get(parent.bone)
+        path = [] if holder is None else [holder, *holder.parent_recursive]
+        if not moved.isdisjoint(own.name for own in path):
+            return True
+    return False
+
+
+def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: str) -> Iterator[Fix]:
+    """What takes a goal off the bones of its own chain, and leaves it where it is."""
+    if not goal.is_editable:
+        return
+    is_bone = bool(bone) and goal.type == "ARMATURE"
+    holder: Any = goal.pose.bones[bone] if is_bone else goal
+    holding = [c for c in holder.constraints if not c.mute and c.influence > 0.0 and _targets(c, tip.id_data)]
+    if holding:
+        label = f"Mute '{holding[0].name}'" if len(holding) == 1 else f"Mute {len(holding)} Constraints"
+        yield Fix(label, partial(_mute_in_place, goal, holding))
+    elif not is_bone and goal.parent is not None:
+        yield Fix("Clear Parent", partial(_clear_parent, goal))
+    elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
+        if goal == tip.id_data and can_be_made(bpy.context, goal):
+            yield Fix("Clear Parent", partial(_clear_parent_bone, goal, bone))
+    elif role == "target":
+        yield Fix("Make New Target", partial(_make_target, tip))
+    else:
+        yield Fix("Clear Pole", lambda: setattr(chain_of(tip), "pole", None))
+
+
+def _targets(constraint: Any, ob: bpy.types.Object) -> bool:
+    entries: Any = getattr(constraint, "targets", (constraint,))
+    return any(getattr(entry, "target", None) == ob for entry in entries)
+
+
+def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:
+    world = goal.matrix_world.copy()
+    for constraint in constraints:
+        constraint.mute = True
+    bpy.context.view_layer.update()
+    if isinstance(constraints[0].id_data, bpy.types.Object) and constraints[0] in list(goal.constraints):
+        goal.matrix_world = world
+
+
+def _clear_parent(goal: bpy.types.Object) -> None:
+    world = goal.matrix_world.copy()
+    goal.parent = None
+    goal.matrix_world = world
+
+
+def _clear_parent_bone(ob: bpy.types.Object, bone: str) -> None:
+    with editing(bpy.context, ob) as bones:
+        bones[bone].use_connect = False
+        bones[bone].parent = None
+
+
+def _reset_all(bones: list[bpy.types.PoseBone]) -> None:
+    for bone in bones:
+        _reset(bone, ("location", "rotation", "scale"))
+
+
+def _reset(owner: Any, what: tuple[str, ...]) -> None:
+    for name in what:
+        field = rotation_field(owner.rotation_mode) if name == "rotation" else name
+        setattr(owner, field, REST[FIELDS[field]].tolist())
+
+
+def _numbers(bone: Any) -> list[float]:
+    return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.rotation_axis_angle, *bone.scale]
+
+
+# ---- what is disabled
+
+
+def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
+    """The collections of a view layer that an object is in itself."""
+    if is_in(layer.collection.objects, goal):
+        yield layer
+    for child in layer.children:
+        yield from _layers_of(goal, child)
+
+
+def disabled(
+    goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
+) -> list[bpy.types.Object | bpy.types.Collection]:
+    """What keeps an object from being evaluated: itself, or the collections on one way to it; empty where it is."""
+    own = [goal] if getattr(goal, switch) else []
+    ways = list(_ways_to(goal, layer))
+    off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]
+    return [*own, *min(off, key=len, default=[])]
+
+
+def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
+    if layer.exclude:
+        return
+    if is_in(layer.collection.objects, goal):
+        yield [layer]
+    for child in layer.children:
+        for way in _ways_to(goal, child):
+            yield [layer, *way]
+
+
+def _enable(items: list[bpy.types.Object | bpy.types.Collection], switch: str) -> None:
+    for item in items:
+        setattr(item, switch, False)

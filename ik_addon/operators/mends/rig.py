@@ -1,0 +1,125 @@
+"""What lets the operators work at all: the armature is selected, in a mode in which it is posed, and not linked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import bpy
+
+from ...rig.plan.chain import tips
+from ...rig.plan.presence import is_in
+from ..active import armature, obstacle
+from .fix import Fix
+
+
+def rig_fix_of(context: bpy.types.Context) -> Fix | None:
+    """What can be done about the obstacle that the panel shows; None: nothing simple."""
+    return next(_fixes(context), None) if obstacle(context) else None
+
+
+def _fixes(context: bpy.types.Context) -> Iterator[Fix]:
+    ob = armature(context)
+    if ob is None or ob.type != "ARMATURE":
+        inside = _instanced(ob)
+        if ob is not None and inside is not None:
+            yield Fix("Make Library Override", partial(_override_instance, context, ob, inside))
+            return
+        rig = _armature_for(context, ob)
+        if rig is not None:
+            yield Fix(f"Select '{rig.name}'", partial(_select, context, rig))
+        return
+    if ob.mode not in {"POSE", "OBJECT"}:
+        operators: Any = bpy.ops
+        yield Fix("Pose Mode", partial(operators.object.mode_set, mode="POSE"))
+    elif not ob.is_editable:
+        yield Fix("Make Library Override", partial(_override, context, ob))
+    elif ob.override_library is not None and ob.override_library.is_system_override:
+        yield Fix("Make Override Editable", lambda: setattr(ob.override_library, "is_system_override", False))
+
+
+def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """The armature in a linked collection that an empty shows."""
+    shown: Any = None if ob is None else ob.instance_collection
+    if shown is None or shown.library is None:
+        return None
+    return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
+
+
+def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bpy.types.Object | None:
+    """The armature that an object belongs to, else the first that can be seen, if possible one with chains."""
+    if ob is not None:
+        modifiers = (m.object for m in ob.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+        own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
+        if own is not None and own.visible_get():
+            return own
+    rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
+    return min(rigs, key=lambda rig: not tips(rig), default=None)
+
+
+def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
+    operators: Any = bpy.ops
+    if context.active_object is not None and context.active_object.mode != "OBJECT":
+        operators.object.mode_set(mode="OBJECT")
+    for other in context.selected_objects:
+        other.select_set(False)
+    rig.select_set(True)
+    context.view_layer.objects.active = rig
+
+
+def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    """Override a linked armature, with the collection that it was linked in, and go on with that."""
+    collections: list[Any] = [context.scene.collection, *bpy.data.collections]
+    holders = [own for own in collections if own.is_editable]
+    roots = (child for own in holders for child in own.children if child.library is not None)
+    root = next((child for child in roots if is_in(child.all_objects, ob)), None)
+    _override_with(context, ob if root is None else root, ob)
+    for own in holders:
+        if root is not None and root in own.children.values():
+            own.children.unlink(root)
+
+
+def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: bpy.types.Object) -> None:
+    """Override the collection that an empty shows, in place of the empty."""
+    _override_with(context, empty.instance_collection, ob, empty)
+    bpy.data.objects.remove(empty)
+
+
+def _override_with(
+    context: bpy.types.Context, linked: Any, ob: bpy.types.Object, reference: bpy.types.Object | None = None
+) -> None:
+    """Override linked data, and go on with what an armature object in it has become."""
+    scene, view_layer = context.scene, context.view_layer
+    made = linked.override_hierarchy_create(scene, view_layer, reference=reference, do_fully_editable=True)
+    found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
+    rig = next(found, None)
+    if made is None or rig is None:
+        raise RuntimeError(f"Blender can't override '{ob.name}'. Choose Library Override > Make in the Object menu")
+    _select(context, rig)
+
+
+class IK_ADDON_OT_rig_fix(bpy.types.Operator):
+    """Let the armature be worked on."""
+
+    bl_idname = "ik_addon.rig_fix"
+    bl_label = "Fix Armature"
+    bl_description = "Do what the button says, so that the chains can be worked on"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do it."""
+        fix = rig_fix_of(context)
+        if fix is None:
+            self.report({"ERROR"}, obstacle(context) or "Nothing to fix")
+            return {"CANCELLED"}
+        try:
+            fix.apply()
+        except RuntimeError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"INFO"}, fix.label)
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_rig_fix,)

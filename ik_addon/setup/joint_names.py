@@ -1,0 +1,70 @@
+"""What the rotations of a joint are called: by what they do to its limb, and not by the axes of its bone."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+
+from ..data.settings import chain_of
+from ..pose.skeleton import matrix_array, orthonormal
+from ..rig.plan.chain import chain_bones, chain_with
+from ..solve.maths.rotations import cross
+from ..solve.problem import Floats
+from .profile import SLANTED, axes_of_chain
+
+DIRECTIONS = {"UP": ("x", 1.0), "DOWN": ("x", -1.0), "LEFT": ("z", 1.0), "RIGHT": ("z", -1.0)}
+"""Axis and sign of the rotations that point a bone elsewhere, by the names that scripts use."""
+TWISTS = {"TWIST_MAX": "Twist", "TWIST_MIN": "Twist Back"}
+WAYS = (("Left", "Right"), ("Back", "Forward"), ("Up", "Down"))
+"""Along and against the axes of an armature, as a character that looks at its viewer has them."""
+CENTRED = 0.01
+"""A bone that begins nearer to the middle of its armature than this, in its own lengths, is on neither side."""
+
+
+def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:
+    """What a user calls the directions of a joint's limits, by the names that scripts use.
+
+    A hinge of a limb bends and extends. Elsewhere a direction is called by where the bone goes from its rest pose.
+    """
+    frame = orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3])
+    moved = {name: sign * _moved(frame, axis) for name, (axis, sign) in DIRECTIONS.items()}
+    names = {**_hinge(bone), **TWISTS}
+    left = [name for name in ("UP", "LEFT") if name not in names]
+    # The two rotations get different words: the clearer one chooses first.
+    taken: list[int] = []
+    for name in sorted(left, key=lambda own: -float(np.abs(moved[own]).max())):
+        sizes = np.abs(moved[name])
+        sizes[taken] = -1.0
+        way = int(sizes.argmax())
+        taken.append(way)
+        words = _sideways(bone) if way == 0 else WAYS[way]
+        opposite = {"UP": "DOWN", "LEFT": "RIGHT"}[name]
+        names[name], names[opposite] = words if moved[name][way] > 0.0 else words[::-1]
+    return names
+
+
+def _moved(frame: Floats, axis: str) -> Floats:
+    """Where (3,) in armature space the tail goes when a bone of a rest frame (3, 3) turns about one of its axes."""
+    return np.asarray(cross(frame[:, "xyz".index(axis)], frame[:, 1]))
+
+
+def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
+    """What along and against the X axis of the armature are called for a bone on one side of the body."""
+    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
+    if abs(middle) <= CENTRED * bone.bone.length:
+        return WAYS[0]
+    return ("Outward", "Inward") if middle > 0.0 else ("Inward", "Outward")
+
+
+def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
+    """The directions of an elbow, a knee or a joint of a finger, which bends about one of its axes."""
+    tip = chain_with(bone)
+    bones = [] if tip is None else chain_bones(tip)
+    if tip is None or bone not in bones[1:] or not any(chain_of(tip).bend_side):
+        return {}
+    axes = axes_of_chain(bones, [], np.array(chain_of(tip).bend_side))[bones.index(bone)]
+    if axes.slant > SLANTED:
+        return {}
+    plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
+    words = ("Bend", "Extend") if axes.signs[0] > 0.0 else ("Extend", "Bend")
+    return dict(zip((plus, minus), words, strict=True))

@@ -1,0 +1,1 @@
+"""The sub-panels of the tab."""

@@ -1,0 +1,218 @@
+"""The sub-panel "Active Chain": its settings, and in full what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+
+from ...data import versions
+from ...data.chain_settings import FOLDS, IKAddonChain
+from ...data.settings import chain_of, goal_of
+from ...goals.ik_fk import is_ik
+from ...live import reports
+from ...operators.active import active_chain
+from ...operators.fix import fix_of
+from ...rig.plan import chain as chains
+from ...rig.plan.chain_plan import has_old_stiffness, is_limited
+from ...setup import bend_side
+from ...solve import Solver
+from ..panel import ArmaturePanel
+from ..presets import VIEW3D_PT_ik_addon_presets
+from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
+from .ends import draw_end
+
+
+class ChainPanel(ArmaturePanel):
+    """A sub-panel for the active chain."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Only where a chain is active."""
+        return super().poll(context) and active_chain(context) is not None
+
+
+class VIEW3D_PT_ik_addon_chain(ChainPanel):
+    """The settings of the active chain."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_chain"
+    bl_label = "Active Chain"
+
+    def draw_header(self, context: bpy.types.Context) -> None:
+        """Draw the switch of the chain."""
+        tip = active_chain(context)
+        if tip is not None:
+            self.layout.prop(chain_of(tip), "enabled", text="")
+
+    def draw_header_preset(self, context: bpy.types.Context) -> None:
+        """Draw the button of the presets, where there is room for it."""
+        if not is_narrow(context):
+            VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the settings."""
+        tip = active_chain(context)
+        if tip is None:
+            return
+        chain = chain_of(tip)
+        layout = self.layout
+        layout.use_property_split = not is_narrow(context)
+        layout.use_property_decorate = False
+        draw_faults(layout, context, tip)
+        draw_switch(layout, tip)
+        if is_narrow(context):
+            layout.popover(VIEW3D_PT_ik_addon_presets.bl_idname, text="Presets", icon="PRESET")
+        layout = layout.column()
+        layout.active = chain.enabled
+
+        bones = chains.chain_bones(tip)
+        column = layout.column()
+        draw_setting(column, context, chain, "solver")
+        if is_even_bend(tip, bones):
+            column.prop(chain, "bend_lead", slider=True)
+        if has_old_stiffness(bones):
+            column.operator("ik_addon.stiffness_share", icon="TOOL_SETTINGS")
+        column.prop(chain, "chain_length")
+        row = column.row()
+        row.alignment = "RIGHT"
+        row.active = False
+        first = [f"{bones[0].name} … {tip.name}"] if len(bones) > 1 else []
+        row.label(text=fit(context, [*first, tip.name]), translate=False)
+
+        column = layout.column()
+        draw_goal(column, context, chain, "target")
+        column.operator("ik_addon.drag_target", icon="VIEW_PAN")
+        column.prop(chain, "use_rotation")
+        draw_end(column, context, tip)
+        column = layout.column()
+        draw_goal(column, context, chain, "pole")
+        if chain.pole is not None:
+            draw_keyed(column, context, tip, "use_pole")
+            draw_keyed(column, context, tip, "pole_angle")
+        draw_bend_side(column, context, tip, chains.bending_bones(tip))
+
+        column = layout.column()
+        draw_keyed(column, context, tip, "influence")
+        column.prop(chain, "use_limits")
+        column.prop(chain, "planar")
+        if shares_bones(tip):
+            column.prop(chain, "weight")
+            return  # a tree has no reach of its own
+        draw_setting(column, context, chain, "out_of_reach")
+        if chain.out_of_reach == "PUSH_ROOT":
+            draw_keyed(column, context, tip, "push_limit")
+        draw_keyed(column, context, tip, "softness")
+
+
+def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
+    """Draw a setting of a chain with a button that keys it."""
+    layout, options = named(layout, context, chain_of(tip), setting)
+    row = layout.row(align=True)
+    row.use_property_decorate = False
+    row.prop(chain_of(tip), setting, **options)
+    key = row.operator("ik_addon.setting_key", text="", icon="KEYFRAME")
+    key.tip, key.setting = tip.name, setting
+
+
+def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bool:
+    """Whether a chain, root first, bends evenly: one on its own, without limits, that is no limb of two bones."""
+    solver, chain = versions.solver_of(chain_of(tip)), chain_of(tip)
+    asked = solver is Solver.EVEN_BEND or (solver is Solver.AUTO and len(bones) > 2)
+    return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
+
+
+def draw_bend_side(
+    layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
+) -> None:
+    """Draw what can be done about the side to which a chain bends, and where it is not known."""
+    row = layout.row(align=True)
+    row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
+    row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
+    side = np.array(chain_of(tip).bend_side)
+    if len(bones) > 2 or chain_of(tip).bends_both_ways:
+        layout.prop(chain_of(tip), "bends_both_ways")
+    if side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways:
+        away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
+        if away > bend_side.BENT:
+            text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"
+            draw_message(layout, context, text, icon="INFO")
+    if any(chain_of(tip).folds):
+        column = layout.column(align=True)
+        for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
+            column.prop(chain_of(tip), "folds", index=joint, text=f"Fold {bone.name}", slider=True, translate=False)
+    if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
+        draw_message(
+            layout,
+            context,
+            f"Bends to the side that the roll of '{bones[0].name}' gives; nothing else shows one",
+            icon="INFO",
+        )
+
+
+def shares_bones(tip: bpy.types.PoseBone) -> bool:
+    """Whether other enabled chains run through the bones of a chain."""
+    own = set(chains.chain_bones(tip))
+    others = (other for other in chains.tips(tip.id_data) if other != tip and chain_of(other).enabled)
+    return any(not own.isdisjoint(chains.chain_bones(other)) for other in others)
+
+
+def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
+    """Draw the switch between FK and IK, which shows where the chain is."""
+    row = layout.row(align=True)
+    row.scale_y = 1.2
+    for way in ("FK", "IK"):
+        row.operator("ik_addon.switch_ik_fk", text=way, depress=is_ik(tip) == (way == "IK"), translate=False).to = way
+
+
+def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    """Draw in full what is wrong with a chain, solved or not, with what mends it."""
+    report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
+    fault = report.message if report is not None and report.failed else ""
+    remarks: list[str] = []
+    try:
+        remarks = chains.check(tip.id_data, tip, context.view_layer)
+    except chains.ChainError as error:
+        fault = str(error)
+    if not (fault or remarks):
+        return
+    box = layout.box()
+    if fault:
+        draw_message(box, context, fault, icon="ERROR", alert=True)
+    for remark in remarks:
+        draw_message(box, context, remark, icon="INFO")
+    fix = fix_of(tip, report, context.view_layer)
+    if fix is not None:
+        draw_fix(box, context, "ik_addon.chain_fix", fix.label).tip = tip.name
+
+
+def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKAddonChain, role: str) -> None:
+    """Draw the choice of a target or a pole, and of its bone where it is an armature."""
+    draw_setting(layout, context, chain, role)
+    goal, _bone = goal_of(chain, role)
+    if goal is not None and goal.type == "ARMATURE":
+        draw_search(layout, context, chain, f"{role}_bone", goal.data)
+
+
+class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
+    """When the solver is content."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_accuracy"
+    bl_label = "Accuracy"
+    bl_parent_id = "VIEW3D_PT_ik_addon_chain"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the settings."""
+        tip = active_chain(context)
+        if tip is None:
+            return
+        chain = chain_of(tip)
+        layout = self.layout
+        layout.use_property_split = not is_narrow(context)
+        layout.active = chain.enabled
+        layout.prop(chain, "iterations")
+        layout.prop(chain, "tolerance")
+
+
+CLASSES = (VIEW3D_PT_ik_addon_chain, VIEW3D_PT_ik_addon_accuracy)

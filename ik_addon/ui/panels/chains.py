@@ -1,0 +1,200 @@
+"""The sub-panel "Chains": a list of fixed height, a line on the active chain below it, and what makes chains.
+
+Nothing here moves when a chain is added, solved or missed, so what is under the mouse stays there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import bpy
+
+from ...data.settings import chain_of
+from ...live import reports
+from ...live.reports import Report, percent
+from ...operators.active import active_chain, armature, obstacle
+from ...operators.fix import fix_of
+from ...rig.plan import chain as chains
+from ...setup.constraints import sources
+from ...solve import Status
+from ..menus import IK_ADDON_MT_pose
+from ..panel import ArmaturePanel
+from ..text import draw_button, draw_message, fit, is_narrow
+
+Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
+ROWS = 5
+"""Of the list."""
+LINE_MARGIN = 100.0
+"""Pixels at a resolution scale of 1 that the line below the list loses to tabs, margins, an icon and a button."""
+SHORT = {
+    Status.TOO_FAR: "too far",
+    Status.TOO_NEAR: "too near",
+    Status.LIMITED: "short",
+    Status.NOT_CONVERGED: "missed",
+}
+"""How a miss is called where there is little room."""
+
+
+class IK_ADDON_UL_chains(bpy.types.UIList):
+    """A row for each chain: whether it is on, its state and its name."""
+
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _data: Any,
+        tip: bpy.types.PoseBone,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+        _index: int = 0,
+        _flag: int = 0,
+    ) -> None:
+        """Draw a row."""
+        report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
+        both = layout.row(align=True)
+        if not is_narrow(context):  # the switch is in the header of Active Chain as well
+            both.prop(chain_of(tip), "enabled", text="")
+        row = both.row()
+        row.active = chain_of(tip).enabled
+        row.alignment = "LEFT"
+        icon = state_of(tip, report)[0]
+        select = row.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=False, translate=False)
+        select.tip = tip.name
+
+    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+        """Draw the search for a name."""
+        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
+
+    def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+        """Show the bones that carry a chain, in the order of the armature."""
+        bones = getattr(pose, name)
+        wanted = {tip.name for tip in chains.tips(pose.id_data) if self.filter_name.lower() in tip.name.lower()}
+        return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in bones], []
+
+
+def _active_index(_manager: bpy.types.WindowManager) -> int:
+    """Where the tip of the active chain is among the bones of the active armature."""
+    context = bpy.context
+    tip = None if obstacle(context) else active_chain(context)
+    return -1 if tip is None else tip.id_data.pose.bones.find(tip.name)
+
+
+def _select_index(_manager: bpy.types.WindowManager, index: int) -> None:
+    """Make the chain of a row the active one."""
+    context = bpy.context
+    ob = None if obstacle(context) else armature(context)
+    if ob is not None and 0 <= index < len(ob.pose.bones):
+        operators: Any = bpy.ops
+        operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=ob.pose.bones[index].name)
+
+
+class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
+    """The chains of the armature and how they fare."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_chains"
+    bl_label = "Chains"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the list, and what makes chains and takes them away."""
+        layout, ob = self.layout, armature(context)
+        narrow = is_narrow(context)
+        row = layout.column() if narrow else layout.row()
+        row.template_list(
+            "IK_ADDON_UL_chains",
+            "",
+            ob.pose,
+            "bones",
+            context.window_manager,
+            "ik_addon_chain",
+            rows=ROWS,
+            maxrows=ROWS,
+        )
+        beside = row.row(align=True) if narrow else row.column(align=True)
+        beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
+        beside.separator()
+        beside.operator("ik_addon.chain_remove", text="", icon="REMOVE")
+        draw_line(layout, context)
+        column = layout.column(align=True)
+        column.operator("ik_addon.chain_add", icon="ADD")
+        column.operator("ik_addon.character_setup", icon="OUTLINER_OB_ARMATURE")
+        if not chains.tips(ob):
+            draw_start(layout, context)
+
+
+def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """Draw the way to the first chain."""
+    ob = armature(context)
+    if ob.mode != "POSE":
+        layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
+        text = "Set up the whole character, or go to Pose Mode, click a bone of a limb, and press Add Chain"
+    else:
+        text = "Set up the whole character, or click a bone of an arm, leg, finger, spine or tail and press Add Chain"
+    draw_message(layout, context, text, icon="INFO")
+    if any(sources(ob)):
+        draw_button(layout, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
+
+
+def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """Draw one line on the active chain, with a button that mends it where there is one."""
+    tip = active_chain(context)
+    row = layout.row(align=True)
+    if tip is None:
+        row.active = False
+        none = (
+            ["Click a bone to choose its chain", "No active chain"]
+            if chains.tips(armature(context))
+            else ["No chain yet"]
+        )
+        row.label(text=fit(context, none, LINE_MARGIN))
+        return
+    report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
+    row.alert = report is not None and report.failed
+    row.label(text=fit(context, texts_of(tip, report), LINE_MARGIN), icon=state_of(tip, report)[0], translate=False)
+    if fix_of(tip, report, context.view_layer) is not None:
+        row.operator("ik_addon.chain_fix", text="", icon="TOOL_SETTINGS").tip = tip.name
+
+
+def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]:
+    """Icon and words for what became of a chain."""
+    if not chain_of(tip).enabled:
+        return "CHECKBOX_DEHLT", "Off"
+    if report is None:
+        return "RADIOBUT_OFF", "Not solved yet"
+    if report.failed:
+        return "ERROR", report.message
+    return "CHECKMARK" if report.reached else "TRACKER", report.message
+
+
+def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
+    """The same in one line, longest first."""
+    text = state_of(tip, report)[1]
+    if report is None:
+        return [text, "Not solved"] if chain_of(tip).enabled else [text]
+    if report.failed:
+        return [text, "See Active Chain", "Not solved"]
+    if report.reached:
+        short = list(dict.fromkeys((text, "Reached")))
+    else:
+        short = [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
+    if not report.at_limit:
+        return short
+    return [f"{text}. At a limit: {', '.join(report.at_limit)}", *(f"{own}, at a limit" for own in short), *short]
+
+
+CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)
+
+
+def register() -> None:
+    """Make the place where the list finds the active row."""
+    manager: Any = bpy.types.WindowManager  # the stubs know of no properties of add-ons
+    properties: Any = bpy.props
+    manager.ik_addon_chain = properties.IntProperty(
+        name="Active Chain", description="The chain of the active bone", get=_active_index, set=_select_index
+    )
+
+
+def unregister() -> None:
+    """Take it away."""
+    manager: Any = bpy.types.WindowManager
+    del manager.ik_addon_chain
