@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any
 import bpy
 from mathutils import Matrix, Quaternion, Vector
 
-from tools import blender, scenery
+from tools import blender, demo, scenery
 
 FOLDER = Path(__file__).resolve().parent
 SHOWN = 30
 """The frame on which the files open."""
 
+PREVIEW = 128
+"""Pixels along a side of an asset's preview."""
+CLOSE = 1.6
+"""How much closer than the scene it shows."""
 FOOT = 0.02
 """Height of the spider's feet that stand on the floor."""
 
@@ -417,8 +422,11 @@ def character() -> None:
             scenery.Part(f"foot.{side}", 0.045, 0.033, dark, width=1.2),
             scenery.Part(f"toe.{side}", 0.033, 0.03, dark, width=1.3),
         ]
-    scenery.body(rig, parts)
+    body = scenery.body(rig, parts)
+    figure = together(rig, body)
     scenery.stage((2.0, -3.9, 1.5), (0.0, -0.05, 0.86), lens=48)
+    save(rig, "character")
+    mark_as_asset(figure, "A figure with chains on arms, legs, spine and head, set up in one click", "rig", "ik", "human")
     save(rig, "character")
 
 
@@ -546,6 +554,41 @@ def show_goals(chain: Any, size: float) -> None:
     if chain.pole is not None:
         yellow = scenery.material("Pole", (0.9, 0.6, 0.02), glow=0.35)
         scenery.ball("Pole ball", 0.7 * size, (0.0, 0.0, 0.0), yellow).parent = chain.pole
+
+
+def together(rig: bpy.types.Object, *parts: bpy.types.Object) -> bpy.types.Collection:
+    """Put a rig, what shows it, and the collection of its targets into a collection of the rig's name."""
+    scene, whole = bpy.context.scene, bpy.data.collections.new(rig.name)
+    for child in scene.collection.children[:]:
+        scene.collection.children.unlink(child)
+        whole.children.link(child)
+    for ob in (rig, *parts):
+        scene.collection.objects.unlink(ob)
+        whole.objects.link(ob)
+    scene.collection.children.link(whole)
+    return whole
+
+
+def mark_as_asset(collection: Any, description: str, *tags: str) -> None:
+    """Show a collection in the Asset Browser, by what the camera sees now."""
+    collection.asset_mark()
+    data = collection.asset_data
+    data.description, data.license, data.author = description, "GPL-3.0-or-later", "The IK Chains developers"
+    for tag in tags:
+        data.tags.new(tag, skip_if_exists=True)
+    render: Any = bpy.context.scene.render
+    camera = bpy.context.scene.camera.data
+    lens, camera.lens = camera.lens, CLOSE * camera.lens
+    size, render.resolution_x, render.resolution_y = (render.resolution_x, render.resolution_y), PREVIEW, PREVIEW
+    with tempfile.TemporaryDirectory() as folder:
+        render.filepath = str(Path(folder, "preview.png"))
+        with demo.quiet():
+            bpy.ops.render.render(write_still=True)
+        preview = collection.preview_ensure()
+        preview.image_size = (PREVIEW, PREVIEW)
+        preview.image_pixels_float.foreach_set(demo.load(render.filepath).ravel())
+    render.filepath, (render.resolution_x, render.resolution_y) = "", size
+    camera.lens = lens
 
 
 def save(rig: bpy.types.Object, name: str) -> None:

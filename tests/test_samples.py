@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -316,3 +317,25 @@ def test_sample_gives_its_rest_pose_back(name: str) -> None:
     for bone in rigs.evaluated(rig).pose.bones:
         if bone.name not in keyed:
             assert np.array(bone.matrix_basis) == pytest.approx(np.eye(4), abs=1e-6), bone.name
+
+
+def test_the_character_is_an_asset_that_brings_all_it_needs() -> None:
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    libraries: Any = bpy.data.libraries  # the stubs know of no result
+    with libraries.load(str(FOLDER / f"{CHARACTER}.blend"), link=False, assets_only=True) as (source, wanted):
+        assert source.collections == ["Figure"]
+        wanted.collections = source.collections
+    (figure,) = wanted.collections
+    assert min(figure.preview.image_size) >= 64
+    assert np.ptp(np.array(figure.preview.image_pixels_float)) > 0.5
+    scene = bpy.context.scene
+    scene.collection.children.link(figure)
+    rig = scene.objects["Figure"]
+    for frame in (1, 40):
+        scene.frame_set(frame)
+        assert miss(rig) < SOLVED
+    target = scene.objects["IK Target forearm.L"]
+    target.animation_data_clear()
+    target.location.z += 0.1
+    bpy.context.view_layer.update()
+    assert miss(rig) < SOLVED
