@@ -1,0 +1,77 @@
+"""What a body is posed from, and the pose that comes of it: plain arrays, without Blender."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..problem import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Body:
+    """A skeleton of n bones, parents first, as it stands when a drag begins."""
+
+    parents: Ints
+    """(n,) the parent of each bone, an earlier one, or -1."""
+    heads: Floats
+    """(n, 3) where the bones begin; any unit."""
+    frames: Floats
+    """(n, 3, 3) orientations, orthonormal and right-handed; the columns are the X, Y and Z axes."""
+    root: int | None = None
+    """The bone that moves and turns freely, with all below it; those above stay. None: no bone moves, joints turn."""
+    rest: Floats | None = None
+    """(n, 3, 3) rest orientation seen from the parent bone, from which limits are measured; None: there are none."""
+    cones: Floats | None = None
+    """(n, 4) least and greatest rotation about X, then about Z, in radians, as in `Limits`."""
+    twist: Floats | None = None
+    """(n, 2) least and greatest twist. A bone that is outside of its limits may stay as far outside."""
+    stiffness: Floats | None = None
+    """(n, 3) how little joints turn about X, Y and Z, from 0 to 0.99."""
+    give: Floats | None = None
+    """(n,) how readily each bone comes along, 0: not at all; None: as `gives_of` finds it from sizes."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A bone that keeps the place and the orientation that it has in the body, or one of them."""
+
+    bone: int
+    location: bool = True
+    """The head of the bone stays."""
+    rotation: bool = True
+    weight: float = np.inf
+    """Infinite: it holds. Less: it gives way to what is dragged."""
+
+
+@dataclass(frozen=True)
+class Grab:
+    """A point of a bone that is dragged."""
+
+    bone: int
+    target: Floats
+    """(3,) where it should go."""
+    point: Floats | None = None
+    """(3,) where it is in the body; None: the head of the bone."""
+    rotation: Floats | None = None
+    """(3, 3) orientation that the bone should have; None: any."""
+
+
+@dataclass(frozen=True)
+class PosedBody:
+    """The body as it follows its drag."""
+
+    heads: Floats
+    """(n, 3)"""
+    frames: Floats
+    """(n, 3, 3)"""
+    error: float
+    """From the dragged point to its target."""
+    pin_error: float
+    """The largest distance of a pinned head to its place."""
+    pin_turn: float
+    """The largest angle of a pinned bone to its orientation, in radians."""
+    iterations: int
+    at_limit: Bools = field(repr=False)
+    """(n,) bones that a limit holds back."""
