@@ -97,7 +97,7 @@ class JointLimits:
         turning = (np.abs(gap[2]) > HELD) & ~bounds.held[2]
         if not (is_new.any() or turning.any()):
             return bounds
-        normals, steps, held = (part.copy() for part in bounds)
+        normals, steps, held = bounds.normals.copy(), bounds.steps.copy(), bounds.held.copy()
         on_edge = self.allowed(wanted) - now
         for k in np.flatnonzero(is_new):
             normal = gap[:2, k] / swing[k]
@@ -114,7 +114,7 @@ class JointLimits:
 
 def coordinate_changes(coordinates: Floats) -> Floats:
     """Return how coordinates (3, k) change with a rotation about the axes of the rest frame, (3, 3, k), rows first."""
-    x, z, twist = coordinates
+    x, z, _ = coordinates
     p, q = x * x, z * z
     w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
     both = x * z / w

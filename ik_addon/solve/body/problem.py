@@ -20,7 +20,8 @@ class Body:
     frames: Floats
     """(n, 3, 3) orientations, orthonormal and right-handed; the columns are the X, Y and Z axes."""
     root: int | None = None
-    """The bone that moves and turns freely, with all below it; those above stay. None: no bone moves, joints turn."""
+    """The bone that moves and turns freely, whatever its limits; bones that are not below it stay. None: no bone moves,
+    all joints turn."""
     rest: Floats | None = None
     """(n, 3, 3) rest orientation seen from the parent bone, from which limits are measured; None: there are none."""
     cones: Floats | None = None
@@ -30,7 +31,7 @@ class Body:
     stiffness: Floats | None = None
     """(n, 3) how little joints turn about X, Y and Z, from 0 to 0.99."""
     give: Floats | None = None
-    """(n,) how readily each bone comes along, 0: not at all; None: as `gives_of` finds it from sizes."""
+    """(n,) how readily each bone comes along, compared with what its size says; 0: not at all. None: 1."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ class Pin:
     location: bool = True
     """The head of the bone stays."""
     rotation: bool = True
+    """The bone keeps its orientation."""
     weight: float = np.inf
-    """Infinite: it holds. Less: it gives way to what is dragged."""
+    """Infinite: it holds. Less: it gives way, like a spring of this strength."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,12 @@ class PosedBody:
     frames: Floats
     """(n, 3, 3)"""
     error: float
-    """From the dragged point to its target."""
+    """Largest distance from a dragged point to its target."""
     pin_error: float
-    """The largest distance of a pinned head to its place."""
+    """Largest distance of a pinned head to its place."""
     pin_turn: float
-    """The largest angle of a pinned bone to its orientation, in radians."""
+    """Largest angle of a pinned bone to its orientation, in radians."""
     iterations: int
+    """Passes that were used."""
     at_limit: Bools = field(repr=False)
-    """(n,) bones that a limit holds back."""
+    """(n,) bones that a limit held back in the last pass."""

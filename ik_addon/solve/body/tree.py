@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ..maths.products import back_applied, back_times, times
-from ..maths.rotations import cross, matrices, quaternions
+from ..maths.products import applied, back_applied, back_times, times
+from ..maths.rotations import cross, inverse, matrices, norm, quaternions
+from ..maths.rotations import multiply as multiply_all
 from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
 from ..problem import Floats, Ints
 from .problem import Body
@@ -91,6 +93,60 @@ class Tree:
             moved,
         )
 
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """All joints with themselves, then with those above them: the joints above, and those below."""
+        found = [(j, j) for j in range(len(self.parents))]
+        for j, parent in enumerate(self.parents):
+            while parent >= 0:
+                found.append((parent, j))
+                parent = self.parents[parent]
+        upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return upper, lower
+
+    def size(self, posed: Posed) -> float:
+        """Return the longest way along the joints to an end; 1 where there is none."""
+        ways = [0.0] * len(self.parents)
+        for i, parent in enumerate(self.parents):
+            if parent >= 0:
+                ways[i] = ways[parent] + float(norm(posed.heads[:, i] - posed.heads[:, parent]))
+        longest = 0.0
+        for e, (joint, _) in enumerate(self.ends):
+            if joint >= 0:
+                longest = max(longest, ways[joint] + float(norm(posed.ends[:, e] - posed.heads[:, joint])))
+        return longest if longest > 0.0 else 1.0
+
+    def spread(self, posed: Posed, blocks: Floats) -> Floats:
+        """Return the second derivative (3 m + 3, 3 m + 3) of which `blocks` (3, 3, m) of joints are told.
+
+        A joint and one above it have that of the lower one, from the axes of the upper to those of the lower.
+        """
+        axes = matrices(posed.rest_frames).transpose(2, 0, 1)
+        upper, lower = self.pairs
+        found = times(np.ascontiguousarray(blocks.transpose(2, 0, 1)), axes)
+        found = back_times(axes[upper], found[lower])
+        own = found[: len(axes)]  # each joint with itself comes first
+        found[: len(axes)] = 0.5 * (own + own.transpose(0, 2, 1))
+        out = np.zeros((3 * len(axes) + 3, 3 * len(axes) + 3))
+        rows, columns = (3 * part[:, None] + np.arange(3) for part in self.pairs)
+        out[rows[:, :, None], columns[:, None, :]] = found
+        out[columns[:, None, :], rows[:, :, None]] = found
+        return out
+
+    def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
+        """Return heads (n, 3) and orientations (n, 3, 3) of all bones of a body, which joints take along."""
+        heads, frames = (np.array(part, np.float64) for part in (body.heads, body.frames))
+        index = {bone: i for i, bone in enumerate(self.bones.tolist())}
+        owner: list[int] = []
+        for bone, parent in enumerate(np.asarray(body.parents).tolist()):
+            owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
+        taken = np.flatnonzero(np.array(owner) >= 0)
+        by = np.array(owner)[taken]
+        turned = matrices(multiply_all(posed.frames, inverse(begin.frames))).transpose(2, 0, 1)[by]
+        heads[taken] = posed.heads.T[by] + applied(turned, heads[taken] - begin.heads.T[by])
+        frames[taken] = times(turned, frames[taken])
+        return heads, frames
+
     def posed(self, turns: Floats, offset: Floats) -> Posed:
         """Return where joint rotations (4, m) and an offset (3,) of the root put everything."""
         rest_frames: list[Quaternion] = []
@@ -107,9 +163,7 @@ class Tree:
             rest_frames.append(rest_frame)
             frames.append(multiply(rest_frame, turn))
             points.append(point)
-        ends = [
-            point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends
-        ]
+        ends = [point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends]
         return Posed(np.array(rest_frames).T, np.array(frames).T, np.array(points).T, np.array(ends).T)
 
     def jacobian(self, posed: Posed, places: Ints, orientations: Ints) -> Floats:
