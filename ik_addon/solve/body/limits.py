@@ -16,6 +16,14 @@ STEEPEST = 1e-3
 HELD = 1e-9
 """A coordinate that a limit moves by more than this is held back by it."""
 
+PROBE = 1e-4
+"""How far a joint is moved to see whether it stands at a limit."""
+
+SIDEWAYS = 1e-3
+"""How far beside each other two places are whose normals show how a limit is curved."""
+SHARPEST = 100.0
+"""Limits count as curved by no more than this."""
+
 
 class Bounds(NamedTuple):
     """The limits that hold joints back in a step: their coordinates move by so much along directions."""
@@ -86,9 +94,30 @@ class JointLimits:
             bounds.normals[axis, axis] = self.locked[axis]
         return bounds
 
+    def curvatures(self, now: Floats, bounds: Bounds) -> tuple[Floats, Floats]:
+        """Return how the limits that hold swings are curved (k,), and the directions (2, k) along them."""
+        held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
+        along = stacked(-held[1], held[0])
+        normals = []
+        for side in (-SIDEWAYS, SIDEWAYS):
+            beside = now.copy()
+            beside[:2] += PROBE * held + side * along
+            gap = (beside - self.allowed(beside))[:2]
+            size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
+            normals.append(gap / np.where(size > HELD, size, np.inf))
+        less, more = normals
+        curved = ((more - less) * along).sum(axis=0) / (2.0 * SIDEWAYS)
+        is_clear = (less != 0.0).any(axis=0) & (more != 0.0).any(axis=0)
+        return np.where(is_clear, np.clip(curved, 0.0, SHARPEST), 0.0), along
+
     def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats) -> Bounds:
         """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k)."""
         gap = wanted - self.allowed(wanted)
+        # Where a joint stands at its limit already, that is where the limit points.
+        near = now + (wanted - now) * np.minimum(1.0, PROBE / np.maximum(np.abs(wanted - now).max(axis=0), 1e-30))
+        first = near - self.allowed(near)
+        size = np.abs(first)
+        gap[:2] = np.where(size[:2].max(axis=0) > HELD, first[:2], gap[:2])
         gap[self.locked] = 0.0
         swing = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
         # A swing with a lock has one direction left; its limit goes where the lock is not.

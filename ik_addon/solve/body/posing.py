@@ -10,7 +10,7 @@ from where it was dragged from: the pose depends on the target alone, not on the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,13 +25,13 @@ from ..maths.rotations import (
     vectors_of,
 )
 from ..problem import Bools, Floats, Ints
-from .ends import Ends, joints_between
+from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, coordinate_changes
-from .problem import Body, Grab, Pin, PosedBody
-from .step import Equations, curvature, projection, released, step_of
+from .problem import Body, Grab, Pin, PosedBody, check_shape
+from .step import Equations, curvature, pressure_of, projection, released, step_of
 from .tree import Posed, Tree
 
-STRENGTH = 6.0
+STRENGTH = 100.0
 """Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
 LARGEST_WAY = 0.25
 """The target moves away in steps of at most this part of the body's size."""
@@ -41,6 +41,14 @@ SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
 FARTHEST = 0.5
 """Radians that a joint turns in a pass, at most."""
+FINISH = 8
+"""Passes for pins alone, at most."""
+HELD = 1e-6
+"""Pins hold that are off by no more than this, in sizes of the body and in radians."""
+LOOSE = 1e9
+"""What gives way like this is free."""
+LEAST, MOST = 0.2, 1.0
+"""What is taken of a step."""
 ROUNDS = 4
 """Choices, in a pass, of the limits that hold."""
 ROOT_TURNS = 6.0
@@ -126,19 +134,49 @@ class Poser:
             )
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
-        state = _State(self.tree.turns, np.zeros(3), np.zeros(3 * len(ends.yields)), self.limits.locks())
+        none = np.zeros(0)
+        state = self._at_rest(_State(self.tree.turns, np.zeros(3), none, self.limits.locks(), none, none, 1.0))
         passes = 0
         while passes < PASSES and len(self.tree.parents):
             passes += 1
             share = min(1.0, passes / steps)
             goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
             state, largest = self._pass(state, *goals)
-            if share == 1.0 and largest < SETTLED:
+            if share < 1.0:
+                state = replace(state, step=np.zeros_like(state.step), share=1.0)
+            elif largest < SETTLED:
                 break
-        return self._posed(state, begin.ends + ways, passes)
+        bounds = state.bounds
+        for _ in range(FINISH):
+            if self._are_pins_held(state):
+                break
+            passes += 1
+            state, _ = self._pass(self._at_rest(state), begin.ends, self._turns, pins_alone=True)
+        return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
 
-    def _pass(self, state: _State, goals: Floats, turns: Floats) -> tuple[_State, float]:
+    def _at_rest(self, state: _State) -> _State:
+        """Forget what came of a state before."""
+        forces, pressure = np.zeros(3 * len(self.ends.yields)), np.zeros(len(self.limits.joints))
+        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0)
+
+    def _are_pins_held(self, state: _State) -> bool:
+        gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
+        pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
+        return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
+
+    def _gaps(self, posed: Posed, goals: Floats, turns: Floats) -> Floats:
+        """What is left (3, places + orientations) to places, in sizes of the body, and orientations."""
+        places = self.ends.places
+        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, turns)], axis=1)
+
+    def _pass(self, state: _State, goals: Floats, turns: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
         """Take one step towards places (3, ends) and orientations (4, ends).
+
+        Args:
+            state: where it begins.
+            goals: the places.
+            turns: the orientations.
+            pins_alone: do nothing but bring pins back, on the shortest way.
 
         Returns:
             What comes of it, and the largest angle by which a joint turned.
@@ -148,7 +186,7 @@ class Poser:
         rows = tree.jacobian(posed, ends.places, ends.orientations)
         rows[: 3 * len(ends.places)] /= self.size
         rows[:, -3:] *= self.size
-        gaps = np.concatenate([(goals - posed.ends)[:, ends.places] / self.size, self._left(posed, turns)], axis=1)
+        gaps = self._gaps(posed, goals, turns)
         yields = ends.yields + np.where(ends.dragged, norm(gaps), 0.0) / STRENGTH
         away = vectors_of(multiply(state.turns, self._back))
         hessian = self._bend(posed, state.forces) * root * root[:, None]
@@ -156,13 +194,20 @@ class Poser:
         hessian[at[:, :, None], at[:, None, :]] += np.eye(3) + curvature(away)
         hessian[[-3, -2, -1], [-3, -2, -1]] += 1.0
         pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
+        if pins_alone:
+            gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
         wanted = Equations(rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns)
         now = limits.coordinates(state.turns[:, limits.joints])
         changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
+        curved, along = limits.curvatures(now, state.bounds)
+        row = along[0] * changes[0] + along[1] * changes[1]
+        at = self._columns.reshape(-1, 3)
+        hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
         bounds = limits.locks()
         for _ in range(ROUNDS):
             step, forces, pushed = step_of(wanted, *projection(changes, bounds))
-            step = step * root
+            share = _share(step, state)
+            raw, step = step, share * step * root
             largest = float(np.abs(step).max())
             if largest > FARTHEST:
                 step *= FARTHEST / largest
@@ -175,7 +220,9 @@ class Poser:
             if bounds is before:
                 break
         new[:, limits.joints] = limits.rotation(limits.allowed(reached))
-        return _State(new, state.offset + step[-3:] * self.size, forces, before), float(np.abs(step).max())
+        pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
+        offset = state.offset + step[-3:] * self.size
+        return _State(new, offset, forces, before, pressure, raw, share), float(np.abs(step).max())
 
     def _left(self, posed: Posed, turns: Floats) -> Floats:
         """The rotation vectors (3, orientations) that ends still have to turn."""
@@ -234,23 +281,21 @@ class _State:
     """What holds the ends, three numbers for each place and each orientation."""
     bounds: Bounds
     """The limits that held in the last step."""
+    pressure: Floats
+    """(k,) how strongly joints were pushed against those of their swings."""
+    step: Floats
+    """(n,) the last step, in which all joints count alike; zero: there was none."""
+    share: float
+    """What of it was taken."""
 
 
-def check_shape(body: Body) -> None:
-    """Raise ValueError, saying what does not fit, if the arrays of a body do not fit together."""
-    n = len(body.parents)
-    shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
-    shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]
-    shapes += [("stiffness", body.stiffness, (n, 3)), ("give", body.give, (n,))]
-    for name, array, shape in shapes:
-        if array is not None and np.shape(array) != shape:
-            raise ValueError(f"{name} must have the shape {shape} to go with the parents, not {np.shape(array)}")
-        if array is not None and name not in ("cones", "twist") and not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite")
-    if (np.asarray(body.parents) >= np.arange(n)).any():
-        raise ValueError("parents must name an earlier bone for each bone, or -1")
-    if body.root is not None and not 0 <= body.root < n:
-        raise ValueError(f"root must be the index of one of the {n} bones, not {body.root}")
+def _share(step: Floats, state: _State) -> float:
+    """What of a step to take: less where it turns back, as steps do that overshoot, and all again once they do not."""
+    square = float((state.step * state.step).sum())
+    if square == 0.0:
+        return 1.0
+    along = float((step * state.step).sum()) / square
+    return min(MOST, max(LEAST, state.share / max(1.0 - along, 0.1)))
 
 
 def _carried(body: Body) -> Floats:

@@ -78,3 +78,20 @@ class PosedBody:
     """Passes that were used."""
     at_limit: Bools = field(repr=False)
     """(n,) bones that a limit held back in the last pass."""
+
+
+def check_shape(body: Body) -> None:
+    """Raise ValueError, saying what does not fit, if the arrays of a body do not fit together."""
+    n = len(body.parents)
+    shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
+    shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]
+    shapes += [("stiffness", body.stiffness, (n, 3)), ("give", body.give, (n,))]
+    for name, array, shape in shapes:
+        if array is not None and np.shape(array) != shape:
+            raise ValueError(f"{name} must have the shape {shape} to go with the parents, not {np.shape(array)}")
+        if array is not None and name not in ("cones", "twist") and not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite")
+    if (np.asarray(body.parents) >= np.arange(n)).any():
+        raise ValueError("parents must name an earlier bone for each bone, or -1")
+    if body.root is not None and not 0 <= body.root < n:
+        raise ValueError(f"root must be the index of one of the {n} bones, not {body.root}")

@@ -106,6 +106,14 @@ def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
     return Bounds(normals, steps, bounds.held & ~leave)
 
 
+def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
+    """Return how strongly joints (k,) are pushed against the limits of their swings, for the unit of a coordinate."""
+    held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
+    row = held[0] * changes[0] + held[1] * changes[1]
+    size = dot(row, row)
+    return np.asarray(np.maximum(dot(row, pushed), 0.0) / np.where(size > 0.0, size, np.inf))
+
+
 def curvature(vectors: Floats) -> Floats:
     """Return by how much less (m, 3, 3) joints cost, that are turned by rotation vectors (3, m), than near their start.
 
