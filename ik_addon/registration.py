@@ -19,6 +19,7 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.body import pose as body_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
@@ -39,6 +40,7 @@ CLASSES: Final = (
     *space_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
+    *body_operators.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
     *panel.CLASSES,

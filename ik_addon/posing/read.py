@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.skeleton import Skeleton, orthonormal
-from ..rig.plan.chain import ChainError
+from ..rig.plan.chain import ChainError, steered_bones
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body
 from ..solve.maths.products import determinants
@@ -18,28 +19,27 @@ from ..solve.problem import Floats, Ints
 
 @dataclass(frozen=True)
 class Stand:
-    """An armature as it stands, parents first."""
+    """An armature as it stands. Bones are in the order of its body, parents first."""
 
     skeleton: Skeleton
     order: Ints
-    """(n,) which pose bone each bone of the body is."""
+    """(n,) which pose bone each bone is."""
     index: dict[str, int]
-    """The bone of the body by name."""
+    """Bones by name."""
     pose: Floats
     """(n, 4, 4) pose matrices."""
     body: Body
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, root: str, gives: dict[str, float]) -> Stand:
-        """Read an evaluated armature.
+    def of(cls, ob: bpy.types.Object, root: str) -> Stand:
+        """Read an armature.
 
         Args:
-            ob: the object.
+            ob: the object, up to date.
             root: name of the bone that moves freely; empty: none does.
-            gives: how readily bones come along, by name; others as their sizes say.
 
         Raises:
-            ChainError: its bones cannot be posed.
+            ChainError: its bones can't be posed.
         """
         skeleton = Skeleton.of(ob)
         order = np.argsort(skeleton.depths, kind="stable")
@@ -48,23 +48,22 @@ class Stand:
         parents = np.where(skeleton.parents[order] >= 0, place[skeleton.parents[order]], -1)
         pose = channels.read_pose(ob, order)
         frames = orthonormal(pose[:, :3, :3])
-        if not np.isfinite(frames).all():
-            raise ChainError("A bone is scaled to nothing. Scale it up to pose the body")
-        if (determinants(frames) < 0.0).any():
-            raise ChainError("A bone has a negative scale. Apply or clear it to pose the body")
         bones = [ob.pose.bones[i] for i in order.tolist()]
+        usable = np.isfinite(frames).all(axis=(1, 2)) & (determinants(frames) > 0.0)
+        if not usable.all():
+            name = bones[int(np.argmin(usable))].name
+            raise ChainError(f"The bone '{name}' has a negative scale or none. Change its scale to pose the body")
         ranges = np.array([ranges_of(bone) for bone in bones]).reshape(len(bones), 6)
-        index = {bone.name: i for i, bone in enumerate(bones)}
-        give = None
+        steered = steered_bones(ob)
         body = Body(
             parents,
             pose[:, :3, 3],
             frames,
-            root=index.get(root),
             rest=orthonormal(skeleton.offsets[order][:, :3, :3]),
             cones=ranges[:, :4],
             twist=ranges[:, 4:],
-            stiffness=np.array([stiffness_of(bone) for bone in bones]),
-            give=give,
+            stiffness=np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3),
+            give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
+            root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
-        return cls(skeleton, order, index, pose, body)
+        return cls(skeleton, order, {bone.name: i for i, bone in enumerate(bones)}, pose, body)

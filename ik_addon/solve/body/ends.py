@@ -47,8 +47,10 @@ class Ends:
                 raise ValueError(f"bone {grab.bone} is not below the root, so it can't be dragged")
         heads = np.asarray(body.heads, np.float64)
         holding = [pin for pin in pins if pin.bone in movable]
-        points = [(pin.bone, heads[pin.bone]) for pin in holding]
-        points += [(g.bone, heads[g.bone] if g.point is None else np.asarray(g.point, np.float64)) for g in grabs]
+        points = [
+            (asked.bone, heads[asked.bone] if asked.point is None else np.asarray(asked.point, np.float64))
+            for asked in (*holding, *grabs)
+        ]
         soft = [YIELD + 1.0 / pin.weight for pin in holding] + [YIELD] * len(grabs)
         turned = [i for i, grab in enumerate(grabs) if grab.rotation is not None]
         held = len(holding)
@@ -89,8 +91,12 @@ def joints_between(body: Body, ends: Ends, locked: Bools) -> list[int]:
     """Return the bones that have a part in it, parents first: those from the ends up that can turn or move."""
     parents, movable = np.asarray(body.parents).tolist(), movable_bones(body)
     gives = np.ones(len(parents)) if body.give is None else np.asarray(body.give)
+    heads = np.asarray(body.heads, np.float64)
     found = set()
-    for bone, _ in ends.points:
+    for end, (bone, point) in enumerate(ends.points):
+        # A bone does not move its own head by turning.
+        if end not in ends.orientations and bone != body.root and (point == heads[bone]).all():
+            bone = parents[bone]
         while bone in movable:
             if gives[bone] > 0.0 and (bone == body.root or not locked[bone]):
                 found.add(bone)

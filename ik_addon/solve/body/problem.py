@@ -45,6 +45,8 @@ class Pin:
     """The bone keeps its orientation."""
     weight: float = np.inf
     """Infinite: it holds. Less: it gives way, like a spring of this strength."""
+    point: Floats | None = None
+    """(3,) the place that stays in place of the head."""
 
 
 @dataclass(frozen=True)

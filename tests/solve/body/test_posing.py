@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_small_moves_of_the_hand_are_small_moves_of_the_joints() -> None:
     angles = np.linspace(-2.2, 2.2, 240)  # steps of 1 cm, from far behind across the front to above
     circle = np.stack([np.cos(angles) * 0.6, -np.cos(angles), np.sin(angles)], axis=1)
     poses = [poser.pose([shoulder + reach * point / np.linalg.norm(point)]) for point in circle]
-    speeds = np.array([turns(body, one, other).max() for one, other in zip(poses, poses[1:], strict=False)])
+    speeds = np.array([turns(body, one, other).max() for one, other in pairwise(poses)])
     assert np.mean(speeds < 5.0) >= 0.99
 
 
@@ -159,7 +160,7 @@ def test_pins_hold_a_place_an_orientation_or_both() -> None:
         posed = drag(body, "hand.L", away, (*FEET, pin))
         stays = np.linalg.norm(posed.heads[right] - body.heads[right]) < 1e-4
         turn = np.abs(posed.frames[right] - body.frames[right]).max() < 1e-3
-        assert (stays, turn) == (pin.location, pin.rotation)
+        assert (bool(stays), bool(turn)) == (pin.location, pin.rotation)
 
 
 def test_a_soft_pin_gives_way_to_a_hard_one() -> None:
@@ -184,10 +185,10 @@ def test_what_is_grabbed_takes_an_orientation() -> None:
 
 def test_a_point_of_a_bone_is_dragged() -> None:
     body = figure()
-    tip = np.array([0.8, 0.0, 1.17])
-    posed = pose_body(body, FEET, [Grab(HAND, tip + (0.0, -0.2, 0.1), point=tip)])
+    tip, offset = np.array([0.8, 0.0, 1.17]), np.array([0.0, -0.2, 0.1])
+    posed = pose_body(body, FEET, [Grab(HAND, tip + offset, point=tip)])
     there = posed.heads[HAND] + posed.frames[HAND] @ (body.frames[HAND].T @ (tip - body.heads[HAND]))
-    np.testing.assert_allclose(there, tip + (0.0, -0.2, 0.1), atol=1e-3)
+    np.testing.assert_allclose(there, tip + offset, atol=1e-3)
 
 
 def test_a_bone_outside_of_its_limits_goes_no_farther() -> None:
