@@ -112,7 +112,11 @@ class JointLimits:
 
     def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats) -> Bounds:
         """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k)."""
-        gap = wanted - self.allowed(wanted)
+        on_edge = self.allowed(wanted)
+        gap = wanted - on_edge
+        if not (np.abs(gap) > HELD).any():
+            return bounds
+        on_edge -= now
         # Where a joint stands at its limit already, that is where the limit points.
         near = now + (wanted - now) * np.minimum(1.0, PROBE / np.maximum(np.abs(wanted - now).max(axis=0), 1e-30))
         first = near - self.allowed(near)
@@ -127,7 +131,6 @@ class JointLimits:
         if not (is_new.any() or turning.any()):
             return bounds
         normals, steps, held = bounds.normals.copy(), bounds.steps.copy(), bounds.held.copy()
-        on_edge = self.allowed(wanted) - now
         for k in np.flatnonzero(is_new):
             normal = gap[:2, k] / swing[k]
             normals[slot[k], :2, k] = normal

@@ -199,10 +199,11 @@ class Poser:
         wanted = Equations(rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns)
         now = limits.coordinates(state.turns[:, limits.joints])
         changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
-        curved, along = limits.curvatures(now, state.bounds)
-        row = along[0] * changes[0] + along[1] * changes[1]
-        at = self._columns.reshape(-1, 3)
-        hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
+        if state.pressure.any():
+            curved, along = limits.curvatures(now, state.bounds)
+            row = along[0] * changes[0] + along[1] * changes[1]
+            at = self._columns.reshape(-1, 3)
+            hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
         bounds = limits.locks()
         for _ in range(ROUNDS):
             step, forces, pushed = step_of(wanted, *projection(changes, bounds))
