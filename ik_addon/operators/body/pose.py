@@ -20,8 +20,12 @@ MISSED = 1e-3
 class IKAddonPinArgument(bpy.types.PropertyGroup):
     """A pin that a script asks for; `name` is that of the bone."""
 
-    use_location: BoolProperty(name="Location", default=True, options={"SKIP_SAVE"})
-    use_rotation: BoolProperty(name="Rotation", default=True, options={"SKIP_SAVE"})
+    use_location: BoolProperty(
+        name="Location", description="The head of the bone stays in its place", default=True, options={"SKIP_SAVE"}
+    )
+    use_rotation: BoolProperty(
+        name="Rotation", description="The bone keeps its orientation", default=True, options={"SKIP_SAVE"}
+    )
 
 
 class IK_ADDON_OT_pose_body(ArmatureOperator):

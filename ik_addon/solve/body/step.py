@@ -130,7 +130,7 @@ def curvature(vectors: Floats) -> Floats:
 def _by_joint(rows: Floats, project: Floats) -> Floats:
     """Return rows (r, 3 k) multiplied by the matrices (k, 3, 3) of their joints."""
     blocks = np.ascontiguousarray(rows).reshape(len(rows), -1, 3)
-    return np.asarray(np.einsum("rki,kij->rkj", blocks, np.ascontiguousarray(project)).reshape(len(rows), -1))
+    return times(blocks.transpose(1, 0, 2), project).transpose(1, 0, 2).reshape(len(rows), -1)
 
 
 def _solved(hessian: Floats, rows: Floats, yields: Floats, pull: Floats, residual: Floats) -> tuple[Floats, Floats]:
@@ -151,7 +151,7 @@ def _solved(hessian: Floats, rows: Floats, yields: Floats, pull: Floats, residua
             own = hessian[at, at]
             off = np.abs(hessian).sum(axis=1) - np.abs(own)
             m[at, at] += np.maximum(share * (off - own + 1.0), 0.0)
-        if _eliminated(m):
+        if _eliminated(m, SOFTEST if not share else 1.0):
             break
     step = m[:, count].copy()
     for k in range(count - 1, -1, -1):
@@ -160,11 +160,11 @@ def _solved(hessian: Floats, rows: Floats, yields: Floats, pull: Floats, residua
     return step, (residual - applied(rows, step)) / yields
 
 
-def _eliminated(m: Floats) -> bool:
-    """Bring symmetric equations (n, n + 1) into triangular form, in place; whether all their pivots are positive."""
+def _eliminated(m: Floats, least: float) -> bool:
+    """Bring symmetric equations (n, n + 1) into triangular form, in place; whether none of their pivots is less."""
     for k in range(len(m)):
         row, pivot = m[k, k + 1 :], m[k, k]
-        if pivot < SOFTEST:
+        if pivot < least:
             return False
         m[k + 1 :, k + 1 :] -= (row[:-1] / pivot)[:, None] * row
     return True
