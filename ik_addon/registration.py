@@ -19,6 +19,7 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.body import drag as body_drag
 from .operators.body import pose as body_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
@@ -41,6 +42,7 @@ CLASSES: Final = (
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
+    *body_drag.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
     *panel.CLASSES,
@@ -74,6 +76,7 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     drag_operators.register()
+    body_drag.register()
     settings.register()
     profile.register()
     versions.register()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import bpy
 import numpy as np
-from mathutils import Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ..anatomy.figure import Figure
 from ..data.settings import chain_of, object_of
@@ -74,8 +74,10 @@ class BodyDrag:
         self.pins = [pin for pin in wanted if not (pin.bone == grabbed and pin.location)]
         self.pins += [Pin(grabbed, False, pin.rotation) for pin in wanted if pin.bone == grabbed and pin.location]
         self.pins += [pin for tip in _solved_chains(ob) for pin in self._end_pins(tip)]
+        self._grab = Grab(grabbed, np.zeros(3), point)
+        self._turning: Poser | None = None
         try:
-            self._poser = Poser(stand.body, self.pins, [Grab(grabbed, np.zeros(3), point)])
+            self._poser = Poser(stand.body, self.pins, [self._grab])
         except ValueError:
             raise ChainError(
                 f"'{ask.bone}' is not below '{root}', the bone that moves the body. Drag another"
@@ -93,12 +95,39 @@ class BodyDrag:
         """Of the body, in the armature's unit."""
         return self._poser.size
 
-    def move(self, context: bpy.types.Context, place: Vector) -> PosedBody:
-        """Bring the dragged joint to a place in world space, or as near as can be; the bones are posed so."""
-        target = np.array(self.ob.matrix_world.inverted() @ place)
-        posed = self._poser.pose([target])
-        self._write(context, posed)
+    @property
+    def world(self) -> Matrix:
+        """Where the dragged joint was, turned as its bone, in world space."""
+        turn = (self.ob.matrix_world @ self.ob.pose.bones[self.bone].matrix).to_quaternion()
+        return Matrix.LocRotScale(self.start, turn, None)
+
+    def move(
+        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
+    ) -> PosedBody:
+        """Bring the dragged joint to an offset from where it was, or as near as can be; the bones are posed so.
+
+        Args:
+            context: of the view layer.
+            offset: in world space.
+            turn: rotation of the bone in world space; None: as comes of the joint's place.
+            hurried: makes no difference, each pose is found to the end.
+        """
+        del hurried
+        target = np.array(self.ob.matrix_world.inverted() @ (self.start + offset))
+        poser, rotations = self._poser, []
+        if turn is not None:
+            if self._turning is None:
+                self._turning = Poser(self.stand.body, self.pins, [replace(self._grab, rotation=np.eye(3))])
+            poser = self._turning
+            space = self.ob.matrix_world.to_quaternion()
+            own = np.array((space.inverted() @ turn @ space).to_matrix())
+            rotations = [times(own, self.stand.body.frames[self._grab.bone])]
+        posed = poser.pose([target], rotations)
+        self._write(context, posed, poser)
         return posed
+
+    def settle(self, context: bpy.types.Context) -> None:
+        """Nothing is left to be done when the mouse rests."""
 
     def finish(self, context: bpy.types.Context) -> list[str]:
         """Let go: chains keep the pose, and keys are set if auto keying is on.
@@ -149,15 +178,15 @@ class BodyDrag:
         own = {self.ob.pose.bones.find(bone.name) for bone in posed_bones(self.ob.pose.bones[tip])}
         return not own.isdisjoint(self.moved)
 
-    def _write(self, context: bpy.types.Context, posed: PosedBody) -> None:
+    def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
         turns = times_back(posed.frames, stand.body.frames)
         pose = stand.pose.copy()
         pose[:, :3, :3] = times(turns, stand.pose[:, :3, :3])
         pose[:, :3, 3] = posed.heads
         rows = self._before.copy()
-        self.moved = []
-        for bone in self._poser.tree.bones.tolist():
+        last, self.moved = self.moved, []
+        for bone in poser.tree.bones.tolist():
             i, parent = int(stand.order[bone]), int(stand.body.parents[bone])
             above = None if parent < 0 else pose[parent][None]
             basis = stand.skeleton.to_basis(ob, i, pose[bone][None], above)
@@ -169,7 +198,8 @@ class BodyDrag:
             self.moved.append(i)
         self._rows = rows
         with registry.paused(ob):  # chains follow at the end, see `finish`
-            channels.write(ob, np.array(self.moved, dtype=np.int64), rows[self.moved])
+            written = sorted({*last, *self.moved})
+            channels.write(ob, np.array(written, dtype=np.int64), rows[written])
             context.view_layer.update()
 
 

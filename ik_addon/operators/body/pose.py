@@ -101,7 +101,7 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             return {"CANCELLED"}
         is_placed = self.properties.is_property_set("location")
         try:
-            posed = drag.move(context, Vector(self.location) if is_placed else drag.start + Vector(self.offset))
+            posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
             remarks = drag.finish(context)
         except (ChainError, SnapError) as error:
             drag.cancel(context)
