@@ -167,7 +167,7 @@ class BodyDrag:
         if self.bone in {bone.name for bone in own} or (end is not None and self.bone == end.name):
             return []
         last = self.stand.index[tip.name]
-        place = self.stand.pose[last] @ np.array([*reach_of(tip), 1.0])
+        place = self.stand.pose[last] @ np.array(reach_of(tip).to_4d())
         found = [Pin(last, rotation=chain_of(tip).use_rotation, point=place[:3])]
         if turning_end(tip) is not None:
             found.append(Pin(self.stand.index[own[-1].name], location=False))

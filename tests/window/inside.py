@@ -242,7 +242,7 @@ def _on_screen(point: Any) -> list[int]:
 
 def heads() -> dict[str, list[float]]:
     """Where the bones are in the world."""
-    return {bone.name: list(rig().matrix_world @ bone.head) for bone in rig().pose.bones}
+    return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
 
 
 def choose_tool(name: str) -> None:

@@ -14,6 +14,7 @@ MACRO = "IK_ADDON_OT_body_move"
 @pytest.fixture
 def human(window: Window) -> Iterator[Window]:
     """The window with the human metarig from the front, in which the tool is chosen."""
+    window.inside.new_file()
     window.inside.metarig()
     window.show_tab()
     window.inside.choose_tool("ik_addon.body")
