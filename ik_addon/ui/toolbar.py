@@ -34,7 +34,6 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     bl_icon = "ops.pose.push"
     bl_keymap = (
         ("ik_addon.body_grab", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),
-        ("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),
         ("ik_addon.pin", {"type": "P", "value": "PRESS"}, None),
     )
 

@@ -106,8 +106,9 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
             return {"PASS_THROUGH"}
         pressed = Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
         operators: Any = bpy.ops
-        if operators.view3d.select(location=(int(pressed.x), int(pressed.y)), deselect_all=False) != {"FINISHED"}:
-            return {"PASS_THROUGH"}
+        if "FINISHED" not in operators.view3d.select(location=(int(pressed.x), int(pressed.y))):
+            operators.view3d.select_box("INVOKE_DEFAULT", wait_for_input=False)
+            return {"INTERFACE"}
         ob = armature(context)
         active = None if ob is None else active_bone(ob)
         if active is None:

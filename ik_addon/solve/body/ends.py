@@ -47,10 +47,8 @@ class Ends:
                 raise ValueError(f"bone {grab.bone} is not below the root, so it can't be dragged")
         heads = np.asarray(body.heads, np.float64)
         holding = [pin for pin in pins if pin.bone in movable]
-        points = [
-            (asked.bone, heads[asked.bone] if asked.point is None else np.asarray(asked.point, np.float64))
-            for asked in (*holding, *grabs)
-        ]
+        wanted = [(pin.bone, pin.point) for pin in holding] + [(grab.bone, grab.point) for grab in grabs]
+        points = [(bone, heads[bone] if point is None else np.asarray(point, np.float64)) for bone, point in wanted]
         soft = [YIELD + 1.0 / pin.weight for pin in holding] + [YIELD] * len(grabs)
         turned = [i for i, grab in enumerate(grabs) if grab.rotation is not None]
         held = len(holding)
