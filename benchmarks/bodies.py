@@ -1,4 +1,4 @@
-"""Posing whole bodies: whether pins and limits hold while a hand or hips are dragged, how fast joints turn, how long it takes.
+"""Whole bodies: whether pins and limits hold while a hand or hips are dragged, how fast joints turn, what it costs.
 
 Run it with the Python of one of the environments: `python -m benchmarks.bodies --steps 2000`.
 """

@@ -237,6 +237,23 @@ def test_the_target_of_a_chain_that_is_posed_moves_along(human: bpy.types.Object
         assert (head(human, bone.name) - place).length < 1e-3, bone.name
 
 
+def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None)
+    bpy.context.view_layer.update()
+    place, orientation = head(human, "hand.L"), turn(human, "hand.L")
+    before = rows(human)
+    drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
+    spin = Quaternion((0.2, 1.0, 0.3), 0.5)
+    drag.move(bpy.context, Vector(), spin)
+    assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
+    assert angle(turn(human, "hand.L"), spin @ orientation) < 0.1
+    drag.move(bpy.context, Vector((0.0, 0.0, 0.1)))
+    assert angle(turn(human, "hand.L"), spin @ orientation) > 5.0, "only as its arm takes it along"
+    drag.cancel(bpy.context)
+    assert rows(human) == before
+
+
 # ---- pins
 
 
