@@ -19,8 +19,8 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
-from .operators.body import drag as body_drag
 from .operators.body import pose as body_operators
+from .operators.body import tool as body_tool
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
 from .overlay import draw as overlay
@@ -42,7 +42,7 @@ CLASSES: Final = (
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
-    *body_drag.CLASSES,
+    *body_tool.CLASSES,
     *fix_operators.CLASSES,
     *preset_operators.CLASSES,
     *panel.CLASSES,
@@ -76,7 +76,7 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     drag_operators.register()
-    body_drag.register()
+    body_tool.register()
     settings.register()
     profile.register()
     versions.register()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bpy
 
+from ..data.settings import chain_of, has_settings
+from ..operators.active import armature
 from .panel import ArmaturePanel
 
 
@@ -14,8 +16,8 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
     bl_label = "Tools"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
-    def draw(self, _context: bpy.types.Context) -> None:
-        """Draw the buttons."""
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the buttons, and what is pinned."""
         column = self.layout.column(align=True)
         column.operator("ik_addon.snap_target", icon="SNAP_ON")
         column.operator("ik_addon.snap_target", text="Snap Range to Pose", icon="PREVIEW_RANGE").frame_range = "SCENE"
@@ -25,6 +27,14 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
         column = self.layout.column(align=True)
         column.operator("ik_addon.convert_constraints", icon="CON_KINEMATIC")
         column.operator("ik_addon.restore_constraints", icon="LOOP_BACK")
+        column = self.layout.column(align=True)
+        column.operator("ik_addon.pin", icon="PINNED")
+        ob = armature(context)
+        for bone in ob.pose.bones if ob is not None and ob.pose is not None else ():
+            if has_settings(bone) and chain_of(bone).pin:
+                row = column.row(align=True)
+                row.label(text=bone.name, translate=False)
+                row.prop(chain_of(bone), "pin", expand=True)
 
 
 CLASSES = (VIEW3D_PT_ik_addon_tools,)

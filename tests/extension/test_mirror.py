@@ -52,7 +52,7 @@ ELSEWHERE = {
     "live/switches": "live/test_handlers",
     "operators/active": "operators/test_same_names",
     "operators/bake": "bake/test_bake",
-    "operators/body/drag": "window/test_posing",
+    "operators/body/tool": "window/test_posing",
     "operators/body/pose": "posing/test_drag",
     "operators/bend": "setup/test_bend_side",
     "operators/character": "setup/test_character",
