@@ -237,6 +237,14 @@ def test_the_target_of_a_chain_that_is_posed_moves_along(human: bpy.types.Object
         assert (head(human, bone.name) - place).length < 1e-3, bone.name
 
 
+def test_targets_of_live_chains_hold_the_body_back(human: bpy.types.Object) -> None:
+    assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    held = head(human, "hand.R")
+    pose(bone="hand.L", offset=(1.5, -0.3, 0.3))
+    assert (head(human, "hand.R") - held).length < 1e-3
+
+
 def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
     human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None)
