@@ -1,4 +1,4 @@
-"""The human metarig of Rigify, which comes with Blender, as a plain armature."""
+"""The metarigs of Rigify, which comes with Blender, as plain armatures."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ class RestBone:
     """In the armature's space."""
 
 
-@cache
 def human() -> tuple[RestBone, ...]:
-    """Return the bones of the metarig, parents first. The file that is open is replaced by an empty one."""
+    """Return the bones of the human metarig, see `bones_of`."""
+    return bones_of("human")
+
+
+@cache
+def bones_of(kind: str) -> tuple[RestBone, ...]:
+    """Return the bones of a metarig, parents first. The file that is open is replaced by an empty one."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     addon_utils: Any = importlib.import_module("addon_utils")
     addon_utils.enable("rigify", default_set=True)
-    add_metarig: Any = bpy.ops.object.armature_human_metarig_add
-    add_metarig()
+    getattr(bpy.ops.object, f"armature_{kind}_metarig_add")()
     bones = tuple(
         RestBone(
             bone.name,
@@ -50,13 +54,19 @@ def human() -> tuple[RestBone, ...]:
 
 
 def add_human(name: str) -> bpy.types.Object:
-    """Add an armature object with the bones of the metarig to the scene and make it active."""
+    """Add an armature object with the bones of the human metarig to the scene and make it active."""
+    return add_metarig("human", name)
+
+
+def add_metarig(kind: str, name: str = "metarig") -> bpy.types.Object:
+    """Add an armature object with the bones of a metarig to the scene and make it active."""
+    bones = bones_of(kind)
     data = bpy.data.armatures.new(name)
     ob = bpy.data.objects.new(name, data)
     bpy.context.scene.collection.objects.link(ob)
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="EDIT")
-    for bone in human():
+    for bone in bones:
         edited = data.edit_bones.new(bone.name)
         edited.head, edited.tail = (0.0, 0.0, 0.0), (0.0, bone.length, 0.0)
         edited.matrix = bone.matrix

@@ -19,6 +19,8 @@ from .operators import fix as fix_operators
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.body import pose as body_operators
+from .operators.body import tool as body_tool
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
@@ -47,6 +49,8 @@ CLASSES: Final = (
     *space_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
+    *body_operators.CLASSES,
+    *body_tool.CLASSES,
     *fix_operators.CLASSES,
     *rig_fix_operators.CLASSES,
     *preset_operators.CLASSES,
@@ -84,6 +88,7 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     drag_operators.register()
+    body_tool.register()
     settings.register()
     profile.register()
     versions.register()

@@ -426,7 +426,9 @@ def character() -> None:
     figure = together(rig, body)
     scenery.stage((2.0, -3.9, 1.5), (0.0, -0.05, 0.86), lens=48)
     save(rig, "character")
-    mark_as_asset(figure, "A figure with chains on arms, legs, spine and head, set up in one click", "rig", "ik", "human")
+    mark_as_asset(
+        figure, "A figure with chains on arms, legs, spine and head, set up in one click", "rig", "ik", "human"
+    )
     save(rig, "character")
 
 

@@ -31,6 +31,10 @@ OUT_OF_REACH = (
     ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
     ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
 )
+PINS = (
+    ("LOCATION", "Location", "The head of the bone stays in its place"),
+    ("ROTATION", "Rotation", "The bone keeps its orientation"),
+)
 
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
@@ -319,5 +323,22 @@ class IKAddonChain(bpy.types.PropertyGroup):
         max=1.0,
         override=OVERRIDABLE,
         update=_number_changed,
+    )
+    pin: EnumProperty(
+        name="Pin",
+        description="What of this bone stays where it is while other bones of the body are dragged",
+        items=PINS,
+        default=set(),
+        options={"ENUM_FLAG"},
+        override=OVERRIDABLE,
+    )
+    give: FloatProperty(
+        name="Give",
+        description="How readily this bone comes along when the body is dragged; 0: not at all",
+        default=1.0,
+        min=0.0,
+        soft_max=10.0,
+        options=set(),
+        override=OVERRIDABLE,
     )
     base: PointerProperty(type=IKAddonFKStore, override=OVERRIDABLE)

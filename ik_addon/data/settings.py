@@ -159,7 +159,7 @@ def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
             if setting.is_array:
                 accepts = partial(_is_each, accepts)
         elif isinstance(setting, bpy.types.EnumProperty):
-            accepts = bool
+            accepts = _is_set if setting.is_enum_flag else bool
         else:
             accepts = _is_object
         found.append((setting.identifier, setting.name, accepts))
@@ -168,6 +168,10 @@ def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
 
 def _is_between(least: float, most: float, value: float) -> bool:
     return least <= value <= most  # neither holds for what is not a number
+
+
+def _is_set(value: object) -> bool:
+    return isinstance(value, set)
 
 
 def _is_each(accepts: Callable[[Any], bool], values: Any) -> bool:

@@ -7,35 +7,54 @@ rotation, and the hints in the status bar.
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 import bpy
-from mathutils import Matrix
-
-from .drag import Drag
+from mathutils import Matrix, Quaternion, Vector
 
 WATCH = 0.02
 """Seconds between two looks at whether Blender's operator still runs."""
 REST = 0.1
 """Seconds without a move after which the chain is solved to the end."""
-MACRO = "IK_ADDON_OT_goal_move"
-"""The macro by which a goal, Blender's operator and the cursor come together."""
+MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_body_move")
+"""The macros by which what is dragged, Blender's operator and the cursor come together."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 """Of the cursor."""
+
+
+class Held(Protocol):
+    """What a user has in the hand."""
+
+    @property
+    def world(self) -> Matrix:
+        """Where it was when the drag began."""
+
+    def move(
+        self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
+    ) -> object:
+        """Bring it to an offset from there, turned about itself, both in world space; see `Drag.move`."""
+
+    def settle(self, context: bpy.types.Context) -> None:
+        """Solve to the end what was moved in a hurry."""
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Restore everything exactly."""
+
 
 current: CursorDrag | None = None
 """The drag that follows the cursor now."""
 
 
 def is_moving(window: bpy.types.Window) -> bool:
-    """Whether a goal follows the mouse in a window."""
-    return any(operator.bl_idname == MACRO for operator in window.modal_operators)
+    """Whether something follows the mouse in a window."""
+    return any(operator.bl_idname in MACROS for operator in window.modal_operators)
 
 
 class CursorDrag:
     """A drag that follows the 3D cursor, from when it is made until it is ended."""
 
-    def __init__(self, context: bpy.types.Context, drag: Drag) -> None:
-        """Put the cursor onto the goal, and follow it from then on.
+    def __init__(self, context: bpy.types.Context, drag: Held) -> None:
+        """Put the cursor onto what is held, and follow it from then on.
 
         As soon as the macro does not run any more, the drag is cancelled if nobody has ended it: Blender tells no one
         that a macro was cancelled.
@@ -47,7 +66,7 @@ class CursorDrag:
         self._window = context.window
         self._cursor = context.scene.cursor
         self._kept = {name: getattr(self._cursor, name)[:] for name in CHANNELS}
-        location, rotation, _scale = drag.handle.world.decompose()
+        location, rotation, _scale = drag.world.decompose()
         self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
         self._start = self._seen = self._cursor.matrix.copy()
         self._unsettled_since: float | None = None
@@ -104,7 +123,7 @@ class CursorDrag:
 
 
 def forget() -> None:
-    """Let nothing follow the cursor any more, wherever it and the goal are."""
+    """Let nothing follow the cursor any more, wherever it and what it took along are."""
     global current
     followers = bpy.app.handlers.depsgraph_update_post
     # Blender forgets it itself when another file is opened.

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ..data import fk_store
 from ..data.settings import chain_of, goal_of, object_of
@@ -66,6 +66,11 @@ class Drag:
             raise ChainError(no_goal[role], tip=tip.name)
         self.handle = Handle(goal, bone)
         self._before = Before.of(self.ob, self.tip)
+
+    @property
+    def world(self) -> Matrix:
+        """Where the goal was when the drag began."""
+        return self.handle.world
 
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False

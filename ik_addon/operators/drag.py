@@ -97,7 +97,7 @@ class IK_ADDON_OT_goal_release(bpy.types.Operator):
         if held is None:
             return {"CANCELLED"}
         held.end(context)
-        return finish(self, context, held.drag)
+        return finish(self, context, held.drag) if isinstance(held.drag, Drag) else {"CANCELLED"}
 
 
 class IK_ADDON_OT_goal_move(bpy.types.Macro):

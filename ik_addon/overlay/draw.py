@@ -16,7 +16,7 @@ from gpu_extras.batch import batch_for_shader
 from .. import compat
 from ..data import chain_settings, preferences, settings
 from ..data.settings import overlay_of
-from ..drag.cursor import MACRO
+from ..drag.cursor import MACROS
 from ..pose.skeleton import inverse, matrix_array
 from .colours import Palette, Sizes, palette
 from .geometry import Drawing, Lines, drawing, transformed
@@ -134,7 +134,7 @@ def _draw(context: bpy.types.Context) -> None:
 def is_transforming(window: bpy.types.Window) -> bool:
     """Whether something is moved with the mouse in a window, a target perhaps."""
     running = [operator.bl_idname for operator in window.modal_operators]
-    return any(name == MACRO or name.startswith("TRANSFORM_OT_") for name in running)
+    return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
 def outline(active: Active, view: bpy.types.RegionView3D) -> Any:

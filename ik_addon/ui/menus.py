@@ -75,6 +75,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.end_fit", "ORIENTATION_LOCAL"),
         ("ik_addon.stiffness_share", "TOOL_SETTINGS"),
     ),
+    (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED")),
     (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
     (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
 )

@@ -1,4 +1,4 @@
-"""The tool in the toolbar of Pose Mode."""
+"""The tools in the toolbar of Pose Mode."""
 
 from __future__ import annotations
 
@@ -20,11 +20,31 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
 
 
+class IKAddonPoseTool(bpy.types.WorkSpaceTool):
+    """Drag any bone, and the body with it."""
+
+    bl_space_type = "VIEW_3D"
+    bl_context_mode = "POSE"
+    bl_idname = "ik_addon.body"
+    bl_label = "Pose Body"
+    bl_description = (
+        "Drag any bone by its nearest joint; the whole body comes along, pinned bones and feet stay.\n"
+        "P pins the selected bones, drag elsewhere to select"
+    )
+    bl_icon = "ops.pose.push"
+    bl_keymap = (
+        ("ik_addon.body_grab", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),
+        ("ik_addon.pin", {"type": "P", "value": "PRESS"}, None),
+    )
+
+
 def register() -> None:
-    """Put the tool below Blender's transform tools."""
+    """Put the tools below Blender's transform tools."""
     bpy.utils.register_tool(IKAddonTool, after={"builtin.transform"}, separator=False)
+    bpy.utils.register_tool(IKAddonPoseTool, after={IKAddonTool.bl_idname}, separator=False)
 
 
 def unregister() -> None:
-    """Take it away."""
+    """Take them away."""
+    bpy.utils.unregister_tool(IKAddonPoseTool)
     bpy.utils.unregister_tool(IKAddonTool)

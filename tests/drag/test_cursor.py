@@ -193,5 +193,9 @@ def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
         bpy.ops.ik_addon.goal_hold(role="POLE")
 
 
-def test_the_macro_has_the_name_by_which_it_is_looked_for(addon: Addon) -> None:
-    assert addon.module("operators.drag").IK_ADDON_OT_goal_move.__name__ == addon.module("drag.cursor").MACRO
+def test_the_macros_have_the_names_by_which_they_are_looked_for(addon: Addon) -> None:
+    macros = (
+        addon.module("operators.drag").IK_ADDON_OT_goal_move,
+        addon.module("operators.body.tool").IK_ADDON_OT_body_move,
+    )
+    assert tuple(macro.__name__ for macro in macros) == addon.module("drag.cursor").MACROS

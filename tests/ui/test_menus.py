@@ -66,6 +66,10 @@ ELSEWHERE = {
     "ik_addon.goal_hold": "a part of what Drag Target starts",
     "ik_addon.goal_release": "a part of what Drag Target starts",
     "ik_addon.goal_move": "what Drag Target and the gizmos start",
+    "ik_addon.body_hold": "a part of what the tool starts",
+    "ik_addon.body_release": "a part of what the tool starts",
+    "ik_addon.body_move": "what the tool starts",
+    "ik_addon.body_grab": "the tool",
 }
 """Operators that are in no menu, and what starts them."""
 

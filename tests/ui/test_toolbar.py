@@ -28,15 +28,17 @@ def flat(tools: Iterable[Any]) -> Iterator[Any]:
             yield tool
 
 
-def test_the_tool_is_there_in_pose_mode_alone(addon: Addon) -> None:
-    name = addon.module("ui.toolbar").IKAddonTool.bl_idname
-    assert tools("POSE").count(name) == 1
-    assert "builtin.move" in tools("OBJECT")
-    assert name not in tools("OBJECT")
+def test_the_tools_are_there_in_pose_mode_alone(addon: Addon) -> None:
+    module = addon.module("ui.toolbar")
+    for name in (module.IKAddonTool.bl_idname, module.IKAddonPoseTool.bl_idname):
+        assert tools("POSE").count(name) == 1
+        assert "builtin.move" in tools("OBJECT")
+        assert name not in tools("OBJECT")
 
 
 def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
     tool = addon.module("ui.toolbar").IKAddonTool
     assert tool.bl_widget in {cls.bl_idname for cls in addon.module("ui.gizmos").CLASSES}
     icons = Path(bpy.utils.system_resource("DATAFILES"), "icons")
-    assert (icons / f"{tool.bl_icon}.dat").exists()
+    for each in (tool, addon.module("ui.toolbar").IKAddonPoseTool):
+        assert (icons / f"{each.bl_icon}.dat").exists()

@@ -240,6 +240,11 @@ def _on_screen(point: Any) -> list[int]:
     return [round(where["region"].x + found.x), round(where["window"].height - where["region"].y - found.y) - 1]
 
 
+def heads() -> dict[str, list[float]]:
+    """Where the bones are in the world."""
+    return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
+
+
 def choose_tool(name: str) -> None:
     """Choose a tool of the toolbar."""
     with bpy.context.temp_override(**viewport()):

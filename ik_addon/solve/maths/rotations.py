@@ -102,6 +102,30 @@ def multiply(p: Floats, q: Floats) -> Floats:
     return out
 
 
+def inverse(q: Floats) -> Floats:
+    """Return the opposite rotations (4, ...)."""
+    out = -q
+    out[0] = q[0]
+    return out
+
+
+def vectors_of(q: Floats) -> Floats:
+    """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, not longer than half a turn."""
+    sine = norm(q[1:])
+    small = sine < 1e-9
+    angle = 2.0 * np.arctan2(sine, np.abs(q[0]))
+    share = np.where(small, 2.0, angle / np.where(small, 1.0, sine))
+    return np.asarray(q[1:] * np.where(q[0] < 0.0, -share, share))
+
+
+def about_vectors(vectors: Floats) -> Floats:
+    """Return the quaternions (4, ...) of rotation vectors (3, ...) in radians."""
+    angle = norm(vectors)
+    small = angle < 1e-9
+    share = np.where(small, 0.5, np.sin(0.5 * angle) / np.where(small, 1.0, angle))
+    return stacked(np.cos(0.5 * angle), *(vectors * share))
+
+
 def rotate(q: Floats, v: Floats) -> Floats:
     """Return vectors (3, ...) turned by unit quaternions (4, ...)."""
     half = cross(q[1:], v)

@@ -1,0 +1,166 @@
+"""Posing a whole body: a bone is brought to a place, pins hold, and the body comes along."""
+
+from __future__ import annotations
+
+import bpy
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, StringProperty
+from mathutils import Vector
+
+from ...data.settings import chain_of
+from ...goals.snapped import SnapError
+from ...live.reports import percent
+from ...posing.drag import FLAGS, Ask, BodyDrag, Free
+from ...rig.plan.chain import ChainError
+from ..active import ArmatureOperator, active_bone, armature
+
+MISSED = 1e-3
+"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
+
+
+class IKAddonPinArgument(bpy.types.PropertyGroup):
+    """A pin that a script asks for; `name` is that of the bone."""
+
+    use_location: BoolProperty(
+        name="Location", description="The head of the bone stays in its place", default=True, options={"SKIP_SAVE"}
+    )
+    use_rotation: BoolProperty(
+        name="Rotation", description="The bone keeps its orientation", default=True, options={"SKIP_SAVE"}
+    )
+
+
+class IK_ADDON_OT_pose_body(ArmatureOperator):
+    """Bring a bone to a place."""
+
+    bl_idname = "ik_addon.pose_body"
+    bl_label = "Pose Body"
+    bl_description = "Bring a bone to a place; pinned bones hold, and the whole body comes along within its limits"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    bone: StringProperty(
+        name="Bone",
+        description="The bone that is moved; empty: the active bone",
+        options={"SKIP_SAVE"},
+    )
+    use_tail: BoolProperty(
+        name="Tail",
+        description="Move the tail of the bone instead of its head",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+    offset: FloatVectorProperty(
+        name="Offset",
+        description="How far the joint moves from where it is, in world space",
+        subtype="TRANSLATION",
+        options={"SKIP_SAVE"},
+    )
+    location: FloatVectorProperty(
+        name="Location",
+        description="Where the joint goes, in world space, instead of by an offset",
+        subtype="XYZ_LENGTH",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+    pins: CollectionProperty(
+        type=IKAddonPinArgument,
+        name="Pins",
+        description="Bones that hold; none: those that are pinned",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+    without_pins: EnumProperty(
+        name="Without Pins",
+        description="What holds a body that has no pins",
+        items=(
+            (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
+            (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
+        ),
+        default=Free.FEET.name,
+    )
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """What is posed must belong to this file."""
+        return "" if ob.is_editable else f"'{ob.name}' is linked from another file and can't be posed"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Pose."""
+        ob = armature(context)
+        assert ob is not None
+        active = active_bone(ob)
+        name = self.bone or ("" if active is None else active.name)
+        if not name:
+            self.report({"ERROR"}, "No bone is active. Select the bone to move")
+            return {"CANCELLED"}
+        pins = {pin.name: _flags(pin) for pin in self.pins}
+        unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
+        if unknown is not None:
+            self.report({"ERROR"}, f"'{ob.name}' has no bone '{unknown}' to pin")
+            return {"CANCELLED"}
+        try:
+            drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins]))
+        except ChainError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        is_placed = self.properties.is_property_set("location")
+        try:
+            posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+            remarks = drag.finish(context)
+        except (ChainError, SnapError) as error:
+            drag.cancel(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if posed.error > MISSED * drag.size:
+            short = percent(posed.error / drag.size)
+            remarks.insert(0, f"'{name}' is {short} of the body's size short of its place (pins, limits or reach)")
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(remarks) or f"Posed the body by '{name}'")
+        return {"FINISHED"}
+
+
+def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
+    return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
+
+
+class IK_ADDON_OT_pin(ArmatureOperator):
+    """Pin selected bones, or release them."""
+
+    bl_idname = "ik_addon.pin"
+    bl_label = "Pin Bones"
+    bl_description = "Pin the selected bones, so that they stay while others are dragged; again: release them"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    what: EnumProperty(
+        name="What",
+        description="What of the bones stays",
+        items=(
+            ("BOTH", "Both", "The place and the orientation"),
+            ("LOCATION", "Location", "The place of the head"),
+            ("ROTATION", "Rotation", "The orientation"),
+        ),
+        default="BOTH",
+    )
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be bones to pin."""
+        return "" if _chosen(context, ob) else "Select the bones to pin in Pose Mode"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Pin or release."""
+        ob = armature(context)
+        assert ob is not None
+        bones = _chosen(context, ob)
+        wanted = set(FLAGS) if self.what == "BOTH" else {self.what}
+        released = all(set(chain_of(bone).pin) == wanted for bone in bones)
+        for bone in bones:
+            chain_of(bone).pin = set() if released else wanted
+        count = f"{len(bones)} bones" if len(bones) != 1 else f"'{bones[0].name}'"
+        self.report({"INFO"}, f"{'Released' if released else 'Pinned'} {count}")
+        return {"FINISHED"}
+
+
+def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The selected bones of an armature in Pose Mode, or its active bone."""
+    selected = [bone for bone in context.selected_pose_bones or () if bone.id_data == ob]
+    active = active_bone(ob)
+    return selected or ([] if active is None else [active])
+
+
+CLASSES = (IKAddonPinArgument, IK_ADDON_OT_pose_body, IK_ADDON_OT_pin)

@@ -1,0 +1,321 @@
+"""Poses a body: what is pinned stays, what is dragged goes to its target, and the body comes along.
+
+Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
+which it turned from the body as it was, by its own weight, and so does the way of the root. What is dragged is pulled
+to its target by a force that has a greatest strength. So a target is reached wherever that suffices, and approached
+smoothly where it does not. Newton's method brings the cost down, from the body as it was, while the target moves away
+from where it was dragged from: the pose depends on the target alone, not on the way that a hand took to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..maths.cones import Cone, cone_of
+from ..maths.rotations import (
+    about_vectors,
+    dot,
+    inverse,
+    multiply,
+    norm,
+    quaternions,
+    vectors_of,
+)
+from ..problem import Bools, Floats, Ints
+from .ends import YIELD, Ends, joints_between
+from .limits import Bounds, JointLimits, coordinate_changes
+from .problem import Body, Grab, Pin, PosedBody, check_shape
+from .step import Equations, curvature, pressure_of, projection, released, step_of
+from .tree import Posed, Tree
+
+STRENGTH = 100.0
+"""Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
+LARGEST_WAY = 0.25
+"""The target moves away in steps of at most this part of the body's size."""
+PASSES = 22
+"""Passes, at most."""
+SETTLED = 2e-5
+"""In radians: a pass that turns no joint by more ends the search."""
+FARTHEST = 0.5
+"""Radians that a joint turns in a pass, at most."""
+FINISH = 8
+"""Passes for pins alone, at most."""
+HELD = 1e-6
+"""Pins hold that are off by no more than this, in sizes of the body and in radians."""
+LOOSE = 1e9
+"""What gives way like this is free."""
+LEAST, MOST = 0.2, 1.0
+"""What is taken of a step."""
+ROUNDS = 4
+"""Choices, in a pass, of the limits that hold."""
+ROOT_TURNS = 6.0
+"""What a radian of the root costs, in those of a joint that carries nothing."""
+ROOT_MOVES = 8.0
+"""What a way of the root as long as the body costs."""
+CARRIED = 4.0
+"""How much more than others joints cost that carry the whole body."""
+
+
+def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBody:
+    """Return the pose of a body in which what is grabbed is at its target, or as near as can be, while pins hold.
+
+    Raises:
+        ValueError: if shapes do not fit together, a bone is not there, or a target is not finite.
+    """
+    rotations = [grab.rotation for grab in grabs if grab.rotation is not None]
+    return Poser(body, pins, grabs).pose([grab.target for grab in grabs], rotations)
+
+
+class Poser:
+    """A body, its pins and what is grabbed, made ready to be posed for one target after the other."""
+
+    def __init__(self, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> None:
+        """Take the body as it stands; the targets of `grabs` are not looked at.
+
+        Raises:
+            ValueError: if shapes do not fit together or a bone is not there.
+        """
+        check_shape(body)
+        self.body = body
+        self.ends = Ends.of(body, pins, grabs)
+        limited, cones, locked = _limits_of(body)
+        joints = joints_between(body, self.ends, np.logical_and.reduce(locked))
+        self.tree = tree = Tree.of(body, joints, self.ends.points, limited)
+        own = [i for i, bone in enumerate(joints) if bone in limited and not (i == 0 and tree.has_root)]
+        chosen = tree.bones[own]
+        cone = Cone(*(part[..., chosen] for part in cones))
+        self.limits = JointLimits.of(np.array(own, np.int64), cone, locked[:, chosen], tree.turns[:, own])
+        self._begin = tree.posed(tree.turns, np.zeros(3))
+        self._turns = quaternions(np.asarray(body.frames, np.float64).transpose(1, 2, 0))[
+            :, [b for b, _ in self.ends.points]
+        ]
+        self.size = tree.size(self._begin)
+        self._root = 1.0 / np.sqrt(self._costs())
+        self._back = inverse(tree.turns)
+        self._columns = (3 * self.limits.joints[:, None] + np.arange(3)).ravel()
+
+    def _costs(self) -> Floats:
+        """Weights (3 m + 3,) of turning about the axes of each joint, and of moving the root by the body's size."""
+        body, joints = self.body, self.tree.bones
+        give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
+        costs = (1.0 + CARRIED * _carried(body)[joints]) / give[joints]
+        axes = np.repeat(costs, 3)
+        if body.stiffness is not None:
+            axes = axes / (1.0 - np.asarray(body.stiffness, np.float64)[joints]).ravel()
+        moves = ROOT_MOVES
+        if self.tree.has_root:
+            axes[:3] = ROOT_TURNS / give[body.root]
+            moves = float(ROOT_MOVES / give[body.root])
+        return np.concatenate([axes, np.full(3, moves)])
+
+    def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
+        """Return the body with its dragged points at their targets, or as near as can be.
+
+        Args:
+            targets: (3,) for each grab.
+            rotations: (3, 3) for each grab that was made with one.
+
+        Raises:
+            ValueError: if a target is not finite, or there are more or fewer than grabs.
+        """
+        ends, begin = self.ends, self._begin
+        wanted = np.array(targets, np.float64).reshape(-1, 3)
+        if len(wanted) != len(ends.points) - ends.pinned or not np.isfinite(wanted).all():
+            raise ValueError(f"targets must be {len(ends.points) - ends.pinned} finite points, not {targets}")
+        ways, spins = np.zeros_like(begin.ends), np.zeros_like(begin.ends)
+        ways[:, ends.pinned :] = wanted.T - begin.ends[:, ends.pinned :]
+        for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
+            now = self._turns[:, ends.pinned + i]
+            spins[:, ends.pinned + i] = vectors_of(
+                multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
+            )
+        far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
+        steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
+        none = np.zeros(0)
+        state = self._at_rest(_State(self.tree.turns, np.zeros(3), none, self.limits.locks(), none, none, 1.0))
+        passes = 0
+        while passes < PASSES and len(self.tree.parents):
+            passes += 1
+            share = min(1.0, passes / steps)
+            goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
+            state, largest = self._pass(state, *goals)
+            if share < 1.0:
+                state = replace(state, step=np.zeros_like(state.step), share=1.0)
+            elif largest < SETTLED:
+                break
+        bounds = state.bounds
+        for _ in range(FINISH):
+            if self._are_pins_held(state):
+                break
+            passes += 1
+            state, _ = self._pass(self._at_rest(state), begin.ends, self._turns, pins_alone=True)
+        return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
+
+    def _at_rest(self, state: _State) -> _State:
+        """Forget what came of a state before."""
+        forces, pressure = np.zeros(3 * len(self.ends.yields)), np.zeros(len(self.limits.joints))
+        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0)
+
+    def _are_pins_held(self, state: _State) -> bool:
+        gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
+        pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
+        return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
+
+    def _gaps(self, posed: Posed, goals: Floats, turns: Floats) -> Floats:
+        """What is left (3, places + orientations) to places, in sizes of the body, and orientations."""
+        places = self.ends.places
+        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, turns)], axis=1)
+
+    def _pass(self, state: _State, goals: Floats, turns: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
+        """Take one step towards places (3, ends) and orientations (4, ends).
+
+        Args:
+            state: where it begins.
+            goals: the places.
+            turns: the orientations.
+            pins_alone: do nothing but bring pins back, on the shortest way.
+
+        Returns:
+            What comes of it, and the largest angle by which a joint turned.
+        """
+        tree, limits, ends, root = self.tree, self.limits, self.ends, self._root
+        posed = tree.posed(state.turns, state.offset)
+        rows = tree.jacobian(posed, ends.places, ends.orientations)
+        rows[: 3 * len(ends.places)] /= self.size
+        rows[:, -3:] *= self.size
+        gaps = self._gaps(posed, goals, turns)
+        yields = ends.yields + np.where(ends.dragged, norm(gaps), 0.0) / STRENGTH
+        away = vectors_of(multiply(state.turns, self._back))
+        hessian = self._bend(posed, state.forces) * root * root[:, None]
+        at = np.arange(3 * len(tree.parents)).reshape(-1, 3)
+        hessian[at[:, :, None], at[:, None, :]] += np.eye(3) + curvature(away)
+        hessian[[-3, -2, -1], [-3, -2, -1]] += 1.0
+        pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
+        if pins_alone:
+            gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
+        wanted = Equations(rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns)
+        now = limits.coordinates(state.turns[:, limits.joints])
+        changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
+        if state.pressure.any():
+            curved, along = limits.curvatures(now, state.bounds)
+            row = along[0] * changes[0] + along[1] * changes[1]
+            at = self._columns.reshape(-1, 3)
+            hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
+        bounds = limits.locks()
+        for _ in range(ROUNDS):
+            step, forces, pushed = step_of(wanted, *projection(changes, bounds))
+            share = _share(step, state)
+            raw, step = step, share * step * root
+            largest = float(np.abs(step).max())
+            if largest > FARTHEST:
+                step *= FARTHEST / largest
+            new = multiply(about_vectors(step[:-3].reshape(-1, 3).T), state.turns)
+            new /= np.sqrt(new[0] * new[0] + new[1] * new[1] + new[2] * new[2] + new[3] * new[3])
+            reached = limits.coordinates(new[:, limits.joints])
+            before = bounds
+            bounds = released(changes, bounds, pushed[self._columns].reshape(-1, 3).T)
+            bounds = limits.with_limits(bounds, now, reached)
+            if bounds is before:
+                break
+        new[:, limits.joints] = limits.rotation(limits.allowed(reached))
+        pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
+        offset = state.offset + step[-3:] * self.size
+        return _State(new, offset, forces, before, pressure, raw, share), float(np.abs(step).max())
+
+    def _left(self, posed: Posed, turns: Floats) -> Floats:
+        """The rotation vectors (3, orientations) that ends still have to turn."""
+        own = self.ends.orientations
+        joints = [self.tree.ends[e][0] for e in own.tolist()]
+        done = multiply(posed.frames[:, joints], inverse(self._begin.frames[:, joints]))
+        return vectors_of(multiply(turns[:, own], inverse(multiply(done, self._turns[:, own]))))
+
+    def _bend(self, posed: Posed, forces: Floats) -> Floats:
+        """How much stiffer or softer forces at the ends make the joints (3 m + 3, 3 m + 3).
+
+        A joint turns what joints below it do to an end.
+        """
+        tree, ends, places = self.tree, self.ends, len(self.ends.places)
+        pulls, torques = np.split(forces.reshape(-1, 3).T, [places], axis=1)
+        lever_arms = posed.ends[:, ends.places, None] - posed.heads[:, None, :]
+        lever_arms *= tree.moved[ends.places] / self.size
+        blocks = -(lever_arms[:, None] * pulls[None, :, :, None]).sum(axis=2)  # component, component, joint
+        blocks += dot(lever_arms, pulls[:, :, None]).sum(axis=0) * np.eye(3)[:, :, None]
+        torque = 0.5 * (torques[:, :, None] * tree.moved[ends.orientations]).sum(axis=1)
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            blocks[j, i] += torque[k]
+            blocks[i, j] -= torque[k]
+        return tree.spread(posed, blocks)
+
+    def _posed(self, state: _State, goals: Floats, passes: int) -> PosedBody:
+        tree, body, ends = self.tree, self.body, self.ends
+        posed = tree.posed(state.turns, state.offset)
+        heads, frames = tree.carried(body, self._begin, posed)
+        gaps = norm(goals - posed.ends)
+        hard_places, hard_turns = ends.held
+        left = np.zeros(len(ends.points))
+        left[ends.orientations] = norm(self._left(posed, self._turns))
+        at_limit = np.zeros(len(heads), dtype=bool)
+        at_limit[tree.bones[self.limits.joints]] = state.bounds.held.any(axis=0)
+        return PosedBody(
+            heads,
+            frames,
+            float(gaps[ends.pinned :].max(initial=0.0)),
+            float(gaps[hard_places].max(initial=0.0)),
+            float(left[hard_turns].max(initial=0.0)),
+            passes,
+            at_limit,
+        )
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where a search has come to."""
+
+    turns: Floats
+    """(4, m) rotations of the joints."""
+    offset: Floats
+    """(3,) of the root."""
+    forces: Floats
+    """What holds the ends, three numbers for each place and each orientation."""
+    bounds: Bounds
+    """The limits that held in the last step."""
+    pressure: Floats
+    """(k,) how strongly joints were pushed against those of their swings."""
+    step: Floats
+    """(n,) the last step, in which all joints count alike; zero: there was none."""
+    share: float
+    """What of it was taken."""
+
+
+def _share(step: Floats, state: _State) -> float:
+    """What of a step to take: less where it turns back, as steps do that overshoot, and all again once they do not."""
+    square = float((state.step * state.step).sum())
+    if square == 0.0:
+        return 1.0
+    along = float((step * state.step).sum()) / square
+    return min(MOST, max(LEAST, state.share / max(1.0 - along, 0.1)))
+
+
+def _carried(body: Body) -> Floats:
+    """How much of the body (n,) each bone carries, by length, from 0 to 1."""
+    parents, heads = np.asarray(body.parents).tolist(), np.asarray(body.heads, np.float64)
+    carried = np.zeros(len(parents))
+    for bone in reversed(range(len(parents))):
+        if parents[bone] >= 0:
+            carried[parents[bone]] += carried[bone] + float(norm(heads[bone] - heads[parents[bone]]))
+    return np.asarray(carried / max(float(carried.max(initial=0.0)), 1e-200))
+
+
+def _limits_of(body: Body) -> tuple[Ints, Cone, Bools]:
+    """The bones that have limits, the cones of all, and which of their coordinates (3, n) are locked."""
+    bones = len(body.parents)
+    free = np.tile([-np.inf, np.inf], (bones, 3))
+    ranges = free
+    if body.rest is not None and body.cones is not None and body.twist is not None:
+        ranges = np.concatenate([body.cones, body.twist], axis=1).astype(np.float64)
+    limited = np.flatnonzero(np.isfinite(ranges).any(axis=1))
+    locked = (ranges[:, ::2] == 0.0) & (ranges[:, 1::2] == 0.0)
+    return limited, cone_of(ranges[:, :4], ranges[:, 4:]), locked.T

@@ -1,0 +1,170 @@
+"""One step of a body: the least cost that brings its ends where they should be, in linear equations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..maths.products import applied, back_applied, times
+from ..maths.rotations import dot, norm
+from ..problem import Floats, Ints
+from .limits import Bounds
+
+SOFTEST = 0.2
+"""A joint is never taken to be softer than this, of what it is without forces."""
+STIFFER = (0.0, 0.3, 1.0)
+"""Shares of what makes sure that no joint turns over by itself; the first that suffices is taken."""
+
+
+class Equations(NamedTuple):
+    """What a step is to bring about; n is three for each joint, and three for the offset of the root."""
+
+    rows: Floats
+    """(r, n) how ends move."""
+    hessian: Floats
+    """(n, n) second derivative of the cost."""
+    pull: Floats
+    """(n,) its derivative."""
+    residual: Floats
+    """(r,) what ends are off."""
+    yields: Floats
+    """(r,) by how much each of them gives way to a unit force."""
+    columns: Ints
+    """(3 k,) the places of the k joints with limits among the n."""
+
+
+def step_of(wanted: Equations, project: Floats, fixed: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return a step that limits allow.
+
+    Args:
+        wanted: the equations without limits.
+        project: (k, 3, 3) projections of joints with limits onto what is open to them.
+        fixed: (3, k) steps that their limits ask for.
+
+    Returns:
+        The step (n,), the forces (r,) at the ends, and what pushes on after the step (n,), against limits.
+    """
+    rows, hessian, pull, residual, yields, columns = wanted
+    k = len(project)
+    if not k:
+        step, forces = _solved(hessian, rows, yields, pull, residual)
+        return step, forces, np.zeros_like(pull)
+    whole = np.zeros(len(pull))
+    whole[columns] = fixed.T.ravel()
+    gradient = pull + applied(hessian, whole)
+    residual = residual - applied(rows, whole)
+    own, inner, right = rows.copy(), hessian.copy(), gradient.copy()
+    own[:, columns] = _by_joint(rows[:, columns], project)
+    inner[:, columns] = _by_joint(inner[:, columns], project)
+    inner[columns] = _by_joint(inner[columns].T, project).T
+    at = columns.reshape(k, 3)
+    inner[at[:, :, None], at[:, None, :]] += np.eye(3) - project
+    right[columns] = _by_joint(gradient[columns][None], project)[0]
+    step, forces = _solved(inner, own, yields, right, residual)
+    pushed = back_applied(rows, forces) - gradient - applied(hessian, step)
+    return step + whole, forces, pushed
+
+
+def projection(changes: Floats, bounds: Bounds) -> tuple[Floats, Floats]:
+    """Return what bounds leave open to joints, and the steps that they ask for, see `step_of`.
+
+    Args:
+        changes: (3, 3, k) how the coordinates of each joint change with its step.
+        bounds: of these coordinates.
+    """
+    fixed = np.zeros(changes.shape[1:])
+    project = np.tile(np.eye(3)[:, :, None], (1, 1, changes.shape[-1]))
+    directions: list[Floats] = []
+    for normal, wanted in zip(bounds.normals, bounds.steps, strict=True):
+        if not normal.any():
+            continue
+        row = normal[0] * changes[0] + normal[1] * changes[1] + normal[2] * changes[2]
+        rest = row
+        for direction in directions:
+            rest = rest - dot(rest, direction) * direction
+        length = norm(rest)
+        clear = length > 1e-6 * np.maximum(norm(row), 1e-200)
+        direction = np.where(clear, rest / np.where(clear, length, 1.0), 0.0)
+        left = (wanted - dot(row, fixed)) / np.where(clear, length, 1.0)
+        fixed = fixed + np.where(clear, left, 0.0) * direction
+        project -= direction[:, None] * direction[None]
+        directions.append(direction)
+    return project.transpose(2, 0, 1), fixed
+
+
+def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
+    """Return bounds without the limits from which joints (3, k) are pushed away; the same where there are none."""
+    if not bounds.held.any():
+        return bounds
+    swings = bounds.normals[:, 0] * dot(changes[0], pushed) + bounds.normals[:, 1] * dot(changes[1], pushed)
+    outward = swings + bounds.normals[:, 2] * dot(changes[2], pushed)
+    leave = bounds.held & (outward < -1e-12)
+    if not leave.any():
+        return bounds
+    normals, steps = np.where(leave[:, None], 0.0, bounds.normals), np.where(leave, 0.0, bounds.steps)
+    return Bounds(normals, steps, bounds.held & ~leave)
+
+
+def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
+    """Return how strongly joints (k,) are pushed against the limits of their swings, for the unit of a coordinate."""
+    held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
+    row = held[0] * changes[0] + held[1] * changes[1]
+    size = dot(row, row)
+    return np.asarray(np.maximum(dot(row, pushed), 0.0) / np.where(size > 0.0, size, np.inf))
+
+
+def curvature(vectors: Floats) -> Floats:
+    """Return by how much less (m, 3, 3) joints cost, that are turned by rotation vectors (3, m), than near their start.
+
+    Half the square of a rotation's angle grows as ever about the same axis, but slower about those across.
+    """
+    half = 0.5 * norm(vectors)
+    small = half < 1e-3
+    safe = np.where(small, 1.0, half)
+    less = np.where(small, 0.0, (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe))
+    across = vectors[:, None] * vectors[None] - 4.0 * half * half * np.eye(3)[:, :, None]
+    return np.asarray((less * across).transpose(2, 0, 1))
+
+
+def _by_joint(rows: Floats, project: Floats) -> Floats:
+    """Return rows (r, 3 k) multiplied by the matrices (k, 3, 3) of their joints."""
+    blocks = np.ascontiguousarray(rows).reshape(len(rows), -1, 3)
+    return times(blocks.transpose(1, 0, 2), project).transpose(1, 0, 2).reshape(len(rows), -1)
+
+
+def _solved(hessian: Floats, rows: Floats, yields: Floats, pull: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    """Return the step, and the forces at the ends.
+
+    What holds the ends are springs, those of pins nearly rigid. Where forces would let joints turn over by themselves,
+    all joints are made stiffer.
+    """
+    count, at = len(hessian), np.arange(len(hessian))
+    springs = np.ascontiguousarray(rows.T / yields)
+    begin = np.empty((count, count + 1))
+    begin[:, :count] = times(springs, rows)
+    begin[:, :count] += hessian
+    begin[:, count] = applied(springs, residual) - pull
+    for share in STIFFER:
+        m = begin.copy()
+        if share:
+            own = hessian[at, at]
+            off = np.abs(hessian).sum(axis=1) - np.abs(own)
+            m[at, at] += np.maximum(share * (off - own + 1.0), 0.0)
+        if _eliminated(m, SOFTEST if not share else 1.0):
+            break
+    step = m[:, count].copy()
+    for k in range(count - 1, -1, -1):
+        step[k] /= m[k, k]
+        step[:k] -= m[:k, k] * step[k]
+    return step, (residual - applied(rows, step)) / yields
+
+
+def _eliminated(m: Floats, least: float) -> bool:
+    """Bring symmetric equations (n, n + 1) into triangular form, in place; whether none of their pivots is less."""
+    for k in range(len(m)):
+        row, pivot = m[k, k + 1 :], m[k, k]
+        if pivot < least:
+            return False
+        m[k + 1 :, k + 1 :] -= (row[:-1] / pivot)[:, None] * row
+    return True

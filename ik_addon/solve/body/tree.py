@@ -1,0 +1,206 @@
+"""The joints of a body that have a part in a drag, and where they put what is pinned and dragged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..maths.products import applied, back_applied, back_times, times
+from ..maths.rotations import cross, inverse, matrices, norm, quaternions
+from ..maths.rotations import multiply as multiply_all
+from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
+from ..problem import Floats, Ints
+from .problem import Body
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The m joints that turn, parents first; the free root is the first of them where there is one.
+
+    A joint turns about the axes of its rest frame: what its parent and its rest orientation make of it.
+    """
+
+    bones: Ints
+    """(m,) their bones."""
+    parents: tuple[int, ...]
+    """The joint above each, -1: none."""
+    has_root: bool
+    rest: list[Quaternion]
+    """Orientation at rest, seen from the joint above; in space where there is none."""
+    heads: list[Vector]
+    """Heads seen from the joint above; in space where there is none."""
+    turns: Floats
+    """(4, m) rotations of the joints in the body as it is."""
+    ends: list[tuple[int, Vector]]
+    """The points of bones that are pinned or dragged: their joint, -1 where none moves them, and seen from it."""
+    moved: Floats
+    """(ends, m) 1 where a joint moves an end."""
+
+    @classmethod
+    def of(cls, body: Body, joints: Sequence[int], ends: Sequence[tuple[int, Floats]], limited: Ints) -> Tree:
+        """Take the bones `joints`, in order, as joints, and points in space that are rigid with bones as ends."""
+        index = {bone: i for i, bone in enumerate(joints)}
+        parents = np.asarray(body.parents).tolist()
+
+        def joint_of(bone: int) -> int:
+            while bone >= 0 and bone not in index:
+                bone = parents[bone]
+            return index[bone] if bone >= 0 else -1
+
+        heads, frames = np.asarray(body.heads, np.float64), np.asarray(body.frames, np.float64)
+        above = [joint_of(parents[bone]) for bone in joints]
+        has_root = bool(joints) and joints[0] == body.root
+
+        def seen(point: Floats, joint: int) -> Vector:
+            if joint < 0:
+                x, y, z = point.tolist()
+            else:
+                x, y, z = back_applied(frames[joints[joint]], point - heads[joints[joint]]).tolist()
+            return x, y, z
+
+        rest_frames = np.tile(np.eye(3), (len(joints), 1, 1))
+        turns = np.tile(np.eye(3), (len(joints), 1, 1))
+        for i, bone in enumerate(joints):
+            parent = parents[bone]
+            if i == 0 and has_root:
+                turns[i] = frames[bone]
+                continue
+            at_rest = frames[bone]
+            if bone in limited and body.rest is not None:
+                at_rest = np.asarray(body.rest[bone], np.float64)
+                if parent >= 0:
+                    at_rest = times(frames[parent], at_rest)
+            rest_frames[i] = at_rest if above[i] < 0 else back_times(frames[joints[above[i]]], at_rest)
+            turns[i] = back_times(at_rest, frames[bone])
+        carried = [(joint_of(bone), point) for bone, point in ends]
+        moved = np.zeros((len(ends), len(joints)))
+        for end, (joint, _) in enumerate(carried):
+            while joint >= 0:
+                moved[end, joint] = 1.0
+                joint = above[joint]
+        rows = quaternions(rest_frames.transpose(1, 2, 0)).T.tolist()
+        return cls(
+            np.array(joints, dtype=np.int64),
+            tuple(above),
+            has_root,
+            [(w, x, y, z) for w, x, y, z in rows],
+            [seen(heads[bone], joint) for bone, joint in zip(joints, above, strict=True)],
+            quaternions(turns.transpose(1, 2, 0)),
+            [(joint, seen(point, joint)) for joint, point in carried],
+            moved,
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """All joints with themselves, then with those above them: the joints above, and those below."""
+        found = [(j, j) for j in range(len(self.parents))]
+        for j, parent in enumerate(self.parents):
+            while parent >= 0:
+                found.append((parent, j))
+                parent = self.parents[parent]
+        upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return upper, lower
+
+    def size(self, posed: Posed) -> float:
+        """Return the longest way along the joints to an end; 1 where there is none."""
+        ways = [0.0] * len(self.parents)
+        for i, parent in enumerate(self.parents):
+            if parent >= 0:
+                ways[i] = ways[parent] + float(norm(posed.heads[:, i] - posed.heads[:, parent]))
+        longest = 0.0
+        for e, (joint, _) in enumerate(self.ends):
+            if joint >= 0:
+                longest = max(longest, ways[joint] + float(norm(posed.ends[:, e] - posed.heads[:, joint])))
+        return longest if longest > 0.0 else 1.0
+
+    def spread(self, posed: Posed, blocks: Floats) -> Floats:
+        """Return the second derivative (3 m + 3, 3 m + 3) of which `blocks` (3, 3, m) of joints are told.
+
+        A joint and one above it have that of the lower one, from the axes of the upper to those of the lower.
+        """
+        axes = matrices(posed.rest_frames).transpose(2, 0, 1)
+        upper, lower = self.pairs
+        found = times(np.ascontiguousarray(blocks.transpose(2, 0, 1)), axes)
+        found = back_times(axes[upper], found[lower])
+        own = found[: len(axes)]  # each joint with itself comes first
+        found[: len(axes)] = 0.5 * (own + own.transpose(0, 2, 1))
+        out = np.zeros((3 * len(axes) + 3, 3 * len(axes) + 3))
+        rows, columns = (3 * part[:, None] + np.arange(3) for part in self.pairs)
+        out[rows[:, :, None], columns[:, None, :]] = found
+        out[columns[:, None, :], rows[:, :, None]] = found
+        return out
+
+    def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
+        """Return heads (n, 3) and orientations (n, 3, 3) of all bones of a body, which joints take along."""
+        heads, frames = (np.array(part, np.float64) for part in (body.heads, body.frames))
+        index = {bone: i for i, bone in enumerate(self.bones.tolist())}
+        owner: list[int] = []
+        for bone, parent in enumerate(np.asarray(body.parents).tolist()):
+            owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
+        taken = np.flatnonzero(np.array(owner) >= 0)
+        by = np.array(owner)[taken]
+        turned = matrices(multiply_all(posed.frames, inverse(begin.frames))).transpose(2, 0, 1)[by]
+        heads[taken] = posed.heads.T[by] + applied(turned, heads[taken] - begin.heads.T[by])
+        frames[taken] = times(turned, frames[taken])
+        return heads, frames
+
+    def posed(self, turns: Floats, offset: Floats) -> Posed:
+        """Return where joint rotations (4, m) and an offset (3,) of the root put everything."""
+        rest_frames: list[Quaternion] = []
+        frames: list[Quaternion] = []
+        points: list[Vector] = []
+        for parent, rest, head, turn in zip(self.parents, self.rest, self.heads, turns.T.tolist(), strict=True):
+            rest_frame, point = rest, head
+            if parent >= 0:
+                rest_frame = multiply(frames[parent], rest)
+                point = plus(points[parent], rotate(frames[parent], head))
+            elif self.has_root:
+                x, y, z = offset.tolist()
+                point = plus(head, (x, y, z))
+            rest_frames.append(rest_frame)
+            frames.append(multiply(rest_frame, turn))
+            points.append(point)
+        ends = [point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends]
+        return Posed(np.array(rest_frames).T, np.array(frames).T, np.array(points).T, np.array(ends).T)
+
+    def jacobian(self, posed: Posed, places: Ints, orientations: Ints) -> Floats:
+        """Return how ends move and turn with the joints.
+
+        Args:
+            posed: the body.
+            places: (p,) ends whose place counts.
+            orientations: (o,) ends whose orientation counts.
+
+        Returns:
+            (3 p + 3 o, 3 m + 3), a column for each axis of each joint's rest frame, then for the offset of the root.
+        """
+        joints, rows = len(self.parents), 3 * (len(places) + len(orientations))
+        axes = matrices(posed.rest_frames)  # component, axis, joint
+        out = np.zeros((rows, 3 * joints + 3))
+        lever_arms = posed.ends[:, places, None] - posed.heads[:, None, :]
+        moves = cross(axes[:, None], lever_arms[:, :, None]) * self.moved[places][:, None]
+        out[: 3 * len(places), :-3] = moves.transpose(1, 0, 3, 2).reshape(3 * len(places), 3 * joints)
+        turning = axes[:, None] * self.moved[orientations][:, None]
+        out[3 * len(places) :, :-3] = turning.transpose(1, 0, 3, 2).reshape(3 * len(orientations), 3 * joints)
+        if self.has_root:
+            rooted = self.moved[places, 0]
+            for axis in range(3):
+                out[axis : 3 * len(places) : 3, 3 * joints + axis] = rooted
+        return out
+
+
+@dataclass(frozen=True)
+class Posed:
+    """The joints and ends of a body in a pose, components first."""
+
+    rest_frames: Floats
+    """(4, m) orientations with the own joint at rest."""
+    frames: Floats
+    """(4, m) orientations."""
+    heads: Floats
+    """(3, m)"""
+    ends: Floats
+    """(3, ends)"""

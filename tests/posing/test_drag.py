@@ -1,0 +1,286 @@
+"""Pose Body: any bone goes where it is asked to, pins hold, and the body comes along, as poses of Blender's bones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Euler, Matrix, Quaternion, Vector
+
+from tests import rigs
+from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.operators.states import activate, refused, said, snapshot
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["rigify"]
+HEIGHT = 2.0
+FEET = ("foot.L", "foot.R")
+
+
+@pytest.fixture
+def human(rigify: None) -> bpy.types.Object:
+    """The human metarig with its hand active."""
+    ob = armature_of("human")
+    activate(ob, "hand.L")
+    bpy.context.view_layer.update()
+    return ob
+
+
+def head(ob: bpy.types.Object, bone: str) -> Vector:
+    """The head of a bone in world space, as evaluated."""
+    evaluated: Any = rigs.evaluated(ob)
+    return evaluated.matrix_world @ evaluated.pose.bones[bone].head
+
+
+def turn(ob: bpy.types.Object, bone: str) -> Quaternion:
+    """The orientation of a bone in world space, as evaluated."""
+    evaluated: Any = rigs.evaluated(ob)
+    return (evaluated.matrix_world @ evaluated.pose.bones[bone].matrix).to_quaternion()
+
+
+def angle(one: Quaternion, other: Quaternion) -> float:
+    return float(np.degrees(2.0 * np.arccos(min(1.0, abs(one.dot(other))))))
+
+
+def rows(ob: bpy.types.Object) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
+    """Location and rotation of the bones."""
+    return {bone.name: (tuple(bone.location), tuple(bone.rotation_quaternion)) for bone in ob.pose.bones}
+
+
+def pose(**options: Any) -> None:
+    bpy.ops.ik_addon.pose_body(**options)
+    bpy.context.view_layer.update()
+
+
+def test_the_hand_goes_there_and_the_feet_stay(human: bpy.types.Object) -> None:
+    start, feet, turns = head(human, "hand.L"), [head(human, f) for f in FEET], [turn(human, f) for f in FEET]
+    offset = Vector((-0.3, -0.6, 0.2))
+    pose(bone="hand.L", offset=offset)
+    assert (head(human, "hand.L") - start - offset).length < 1e-4 * HEIGHT
+    for foot, place, orientation in zip(FEET, feet, turns, strict=True):
+        assert (head(human, foot) - place).length < 1e-4 * HEIGHT
+        assert angle(turn(human, foot), orientation) < 0.1
+    assert human.pose.bones["spine"].location.length > 1e-3, "the hips come along"
+
+
+def test_bones_keep_their_lengths_and_stay_together(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
+    for bone in rigs.evaluated(human).pose.bones:
+        assert (bone.tail - bone.head).length == pytest.approx(bone.bone.length, rel=1e-4)
+        if bone.bone.use_connect:
+            assert (bone.head - bone.parent.tail).length < 1e-5
+
+
+def test_a_place_in_the_world_and_the_tail_of_the_active_bone(human: bpy.types.Object) -> None:
+    human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (0.5, 0.5, 0.5))
+    bpy.context.view_layer.update()
+    evaluated: Any = rigs.evaluated(human)
+    place = evaluated.matrix_world @ (evaluated.pose.bones["hand.L"].tail + Vector((-0.2, -0.3, 0.1)))
+    pose(location=place, use_tail=True)
+    assert (human.matrix_world @ rigs.evaluated(human).pose.bones["hand.L"].tail - place).length < 1e-4
+
+
+def test_limits_of_the_bones_hold(human: bpy.types.Object) -> None:
+    shin = human.pose.bones["shin.L"]
+    for axis in "yz":
+        setattr(shin, f"lock_ik_{axis}", True)
+    shin.use_ik_limit_x, shin.ik_min_x, shin.ik_max_x = True, 0.0, 0.5
+    pose(bone="spine", offset=(0.0, 0.0, -0.4))
+    bent = (
+        human.data.bones["shin.L"].parent.matrix_local.inverted() @ human.data.bones["shin.L"].matrix_local
+    ).to_3x3()
+    evaluated: Any = rigs.evaluated(human)
+    seen = (evaluated.pose.bones["thigh.L"].matrix.inverted() @ evaluated.pose.bones["shin.L"].matrix).to_3x3()
+    turned = (bent.inverted() @ seen).to_euler("XYZ")
+    assert turned.x == pytest.approx(0.5, abs=1e-3)
+    assert abs(turned.y) + abs(turned.z) < 1e-3
+
+
+def test_pins_that_are_asked_for_hold_instead_of_the_feet(human: bpy.types.Object) -> None:
+    start, orientation = head(human, "hand.R"), turn(human, "hand.R")
+    foot = head(human, "foot.L")
+    pose(bone="hand.L", offset=(0.5, -0.3, 0.3), pins=[{"name": "hand.R", "use_location": True, "use_rotation": False}])
+    assert (head(human, "hand.R") - start).length < 1e-4 * HEIGHT
+    assert angle(turn(human, "hand.R"), orientation) > 1.0
+    assert (head(human, "foot.L") - foot).length > 0.01
+
+
+def test_stored_pins_hold(human: bpy.types.Object) -> None:
+    for bone in ("hand.R", "foot.L"):
+        human.pose.bones[bone].ik_addon.pin = {"LOCATION", "ROTATION"}
+    before = {bone: head(human, bone) for bone in ("hand.R", "foot.L", "foot.R")}
+    pose(bone="hand.L", offset=(-0.2, -0.5, 0.4))
+    after = {bone: (head(human, bone) - place).length for bone, place in before.items()}
+    assert after["hand.R"] < 1e-4 * HEIGHT
+    assert after["foot.L"] < 1e-4 * HEIGHT
+    assert after["foot.R"] > 1e-3
+
+
+def test_a_pinned_bone_that_is_dragged_goes_along_and_keeps_its_orientation(human: bpy.types.Object) -> None:
+    start, orientation, other = head(human, "foot.L"), turn(human, "foot.L"), head(human, "foot.R")
+    pose(bone="foot.L", offset=(0.1, -0.3, 0.2))
+    assert (head(human, "foot.L") - start - Vector((0.1, -0.3, 0.2))).length < 1e-4 * HEIGHT
+    assert angle(turn(human, "foot.L"), orientation) < 0.1
+    assert (head(human, "foot.R") - other).length < 1e-4 * HEIGHT
+
+
+def test_the_root_can_stay_where_nothing_is_pinned(human: bpy.types.Object) -> None:
+    before, foot = rigs.channels(human), head(human, "foot.L")
+    pose(bone="hand.L", offset=(0.0, -0.2, 0.1), without_pins="ROOT")
+    assert human.pose.bones["spine"].location.length < 1e-6
+    assert (head(human, "foot.L") - foot).length > 1e-5 or (rigs.channels(human) != before).any()
+    bend = human.pose.bones["upper_arm.L"].rotation_quaternion.angle
+    assert bend > 0.01
+
+
+def test_a_bone_that_gives_nothing_stays(human: bpy.types.Object) -> None:
+    human.pose.bones["spine.002"].ik_addon.give = 0.0
+    pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
+    assert human.pose.bones["spine.002"].rotation_quaternion.angle < 1e-5
+    assert human.pose.bones["spine.003"].rotation_quaternion.angle > 0.01
+
+
+def test_only_bones_on_the_way_are_posed(human: bpy.types.Object) -> None:
+    before = rows(human)
+    pose(bone="hand.L", offset=(-0.1, -0.2, 0.1))
+    moved = {name for name, row in rows(human).items() if row != before[name]}
+    assert {"upper_arm.L", "forearm.L", "spine"} <= moved
+    assert not {"hand.L", "upper_arm.R", "hand.R", "spine.006", "toe.L", "f_index.01.L"} & moved
+
+
+def test_every_rotation_mode_is_kept(human: bpy.types.Object) -> None:
+    human.pose.bones["upper_arm.L"].rotation_mode = "ZYX"
+    human.pose.bones["forearm.L"].rotation_mode = "AXIS_ANGLE"
+    start = head(human, "hand.L")
+    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    assert (head(human, "hand.L") - start - Vector((-0.1, -0.4, 0.1))).length < 1e-4 * HEIGHT
+    assert human.pose.bones["upper_arm.L"].rotation_mode == "ZYX"
+    assert Vector(human.pose.bones["upper_arm.L"].rotation_euler).length > 0.01
+
+
+def test_the_same_place_gives_the_same_pose(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    one = rigs.channels(human)
+    for bone in human.pose.bones:
+        bone.matrix_basis = Matrix()
+    bpy.context.view_layer.update()
+    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    np.testing.assert_array_equal(rigs.channels(human), one)
+
+
+def test_auto_keying_keys_the_bones_that_moved(
+    human: bpy.types.Object, addon: Addon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bpy.context.preferences.edit, "use_keyframe_insert_available", False)
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    pose(bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    curves = addon.module("compat").curve_owner(human).fcurves
+    paths = {curve.data_path for curve in curves}
+    assert 'pose.bones["forearm.L"].rotation_quaternion' in paths
+    assert 'pose.bones["spine"].location' in paths
+    assert not any("hand.R" in path for path in paths)
+
+
+def test_animated_bones_that_go_back_are_named(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    rigs.key(human.pose.bones["forearm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (1, 0, 0, 0)})
+    bpy.context.view_layer.update()
+    assert "'forearm.L' is animated" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(-0.1, -0.4, 0.1))
+
+
+def test_what_is_out_of_reach_is_said(human: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    assert "short of its place" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, 5.0))
+    assert "Posed the body by 'hand.L'" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.0, 0.0, -0.05))
+
+
+def test_what_can_not_be_done_changes_nothing(human: bpy.types.Object) -> None:
+    with refused("no bone 'nobody'"):
+        bpy.ops.ik_addon.pose_body(bone="nobody", offset=(0, 0, 1))
+    with refused("no bone 'nobody' to pin"):
+        bpy.ops.ik_addon.pose_body(
+            offset=(0, 0, 1), pins=[{"name": "nobody", "use_location": True, "use_rotation": True}]
+        )
+    human.pose.bones["hand.L"].constraints.new("COPY_ROTATION").target = human
+    with refused("A constraint moves 'hand.L'"):
+        bpy.ops.ik_addon.pose_body(offset=(0, 0, 1))
+
+
+def test_one_step_of_undo_takes_it_back(human: bpy.types.Object) -> None:
+    bpy.ops.ed.undo_push(message="before")
+    name, before = human.name, snapshot()
+    bpy.ops.ik_addon.pose_body("EXEC_DEFAULT", True, bone="hand.L", offset=(-0.1, -0.4, 0.1))
+    assert snapshot() != before
+    bpy.ops.ed.undo()
+    bpy.context.view_layer.update()
+    assert bpy.data.objects[name] is not None
+    assert snapshot() == before
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_the_target_of_a_chain_that_is_posed_moves_along(human: bpy.types.Object, live: bool) -> None:
+    assert bpy.ops.ik_addon.character_setup(live=live, with_presets=False) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    start, feet = head(human, "hand.L"), [head(human, foot) for foot in FEET]
+    offset = Vector((-0.1, -0.3, 0.1))
+    pose(bone="hand.L", offset=offset)
+    assert human.ik_addon.live is live
+    assert (head(human, "hand.L") - start - offset).length < 1e-3
+    for foot, place in zip(FEET, feet, strict=True):
+        assert (head(human, foot) - place).length < 1e-3
+    before = [head(human, bone.name) for bone in human.pose.bones]
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current)
+    bpy.context.view_layer.update()
+    for bone, place in zip(human.pose.bones, before, strict=True):
+        assert (head(human, bone.name) - place).length < 1e-3, bone.name
+
+
+def test_targets_of_live_chains_hold_the_body_back(human: bpy.types.Object) -> None:
+    assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    held = head(human, "hand.R")
+    pose(bone="hand.L", offset=(1.5, -0.3, 0.3))
+    assert (head(human, "hand.R") - held).length < 1e-3
+
+
+def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None)
+    bpy.context.view_layer.update()
+    place, orientation = head(human, "hand.L"), turn(human, "hand.L")
+    before = rows(human)
+    drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
+    spin = Quaternion((0.2, 1.0, 0.3), 0.5)
+    drag.move(bpy.context, Vector(), spin)
+    assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
+    assert angle(turn(human, "hand.L"), spin @ orientation) < 0.1
+    drag.move(bpy.context, Vector((0.0, 0.0, 0.1)))
+    assert angle(turn(human, "hand.L"), spin @ orientation) > 5.0, "only as its arm takes it along"
+    drag.cancel(bpy.context)
+    assert rows(human) == before
+
+
+# ---- pins
+
+
+def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
+    bpy.ops.ik_addon.pin()
+    assert human.pose.bones["hand.L"].ik_addon.pin == {"LOCATION", "ROTATION"}
+    bpy.ops.ik_addon.pin(what="LOCATION")
+    assert human.pose.bones["hand.L"].ik_addon.pin == {"LOCATION"}
+    bpy.ops.ik_addon.pin(what="LOCATION")
+    assert human.pose.bones["hand.L"].ik_addon.pin == set()
+
+
+def test_pins_are_kept_in_files_and_by_renamed_and_duplicated_armatures(human: bpy.types.Object, tmp_path: Any) -> None:
+    human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
+    human.data.bones["hand.R"].name = "other"
+    bpy.ops.object.duplicate()
+    path = str(tmp_path / "pins.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    rigs_ = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
+    assert len(rigs_) == 2
+    assert all(ob.pose.bones["other"].ik_addon.pin == {"ROTATION"} for ob in rigs_)
