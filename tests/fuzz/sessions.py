@@ -407,6 +407,11 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
     While that is live it is a step behind, and a bake of the follower alone is not, see docs/reliability.md.
     """
     keyed = any("constraints[" in name for name in changed)
+    chains = (bone.ik_addon for bone in (ob.pose.bones if ob.pose else ()))
+    goals = [goal for chain in chains if chain.is_chain for goal in (chain.target, chain.pole) if goal is not None]
+    # As of a Child Of of which some channels are switched off.
+    if keyed and any(goal.name in live and _is_constrained(goal) for goal in goals):
+        return True
     return any(
         isinstance(leader, bpy.types.Object)
         and leader.name in live

@@ -432,7 +432,7 @@ def test_a_rig_keeps_its_fk_pose_when_another_one_begins_to_follow_it() -> None:
     assert rigs.channels(one).tobytes() == before
 
 
-@pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS"])
+@pytest.mark.parametrize("kind", ["COPY_LOCATION", "COPY_TRANSFORMS", "CHILD_OF"])
 @pytest.mark.parametrize("connect", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_target_below_a_bone_that_a_constraint_holds_on_a_chain(kind: str, connect: bool, shared: bool) -> None:

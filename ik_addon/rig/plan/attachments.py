@@ -72,8 +72,10 @@ def attachments_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Attachm
 class Hold(NamedTuple):
     """What of a bone a constraint takes along with something else than its parent."""
 
-    place: bool
-    rotation: bool
+    place: bool = False
+    rotation: bool = False
+    adds: bool = False
+    """It moves the bone from where the parent takes it, as Child Of does."""
 
     @classmethod
     def of(cls, bone: bpy.types.PoseBone) -> Hold | None:
@@ -81,6 +83,8 @@ class Hold(NamedTuple):
         found = next(filter(_takes_along, bone.constraints), None)
         if found is None:
             return None
+        if isinstance(found, bpy.types.ChildOfConstraint):
+            return cls(adds=True)
         return cls(not bone.bone.use_connect, not isinstance(found, bpy.types.CopyLocationConstraint))
 
 

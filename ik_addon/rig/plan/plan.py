@@ -103,7 +103,12 @@ class Plan:
 
     def is_fixed(self, bone: int) -> bool:
         """Whether a constraint alone decides where a bone is and how it is turned."""
-        return bone in self.held and all(self.held[bone])
+        return bone in self.held and self.held[bone].place and self.held[bone].rotation
+
+    @cached_property
+    def added(self) -> list[int]:
+        """The bones that a constraint moves from where a chain takes them."""
+        return [bone for bone, hold in self.held.items() if hold.adds and self.moves(bone)]
 
     def moves(self, bone: int) -> bool:
         """Whether a bone is posed by a chain, or goes with one that is."""

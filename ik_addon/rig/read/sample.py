@@ -93,6 +93,8 @@ class Sample:
     """(F, C) of `Plan.chains`."""
     seen: Floats | None = None
     """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
+    added: Floats | None = None
+    """(F, a, 4, 4) basis matrices of `Plan.added`; None: there are none."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
@@ -129,7 +131,14 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         basis=basis(rows, plan.modes, plan.connected)[None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
         goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
+        added=_added(evaluated, plan.added),
     )
+
+
+def _added(evaluated: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
+    if not bones:
+        return None
+    return np.array([[matrix_array(evaluated.pose.bones[bone].matrix_basis) for bone in bones]])
 
 
 def sample_of(plan: Plan, frames: Frames) -> Sample:
@@ -163,7 +172,9 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
 
 def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
+    added = [s.added for s in samples if s.added is not None]
     return Sample(
+        added=np.concatenate(added) if added else None,
         world=np.concatenate([s.world for s in samples]),
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),

@@ -240,6 +240,7 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
+        self._added = sample.added
         self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}
 
@@ -307,13 +308,18 @@ class _Poses:
         if not self._plan.moves(bone):
             return seen
         # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
-        parent = int(skeleton.parents[bone])
-        local = skeleton.to_basis(self._ob, bone, seen, self._sampled[parent])
-        posed = skeleton.to_pose(self._ob, bone, local, self(parent))
+        parent, hold = int(skeleton.parents[bone]), self._plan.held.get(bone, Hold())
+        before, after = self._sampled[parent], self(parent)
+        if hold.adds and self._added is not None:
+            local = self._added[:, self._plan.added.index(bone)]
+            moved = times(seen, inverse(skeleton.to_pose(self._ob, bone, local, before)))
+            posed = times(moved, skeleton.to_pose(self._ob, bone, local, after))
+        else:
+            local = skeleton.to_basis(self._ob, bone, seen, before)
+            posed = skeleton.to_pose(self._ob, bone, local, after)
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
-        hold = self._plan.held.get(bone, Hold(False, False))
         if hold.place:
             posed[:, :3, 3] = seen[:, :3, 3]
         if hold.rotation:
