@@ -77,7 +77,8 @@ def edge_of(cone: Range) -> tuple[tuple[Piece, float, EdgePoint], ...]:
     elif low[0] == 0.0 == high[0]:
         pieces.append(Piece((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), -asin(low[1]), asin(high[1])))
     else:
-        (up, left), (down, right) = cone.high, cone.low
+        # A limit at exactly half a turn ends short of it, where the way round is still told from the other one.
+        (up, left), (down, right) = ([min(a, RIM) if a <= 1.0 else a for a in side] for side in (cone.high, cone.low))
         for i, (x, z) in enumerate(((up, left), (-down, left), (-down, -right), (up, -right))):
             # An axis without limit makes a strip, whose edge goes straight on to half a turn.
             if abs(x) > 1.0 and abs(z) > 1.0:

@@ -379,3 +379,16 @@ def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
         assert np.degrees(violations(rig, problem, solution).max()) < 1e-5
         assert (solution.iterations == 0).all()
         assert_consistent(problem, solution)
+
+
+@pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
+def test_a_limit_at_exactly_half_a_turn_is_a_limit(ranges: tuple[tuple[float, float], ...]) -> None:
+    rng = np.random.default_rng(14)
+    joint = degrees(ranges[0], (-20, 30), ranges[1])
+    rig = bent_rig(rng, np.stack([joint, joint]))
+    problem = random_problem(rng, rig, 40)
+    far = replace(problem, goal=replace(problem.goal, target=rng.normal(size=(40, 3)) * 1.5))
+    for each in (problem, far):
+        solution = solve(each)
+        assert_consistent(each, solution)
+        assert np.degrees(violations(rig, each, solution).max()) < 1e-5
