@@ -18,6 +18,7 @@ from typing import Any
 
 import bpy
 import numpy as np
+from bpy.app.handlers import persistent
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -426,8 +427,29 @@ def _is_constrained(ob: bpy.types.Object) -> bool:
     return ob.pose is not None and any(bone.constraints for bone in ob.pose.bones)
 
 
-def attempt(seed: int, *, live: bool) -> Session:
-    """Try all ways to the frames of a seed's scene, with its chains or with none."""
+@contextlib.contextmanager
+def touching() -> Iterator[None]:
+    """On each frame, write a channel of each armature as it is, as anything in Python may that poses bones."""
+
+    def touch(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None = None) -> None:
+        for ob in armatures():
+            if ob.pose is not None and ob.pose.bones and ob.library is None:
+                bone = ob.pose.bones[0]
+                bone.location = bone.location[:]
+
+    handlers: Any = bpy.app.handlers
+    touch = persistent(touch)
+    handlers.frame_change_pre.append(touch)
+    handlers.frame_change_post.append(touch)
+    try:
+        yield
+    finally:
+        handlers.frame_change_pre.remove(touch)
+        handlers.frame_change_post.remove(touch)
+
+
+def attempt(seed: int, *, live: bool, touched: bool = False) -> Session:
+    """Try all ways to the frames of a seed's scene, with its chains or with none, see `touching`."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if not blender.is_enabled():
         blender.enable()
@@ -440,6 +462,8 @@ def attempt(seed: int, *, live: bool) -> Session:
         bpy.utils.register_class(_Engine)
         stack.callback(bpy.utils.unregister_class, _Engine)
         session = Session(np.random.default_rng([31, seed]), folder)
+        if touched:
+            stack.enter_context(touching())
         try:
             session.make(live)
             session.check()
@@ -453,14 +477,16 @@ def attempt(seed: int, *, live: bool) -> Session:
 def check_seed(seed: int) -> None:
     """Build the scene of a seed and raise AssertionError where a way to its frames leads to other poses.
 
-    Not where it does so with all chains off as well: then that is how Blender animates something in it.
+    Not where it does so with all chains off as well, or where a channel is written as it is: then that is how Blender
+    animates something in it.
     """
     try:
         attempt(seed, live=True)
     except DifferenceError as found:
-        try:
-            attempt(seed, live=False)
-        except DifferenceError as without:
-            print(f"{seed} is not compared, it differs without a chain: {without}; with them: {found}", flush=True)
-        else:
-            raise
+        for touched in (False, True):
+            try:
+                attempt(seed, live=False, touched=touched)
+            except DifferenceError as without:
+                print(f"{seed} is not compared, it differs without a chain: {without}; with them: {found}", flush=True)
+                return
+        raise
