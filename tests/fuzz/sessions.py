@@ -86,6 +86,10 @@ def _poses(place: Place, depsgraph: bpy.types.Depsgraph) -> Poses:
 class DifferenceError(AssertionError):
     """A way to a frame leads to another pose."""
 
+    def __init__(self, way: str, what: str) -> None:
+        super().__init__(f"{way}: {what}")
+        self.way = way
+
 
 class Session:
     """A scene in a file, and the ways to its frames."""
@@ -343,7 +347,7 @@ class Session:
                 both_nan = np.isnan(now) & np.isnan(wanted)  # Blender makes such of some scales of zero
                 gap = float(np.abs(np.where(both_nan, 0.0, now - wanted)).max(initial=0.0))
                 if not gap <= same * size:
-                    raise DifferenceError(f"{name}: {ob!r} is off by {gap / size:.1e} on {place} in {layer!r}")
+                    raise DifferenceError(name, f"{ob!r} is off by {gap / size:.1e} on {place} in {layer!r}")
 
     def is_sliding(self) -> bool:
         """Whether what was baked is a tree that missed targets: what is left open there, rounding may decide."""
@@ -487,6 +491,8 @@ def check_seed(seed: int) -> None:
             try:
                 attempt(seed, live=False, touched=touched)
             except DifferenceError as without:
+                if touched and without.way != found.way:
+                    raise found from without
                 print(f"{seed} is not compared, it differs without a chain: {without}; with them: {found}", flush=True)
                 return
         raise

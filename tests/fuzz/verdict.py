@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import Cone, cone_of, violation
+from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, violation
 from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Bools, Floats
 
 from .problems import Case, is_body, member, paths, random_case
 
+HALF_TURN = 1e-9
+"""A swing that leaves less than this of its cosine is half a turn."""
 LIMIT = 1e-6
 """Radians by which a limit may be passed."""
 EPS = 1e-13
@@ -168,6 +170,16 @@ def _check_status(
     assert (distance <= inner + slack)[near & clear].all(), "TOO_NEAR but not"
 
 
+def _at_half_a_turn(q: Floats, cone: Cone) -> float:
+    """How far a swing of exactly half a turn is outside of a cone, by the best axis: with another twist any will do."""
+    axis = np.linspace(-np.pi, np.pi, 1441)
+    swing, double = np.stack([np.cos(axis), np.sin(axis)]), 2.0 * (np.arctan2(q[3], q[1]) - axis)
+    twist = np.arctan2(np.sin(double), np.cos(double))
+    away = np.linalg.norm(swing - nearest_swing(swing, cone), axis=0)
+    turned = twist - nearest_twist(twist, cone)
+    return float(np.maximum(away, np.abs(np.arctan2(np.sin(turned), np.cos(turned)))).min())
+
+
 def violations(problem: Problem, solution: Solution) -> Floats:
     """How far (B, n) joints with limits are outside of them, in radians, seen from the solved frames."""
     limits = problem.limits
@@ -196,5 +208,8 @@ def violations(problem: Problem, solution: Solution) -> Floats:
             zero = above @ rest[:, i]
             joint = zero.swapaxes(-1, -2) @ frames[:, i]
             q = quaternions(joint.transpose(1, 2, 0))
-            over[:, i] = violation(q, Cone(*(part[..., i : i + 1] for part in cones)))
+            cone = Cone(*(part[..., i : i + 1] for part in cones))
+            over[:, i] = violation(q, cone)
+            for half in np.flatnonzero(np.hypot(q[0], q[2]) < HALF_TURN):
+                over[half, i] = min(over[half, i], _at_half_a_turn(q[:, half], cone))
     return over

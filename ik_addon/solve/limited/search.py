@@ -113,7 +113,8 @@ def search(
     if len(stuck):
         # Of poses that nearly arrive none is as good as one that does.
         enough = np.where(error[stuck] > SAME, SAME, ARRIVED)
-        stuck = stuck[may_be_missed(body.members(stuck), goals.members(stuck), angles[..., stuck]) > enough]
+        worth = may_be_missed(body.members(stuck), goals.members(stuck), angles[..., stuck]) > enough
+        stuck, early = stuck[worth], None if early is None else (early[0][worth], early[1][worth])
     tried, costs = _first(angles[..., stuck])[:, None], error[stuck][:, None]
     for k, (number, count, kept_most, most) in enumerate(_ROUNDS if body.is_serial else _BRANCHED):
         if not len(stuck):
