@@ -48,8 +48,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         row = column.row(align=True)
         row.active = bool(chains.tips(ob))
         text = fit(context, live_texts(ob), margin=BUTTON_MARGIN)
-        icon = "PAUSE" if settings.live else "PLAY"
-        row.prop(settings, "live", text=text, toggle=True, icon=icon, translate=False)
+        row.prop(settings, "live", text=text, toggle=True, icon="PAUSE" if settings.live else "PLAY", translate=False)
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
