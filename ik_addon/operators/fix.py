@@ -17,9 +17,9 @@ from ..pose.channels import rotation_field
 from ..rig.plan import chain as chains
 from ..rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ..solve import Status
-from ..translation.sentences import is_like
+from ..translation.sentences import is_like, say
 from .active import ArmatureOperator, armature
-from .mends.fix import Fix
+from .mends.fix import Fix, mute_label
 from .mends.goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
 
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
@@ -38,10 +38,11 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
         # With iterations to spare, more of them change nothing.
         if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
             more = 2 * chain.iterations
-            return Fix(f"Increase Iterations to {more}", lambda: setattr(chain, "iterations", more))
+            return Fix(say("Increase Iterations to {count}", count=more), lambda: setattr(chain, "iterations", more))
         locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
         if report.status is Status.LIMITED and chain.use_limits and locked:
-            label = f"Unlock '{locked[0].name}'" if len(locked) == 1 else f"Unlock {len(locked)} Bones"
+            one = say("Unlock '{bone}'", bone=locked[0].name)
+            label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
             return Fix(label, lambda: _unlock(locked))
     return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
 
@@ -54,33 +55,32 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
     """Everything that can be fixed, in the order in which `rig.plan.chain.check` finds it, and a plan after it."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
-        yield Fix(f"Reset {label}", partial(chain.property_unset, name))
+        yield Fix(say("Reset {setting}", setting=say(label)), partial(chain.property_unset, name))
         return
     if ob.data.pose_position == "REST":
-        yield Fix("Switch to Pose Position", lambda: setattr(ob.data, "pose_position", "POSE"))
+        yield Fix(say("Switch to Pose Position"), lambda: setattr(ob.data, "pose_position", "POSE"))
     for role in ("target", "pole"):
         yield from fixes_of_goal(tip, role, view_layer)
     if chain.end_bone and chains.end_of(tip) is None:
-        yield Fix("Clear End Bone", lambda: setattr(chain, "end_bone", ""))
+        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
     fighting = [constraint for _, constraint in chains.fighting_constraints(ob, chains.posed_bones(tip))]
     if fighting:
-        label = f"Mute '{fighting[0].name}'" if len(fighting) == 1 else f"Mute {len(fighting)} Constraints"
-        yield Fix(label, lambda: _mute(fighting))
+        yield Fix(mute_label(fighting), lambda: _mute(fighting))
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
     drivers = ob.animation_data.drivers if ob.animation_data is not None else ()
     driving = [driver for driver in drivers if driver.data_path in paths and not driver.mute]
     if driving:
-        yield Fix("Mute Drivers", lambda: _mute(driving))
+        yield Fix(say("Mute Drivers"), lambda: _mute(driving))
     if chain.solver == "TWO_BONE" and len(bones) != 2:
-        yield Fix("Use Automatic Solver", lambda: setattr(chain, "solver", "AUTO"))
+        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
     yield from _fixes_of_bones(bones, limited=chain.use_limits)
     yield from fixes_of_transforms(tip)
     end = chains.turning_end(tip)
     others = (other for other in chains.tips(ob) if other != tip and chain_of(other).enabled)
     if end is not None and any(end in chains.chain_bones(other) for other in others):
-        yield Fix("Turn Off End Rotation", lambda: setattr(chain, "use_end_rotation", False))
+        yield Fix(say("Turn Off End Rotation"), lambda: setattr(chain, "use_end_rotation", False))
     if chain.solver == "TWO_BONE":
-        yield Fix("Use Automatic Solver", lambda: setattr(chain, "solver", "AUTO"))
+        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
 
 
 def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
@@ -89,7 +89,7 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
         names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
         broken = [name for name in names if not math.isfinite(getattr(bone, name))]
         if broken:
-            yield Fix(f"Reset IK of '{bone.name}'", partial(_set_zero, bone, broken))
+            yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(_set_zero, bone, broken))
 
 
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
@@ -97,11 +97,12 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     if chain.chain_length > len(bones):
         count = len(bones)
-        yield Fix(f"Set Chain Length to {count}", lambda: setattr(chain, "chain_length", count))
+        label = say("Set Chain Length to {count}", count=count)
+        yield Fix(label, lambda: setattr(chain, "chain_length", count))
     root, ob = bones[0], tip.id_data
     is_held = chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
     if is_held and can_be_made(bpy.context, ob) and ob.data.users == 1:
-        yield Fix(f"Disconnect '{root.name}'", partial(_disconnect, ob, root.name))
+        yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
 
 
 def _disconnect(ob: bpy.types.Object, bone: str) -> None:
@@ -141,7 +142,7 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         ob, name = armature(context), getattr(properties, "tip", "")
         tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
         fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
-        return cls.bl_description if fix is None else fix.label
+        return say(cls.bl_description) if fix is None else fix.label
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do it, and let the chain be solved anew."""
@@ -149,7 +150,7 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
         if fix is None:
-            self.report({"ERROR"}, f"Nothing to fix on '{self.tip}'")
+            self.report({"ERROR"}, say("Nothing to fix on '{tip}'", tip=self.tip))
             return {"CANCELLED"}
         try:
             fix.apply()

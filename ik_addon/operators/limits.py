@@ -80,7 +80,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
         said = []
         for bone in bones:
             degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
-            said += [f"'{bone.name}' {name.lower()} {angle:.1f}°" for name, angle in degrees.items()]
+            said += [f"'{bone.name}' {name} {angle:.1f}°" for name, angle in degrees.items()]
         if not said:
             at_rest = say("The selected bones are at rest. Pose the limit first")
             not_turned = say("The selected bones are not turned in this direction. Pose the limit first")

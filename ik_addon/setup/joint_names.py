@@ -10,13 +10,20 @@ from ..pose.skeleton import matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones, chain_with
 from ..solve.maths.rotations import cross
 from ..solve.problem import Floats
+from ..translation.sentences import marked, say
 from .profile import SLANTED, axes_of_chain
 
 DIRECTIONS = {"UP": ("x", 1.0), "DOWN": ("x", -1.0), "LEFT": ("z", 1.0), "RIGHT": ("z", -1.0)}
 """Axis and sign of the rotations that point a bone elsewhere, by the names that scripts use."""
-TWISTS = {"TWIST_MAX": "Twist", "TWIST_MIN": "Twist Back"}
-WAYS = (("Left", "Right"), ("Back", "Forward"), ("Up", "Down"))
+TWISTS = {"TWIST_MAX": marked("Twist"), "TWIST_MIN": marked("Twist Back")}
+WAYS = (
+    (marked("Left"), marked("Right")),
+    (marked("Back"), marked("Forward")),
+    (marked("Up"), marked("Down")),
+)
 """Along and against the axes of an armature, as a character that looks at its viewer has them."""
+OUTWARD = (marked("Outward"), marked("Inward"))
+BEND = (marked("Bend"), marked("Extend"))
 CENTRED = 0.01
 """A bone that begins nearer to the middle of its armature than this, in its own lengths, is on neither side."""
 
@@ -40,7 +47,7 @@ def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:
         words = _sideways(bone) if way == 0 else WAYS[way]
         opposite = {"UP": "DOWN", "LEFT": "RIGHT"}[name]
         names[name], names[opposite] = words if moved[name][way] > 0.0 else words[::-1]
-    return names
+    return {name: say(word) for name, word in names.items()}
 
 
 def _moved(frame: Floats, axis: str) -> Floats:
@@ -53,7 +60,7 @@ def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
     middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
     if abs(middle) <= CENTRED * bone.bone.length:
         return WAYS[0]
-    return ("Outward", "Inward") if middle > 0.0 else ("Inward", "Outward")
+    return OUTWARD if middle > 0.0 else OUTWARD[::-1]
 
 
 def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
@@ -66,5 +73,5 @@ def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
     if axes.slant > SLANTED:
         return {}
     plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
-    words = ("Bend", "Extend") if axes.signs[0] > 0.0 else ("Extend", "Bend")
+    words = BEND if axes.signs[0] > 0.0 else BEND[::-1]
     return dict(zip((plus, minus), words, strict=True))

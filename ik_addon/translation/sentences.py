@@ -6,6 +6,8 @@ bone=name)`. Blender itself translates labels, tooltips and the names of setting
 
 from __future__ import annotations
 
+import re
+from string import Formatter
 from typing import Any
 
 from bpy.app.translations import pgettext_rpt
@@ -29,8 +31,9 @@ def marked(sentence: str, /) -> str:
 
 
 def is_like(said: str, sentence: str) -> bool:
-    """Whether something that was said is a sentence with its fields filled in, told by what stands before them."""
-    return said.startswith(say(sentence).partition("{")[0])
+    """Whether something that was said is a sentence with its fields filled in, told by what stands around them."""
+    around = (re.escape(literal) for literal, *_field in Formatter().parse(say(sentence)))
+    return re.match(".+".join(around), said, re.DOTALL) is not None
 
 
 class UserError(Exception):

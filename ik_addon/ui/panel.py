@@ -9,6 +9,7 @@ from ..operators.active import armature, obstacle
 from ..operators.fix import needs_lock
 from ..operators.mends.rig import rig_fix_of
 from ..rig.plan import chain as chains
+from ..translation.sentences import say
 from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
 
 
@@ -47,7 +48,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         row = column.row(align=True)
         row.active = bool(chains.tips(ob))
         text = fit(context, live_texts(ob), margin=BUTTON_MARGIN)
-        row.prop(settings, "live", text=text, toggle=True, icon="PAUSE" if settings.live else "PLAY")
+        row.prop(settings, "live", text=text, toggle=True, icon="PAUSE" if settings.live else "PLAY", translate=False)
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
@@ -66,8 +67,8 @@ BLIND_PATHS = "Motion paths don't show what Live solves; bake the chains, then u
 def live_texts(ob: bpy.types.Object) -> list[str]:
     """What the button Live says, longest first: also where Live is on and has nothing to solve."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
-        return ["Live, but No Chain Is On", "No Chain Is On"]
-    return ["Live"]
+        return [say("Live, but No Chain Is On"), say("No Chain Is On")]
+    return [say("Live")]
 
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:

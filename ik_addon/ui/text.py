@@ -77,12 +77,13 @@ def draw_button(
     room, name = operator.split(".")
     operators: Any = getattr(bpy.ops, room)
     own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    return layout.operator(operator, text=fit(context, [own, short], BUTTON_MARGIN), icon=icon, **options)
+    text = fit(context, [say(own), say(short)], BUTTON_MARGIN)
+    return layout.operator(operator, text=text, icon=icon, translate=False, **options)
 
 
 def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
     """Draw the button that mends something: what it does is above it where it has no room; returns its properties."""
-    text = fit(context, [label, "Fix"], BUTTON_MARGIN + 16.0)  # it may be in a box
+    text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # it may be in a box
     if text != label:
         draw_message(layout, context, f"{label}:")
     return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)

@@ -88,7 +88,7 @@ def test_a_bone_turned_the_other_way_is_told() -> None:
 
 def test_what_was_limited_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     posed(("X", 40.0))
-    assert "'lower' forward 40.0°" in said(capfd, bpy.ops.ik_addon.limit_from_pose)
+    assert "'lower' Forward 40.0°" in said(capfd, bpy.ops.ik_addon.limit_from_pose)
 
 
 def select_all(ob: bpy.types.Object, addon: Addon) -> None:

@@ -20,11 +20,10 @@ COMPLETE = {"de"}
 """Languages in which everything is translated."""
 IN_PIECES = {
     "controls/bones.py": "names of meshes",
-    "operators/fix.py": "to be whole sentences",
     "registration.py": "the console",
     "setup/new_chain.py": "names of objects",
+    "setup/own_target.py": "names of objects",
     "setup/profile.py": "tooltips that nobody sees",
-    "ui/panel.py": "to be whole sentences",
 }
 """Modules that put texts together, and what these are for."""
 
@@ -89,6 +88,15 @@ def test_a_sentence_is_english_where_there_is_no_translation(addon: Addon) -> No
     assert sentences.say("100% of {this} as it is") == "100% of {this} as it is"
     assert [sentences.count(n, "1 thing", "{count} things") for n in (0, 1, 2)] == ["0 things", "1 thing", "2 things"]
     assert str(sentences.UserError("'{bone}' is gone", bone="hand")) == "'hand' is gone"
+
+
+def test_what_was_said_is_told_by_all_that_stands_around_its_fields(addon: Addon) -> None:
+    """A translation may begin with a field."""
+    is_like = addon.module("translation.sentences").is_like
+    assert is_like("'a' and 'b' are in a loop", "{first} and {second} are in a loop")
+    assert not is_like("'a' and 'b' are fine", "{first} and {second} are in a loop")
+    assert is_like("A loop (with 'a'). Break it", "A loop (with {others}). Break it")
+    assert not is_like("A loop (with 'a'). Leave it", "A loop (with {others}). Break it")
 
 
 def test_a_catalog_is_read_as_gettext_reads_it(catalogs: Any, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PRODUCT = Path(__file__).parents[2] / "ik_addon"
 SPEAKING = {"say", "marked", "count"}
 """Functions whose arguments are sentences; so are the first ones of errors for users."""
+DRAWING = {"draw_message": 2, "draw_button": 4}
+"""Functions that draw a text, and at which place they take it."""
 DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
@@ -42,8 +44,9 @@ def said(tree: ast.Module) -> Iterator[str]:
             first = node.args[1:] if name == "count" else node.args[:1]
         elif name.endswith("Error") and not hasattr(builtins, name):
             first = node.args[:1]
-        elif name == "draw_message":
-            first = node.args[2:3]
+        elif name in DRAWING:
+            place = DRAWING[name]
+            first = node.args[place : place + 1]
         else:
             first = []
         for value in (*first, *(keyword.value for keyword in node.keywords if keyword.arg in DRAWN)):

@@ -8,6 +8,7 @@ from bpy.props import EnumProperty
 from ...data.settings import object_of
 from ...goals.ik_fk import is_ik, switch
 from ...rig.plan.chain import tips
+from ...translation.sentences import marked, say
 from ..active import active_chain, armature
 from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
 from ..steps import ERRORS
@@ -17,6 +18,11 @@ WAYS = (
     ("IK", "IK", "Follow the target, which is keyed where the tip is"),
     ("FK", "FK", "Follow the bones, which are keyed in the pose that is shown"),
 )
+TOOLTIPS = {
+    "IK": marked("From the current frame on, follow the target. It is keyed with pole and Influence; nothing jumps"),
+    "FK": marked("From the current frame on, follow the bones. They are keyed with Influence, and nothing jumps"),
+}
+"""Of buttons that go one way."""
 
 
 class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
@@ -33,34 +39,36 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
         """Say which way."""
-        ways = {
-            "IK": "From the current frame on, follow the target. It is keyed with pole and Influence; nothing jumps",
-            "FK": "From the current frame on, follow the bones. They are keyed with Influence, and nothing jumps",
-        }
-        return ways.get(getattr(properties, "to", ""), cls.bl_description)
+        return say(TOOLTIPS.get(getattr(properties, "to", ""), cls.bl_description))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Switch."""
         ob = armature(context)
         chosen = tips(ob) if self.chains == "ALL" else [tip for tip in (active_chain(context),) if tip is not None]
         if not chosen:
-            self.report({"ERROR"}, NONE_ACTIVE)
+            self.report({"ERROR"}, say(NONE_ACTIVE))
             return {"CANCELLED"}
         to_ik = not is_ik(chosen[0]) if self.to == "OTHER" else self.to == "IK"
-        name = "IK" if to_ik else "FK"
+        way = "IK" if to_ik else "FK"
         others = [tip for tip in chosen if is_ik(tip) != to_ik]
         if not others:
-            self.report({"INFO"}, f"Already in {name} on this frame")
+            self.report({"INFO"}, say("Already in {way} on this frame", way=way))
             return {"CANCELLED"}
         try:
             remarks = switch(context, ob, others, to_ik=to_ik)
         except ERRORS as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        which = f"'{others[0].name}'" if len(others) == 1 else f"{len(others)} chains"
-        said = [f"Switched {which} to {name} from frame {context.scene.frame_current_final:g} on", *remarks]
+        frame = f"{context.scene.frame_current_final:g}"
+        if len(others) == 1:
+            done = say("Switched '{tip}' to {way} from frame {frame} on", tip=others[0].name, way=way, frame=frame)
+        else:
+            done = say(
+                "Switched {count} chains to {way} from frame {frame} on", count=len(others), way=way, frame=frame
+            )
+        said = [done, *remarks]
         if not object_of(ob).live:
-            said.append("Turn Live on to see it play")
+            said.append(say("Turn Live on to see it play"))
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(said))
         return {"FINISHED"}
 

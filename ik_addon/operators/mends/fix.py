@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import bpy
+
+from ...translation.sentences import say
 
 
 class Fix(NamedTuple):
     """Something that can be done."""
 
     label: str
-    """Text of the button."""
+    """Text of the button, in the language of the interface."""
     apply: Callable[[], object]
+
+
+def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:
+    """Text of a button that mutes constraints, of which there is at least one."""
+    if len(constraints) == 1:
+        return say("Mute '{constraint}'", constraint=constraints[0].name)
+    return say("Mute {count} Constraints", count=len(constraints))

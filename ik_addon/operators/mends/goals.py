@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import bpy
 import numpy as np
@@ -18,20 +18,13 @@ from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.presence import is_in
 from ...setup.own_target import make_target
-from .fix import Fix
+from ...translation.sentences import say
+from .fix import Fix, mute_label
 
-
-class _Labels(NamedTuple):
-    viewports: str
-    renders: str
-    bone: str
-
-
-LABELS = {
-    "target": _Labels("Enable Target in Viewports", "Enable Target in Renders", "Clear Target Bone"),
-    "pole": _Labels("Enable Pole in Viewports", "Enable Pole in Renders", "Clear Pole Bone"),
-}
-"""Of buttons, by what they are about."""
+IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
+IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
+NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
+"""Texts of buttons, by what they are about."""
 
 
 def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
@@ -40,21 +33,22 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
     goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     if goal is None:
         if role == "target":
-            yield Fix("Make Target", partial(_make_target, tip))
+            yield Fix(say("Make Target"), partial(_make_target, tip))
         return
     layer = view_layer.layer_collection
     if not is_in(view_layer.objects, goal):
         excluded = [found for found in _layers_of(goal, layer) if found.exclude]
         if excluded:
-            yield Fix(f"Include '{excluded[0].name}'", lambda: setattr(excluded[0], "exclude", False))
+            label = say("Include '{collection}'", collection=excluded[0].name)
+            yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
         elif role == "target":
-            yield Fix("Make New Target", partial(_make_target, tip))
+            yield Fix(say("Make New Target"), partial(_make_target, tip))
         else:
-            yield Fix("Clear Pole", lambda: setattr(chain, role, None))
+            yield Fix(say("Clear Pole"), lambda: setattr(chain, role, None))
     elif off := disabled(goal, layer, "hide_viewport"):
-        yield Fix(LABELS[role].viewports, partial(_enable, off, "hide_viewport"))
+        yield Fix(say(IN_VIEWPORTS[role]), partial(_enable, off, "hide_viewport"))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        yield Fix(LABELS[role].bone, lambda: setattr(chain, f"{role}_bone", ""))
+        yield Fix(say(NO_BONE[role]), lambda: setattr(chain, f"{role}_bone", ""))
     elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
         yield from _detached(tip, goal, bone, role)
 
@@ -64,7 +58,7 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
     for role in ("target", "pole"):
         goal, _bone = goal_of(chain, role)
         if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
-            yield Fix(LABELS[role].renders, partial(_enable, off, "hide_render"))
+            yield Fix(say(IN_RENDERS[role]), partial(_enable, off, "hide_render"))
 
 
 def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
@@ -73,13 +67,14 @@ def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> It
     on = [other for other in tips(ob) if chain_of(other).enabled]
     for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
         chain = chain_of(own)
-        whose = "" if own == tip else f" for '{own.name}'"
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
         if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
-            yield Fix(f"Make Own Target{whose}", partial(_make_target, own))
+            for_other = say("Make Own Target for '{tip}'", tip=own.name)
+            yield Fix(say("Make Own Target") if own == tip else for_other, partial(_make_target, own))
         elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
-            yield Fix(f"Clear Pole{whose}", partial(setattr, chain, "pole", None))
-    yield Fix(f"Turn Off '{tip.name}'", lambda: setattr(chain_of(tip), "enabled", False))
+            for_other = say("Clear Pole for '{tip}'", tip=own.name)
+            yield Fix(say("Clear Pole") if own == tip else for_other, partial(setattr, chain, "pole", None))
+    yield Fix(say("Turn Off '{tip}'", tip=tip.name), lambda: setattr(chain_of(tip), "enabled", False))
 
 
 def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
@@ -87,14 +82,16 @@ def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     ob, chain = tip.id_data, chain_of(tip)
     for own in (ob, *(goal for goal in (chain.target, chain.pole) if goal is not None)):
         if not np.isfinite(matrix_array(own.matrix_world)).all():
-            yield Fix(f"Reset Transform of '{own.name}'", partial(_reset, own, ("location", "rotation", "scale")))
+            label = say("Reset Transform of '{object}'", object=own.name)
+            yield Fix(label, partial(_reset, own, ("location", "rotation", "scale")))
     if abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3])) <= 1e-30:
-        yield Fix(f"Reset Scale of '{ob.name}'", partial(_reset, ob, ("scale",)))
+        yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, ob, ("scale",)))
     broken = [
         bone for bone in posed_bones(tip) if not (np.isfinite(_numbers(bone)).all() and np.array(bone.scale).all())
     ]
     if broken:
-        label = f"Reset '{broken[0].name}'" if len(broken) == 1 else f"Reset {len(broken)} Bones"
+        one = say("Reset '{bone}'", bone=broken[0].name)
+        label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
         yield Fix(label, partial(_reset_all, broken))
 
 
@@ -126,17 +123,16 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
     holder: Any = goal.pose.bones[bone] if is_bone else goal
     holding = [c for c in holder.constraints if not c.mute and c.influence > 0.0 and _targets(c, tip.id_data)]
     if holding:
-        label = f"Mute '{holding[0].name}'" if len(holding) == 1 else f"Mute {len(holding)} Constraints"
-        yield Fix(label, partial(_mute_in_place, goal, holding))
+        yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
     elif not is_bone and goal.parent is not None:
-        yield Fix("Clear Parent", partial(_clear_parent, goal))
+        yield Fix(say("Clear Parent"), partial(_clear_parent, goal))
     elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
         if goal == tip.id_data and can_be_made(bpy.context, goal):
-            yield Fix("Clear Parent", partial(_clear_parent_bone, goal, bone))
+            yield Fix(say("Clear Parent"), partial(_clear_parent_bone, goal, bone))
     elif role == "target":
-        yield Fix("Make New Target", partial(_make_target, tip))
+        yield Fix(say("Make New Target"), partial(_make_target, tip))
     else:
-        yield Fix("Clear Pole", lambda: setattr(chain_of(tip), "pole", None))
+        yield Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
 
 
 def _targets(constraint: Any, ob: bpy.types.Object) -> bool:

@@ -10,6 +10,7 @@ import bpy
 
 from ...rig.plan.chain import tips
 from ...rig.plan.presence import is_in
+from ...translation.sentences import UserError, say
 from ..active import armature, obstacle
 from .fix import Fix
 
@@ -24,19 +25,19 @@ def _fixes(context: bpy.types.Context) -> Iterator[Fix]:
     if ob is None or ob.type != "ARMATURE":
         inside = _instanced(ob)
         if ob is not None and inside is not None:
-            yield Fix("Make Library Override", partial(_override_instance, context, ob, inside))
+            yield Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
             return
         rig = _armature_for(context, ob)
         if rig is not None:
-            yield Fix(f"Select '{rig.name}'", partial(_select, context, rig))
+            yield Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
         return
     if ob.mode not in {"POSE", "OBJECT"}:
         operators: Any = bpy.ops
-        yield Fix("Pose Mode", partial(operators.object.mode_set, mode="POSE"))
+        yield Fix(say("Pose Mode"), partial(operators.object.mode_set, mode="POSE"))
     elif not ob.is_editable:
-        yield Fix("Make Library Override", partial(_override, context, ob))
+        yield Fix(say("Make Library Override"), partial(_override, context, ob))
     elif ob.override_library is not None and ob.override_library.is_system_override:
-        yield Fix("Make Override Editable", lambda: setattr(ob.override_library, "is_system_override", False))
+        yield Fix(say("Make Override Editable"), lambda: setattr(ob.override_library, "is_system_override", False))
 
 
 def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
@@ -95,7 +96,9 @@ def _override_with(
     found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
     rig = next(found, None)
     if made is None or rig is None:
-        raise RuntimeError(f"Blender can't override '{ob.name}'. Choose Library Override > Make in the Object menu")
+        raise UserError(
+            "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
+        )
     _select(context, rig)
 
 
@@ -111,11 +114,11 @@ class IK_ADDON_OT_rig_fix(bpy.types.Operator):
         """Do it."""
         fix = rig_fix_of(context)
         if fix is None:
-            self.report({"ERROR"}, obstacle(context) or "Nothing to fix")
+            self.report({"ERROR"}, obstacle(context) or say("Nothing to fix"))
             return {"CANCELLED"}
         try:
             fix.apply()
-        except RuntimeError as error:
+        except (UserError, RuntimeError) as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         self.report({"INFO"}, fix.label)

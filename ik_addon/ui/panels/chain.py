@@ -18,6 +18,7 @@ from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import has_old_stiffness, is_limited
 from ...setup import bend_side
 from ...solve import Solver
+from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
 from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
@@ -135,19 +136,17 @@ def draw_bend_side(
     if side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways:
         away = bend_side.hyperextension(tip.id_data, bones, side, context.scene.frame_current_final)
         if away > bend_side.BENT:
-            text = f"The FK pose is hyperextended by {math.degrees(away):.0f}°; the chain bends to its own side"
+            degrees = f"{math.degrees(away):.0f}"
+            text = say("The FK pose is hyperextended by {angle}°; the chain bends to its own side", angle=degrees)
             draw_message(layout, context, text, icon="INFO")
     if any(chain_of(tip).folds):
         column = layout.column(align=True)
         for joint, bone in zip(range(FOLDS), bones[:0:-1], strict=False):
-            column.prop(chain_of(tip), "folds", index=joint, text=f"Fold {bone.name}", slider=True, translate=False)
+            text = say("Fold {bone}", bone=bone.name)
+            column.prop(chain_of(tip), "folds", index=joint, text=text, slider=True, translate=False)
     if side.any() and bend_side.is_from_roll(tip.id_data, bones, side):
-        draw_message(
-            layout,
-            context,
-            f"Bends to the side that the roll of '{bones[0].name}' gives; nothing else shows one",
-            icon="INFO",
-        )
+        text = say("Bends to the side that the roll of '{bone}' gives; nothing else shows one", bone=bones[0].name)
+        draw_message(layout, context, text, icon="INFO")
 
 
 def shares_bones(tip: bpy.types.PoseBone) -> bool:

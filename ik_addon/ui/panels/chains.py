@@ -17,6 +17,7 @@ from ...operators.fix import fix_of
 from ...rig.plan import chain as chains
 from ...setup.constraints import sources
 from ...solve import Status
+from ...translation.sentences import say
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message, fit, is_narrow
@@ -27,10 +28,10 @@ ROWS = 5
 LINE_MARGIN = 100.0
 """Pixels at a resolution scale of 1 that the line below the list loses to tabs, margins, an icon and a button."""
 SHORT = {
-    Status.TOO_FAR: "too far",
-    Status.TOO_NEAR: "too near",
-    Status.LIMITED: "short",
-    Status.NOT_CONVERGED: "missed",
+    Status.TOO_FAR: "{error} too far",
+    Status.TOO_NEAR: "{error} too near",
+    Status.LIMITED: "{error} short",
+    Status.NOT_CONVERGED: "{error} missed",
 }
 """How a miss is called where there is little room."""
 
@@ -141,12 +142,10 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     row = layout.row(align=True)
     if tip is None:
         row.active = False
-        none = (
-            ["Click a bone to choose its chain", "No active chain"]
-            if chains.tips(armature(context))
-            else ["No chain yet"]
-        )
-        row.label(text=fit(context, none, LINE_MARGIN))
+        none = [say("No chain yet")]
+        if chains.tips(armature(context)):
+            none = [say("Click a bone to choose its chain"), say("No active chain")]
+        row.label(text=fit(context, none, LINE_MARGIN), translate=False)
         return
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     row.alert = report is not None and report.failed
@@ -158,9 +157,9 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
 def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]:
     """Icon and words for what became of a chain."""
     if not chain_of(tip).enabled:
-        return "CHECKBOX_DEHLT", "Off"
+        return "CHECKBOX_DEHLT", say("Off")
     if report is None:
-        return "RADIOBUT_OFF", "Not solved yet"
+        return "RADIOBUT_OFF", say("Not solved yet")
     if report.failed:
         return "ERROR", report.message
     return "CHECKMARK" if report.reached else "TRACKER", report.message
@@ -170,16 +169,18 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
     """The same in one line, longest first."""
     text = state_of(tip, report)[1]
     if report is None:
-        return [text, "Not solved"] if chain_of(tip).enabled else [text]
+        return [text, say("Not solved")] if chain_of(tip).enabled else [text]
     if report.failed:
-        return [text, "See Active Chain", "Not solved"]
+        return [text, say("See Active Chain"), say("Not solved")]
     if report.reached:
-        short = list(dict.fromkeys((text, "Reached")))
+        short = list(dict.fromkeys((text, say("Reached"))))
     else:
-        short = [text, f"{percent(report.error)} {SHORT[report.status]}", percent(report.error)]
+        error = percent(report.error)
+        short = [text, say(SHORT[report.status], error=error), error]
     if not report.at_limit:
         return short
-    return [f"{text}. At a limit: {', '.join(report.at_limit)}", *(f"{own}, at a limit" for own in short), *short]
+    where = say("{state}. At a limit: {bones}", state=text, bones=", ".join(report.at_limit))
+    return [where, *(say("{state}, at a limit", state=own) for own in short), *short]
 
 
 CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)

@@ -12,6 +12,7 @@ from ...operators.limits import SIDES, selected
 from ...overlay.joints import angles_of
 from ...rig.plan.chain import chain_with
 from ...setup.joint_names import names_of
+from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message, fit, is_narrow
 
@@ -45,7 +46,8 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
         names = names_of(bone)
         for axis in "xzy":
             own = [names[name] for name, (of, _end) in SIDES.items() if of == axis]
-            title = "Twist" if axis == "y" else fit(context, [" / ".join(own), f"About {axis.upper()}"])
+            about = say("About {axis}", axis=axis.upper())
+            title = say("Twist") if axis == "y" else fit(context, [" / ".join(own), about])
             draw_axis(layout, bone, axis, title, names, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
         operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
