@@ -95,7 +95,9 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
             offset = joints[:, at] - joints[:, above]
             now = solved[:, at] - solved[:, above]
             kept = np.linalg.norm(offset, axis=1) * stretch[:, above]
-            assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= noise).all(), f"bone {above} changed its length"
+            # A bone far from its root that is as good as nothing has no length but rounding, which stretch enlarges.
+            room = noise * np.maximum(stretch[:, above], 1.0)
+            assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= room).all(), f"bone {above} changed its length"
             turned = (rotations[:, above] @ offset[..., None])[..., 0] * stretch[:, above, None]
             assert (np.abs(turned - now).max(axis=1) <= noise).all() or problem.plane is not None, f"joint {at} is off"
         else:
@@ -109,7 +111,7 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
         away = targets - joints[:, :1]
         targets = targets - (away * normal[:, None]).sum(axis=2, keepdims=True) * normal[:, None]
         off = np.abs(((solved - joints[:, :1]) * normal[:, None]).sum(axis=2)).max(axis=1)
-        assert (off <= noise).all(), f"out of its plane by {off / size}"
+        assert (off <= noise * np.maximum(stretch.max(axis=1), 1.0)).all(), f"out of its plane by {off / size}"
     miss = np.linalg.norm(targets - solved[:, bones:], axis=2)
     far = EPS * np.abs(targets - joints[:, :1]).max(axis=(1, 2))
     slack = noise + 10 * far + 1e-10 * size

@@ -36,7 +36,7 @@ def back_product(a: Frame, b: Frame) -> Frame:
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
     """Return a vector turned by the smallest rotation of a to b, both unit; about an axis where they are opposite."""
     x, y, z = plus(a, b)
-    room = 1.0 + dot(a, b)
+    room = 0.5 * (x * x + y * y + z * z)  # 1 + cosine, without its rounding where they are nearly opposite
     if room < OPPOSITE:
         return minus(times(axis, 2.0 * dot(axis, v)), v)
     share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)

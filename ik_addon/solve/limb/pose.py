@@ -113,7 +113,9 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
         # A bone that points past its Y axis is turned on to its way once more.
         points = unit(applied((x, way, z), own))
         x, y, z = (carried(axis, points, way, normal) for axis in (x, way, z))
-    knee = x, y, z
+    # Carried almost the whole way round, the axes are square to rounding of the way alone.
+    x = unit(reject(x, y))
+    knee = x, y, cross(x, y)
     return Pose(upper, product(product(upper, limb.rest), knee), back_product(limb.zero, upper), knee)
 
 
