@@ -19,6 +19,7 @@ from ..pose.channels import FIELDS, Row
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, steered_bones, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.maths.products import times, times_back
+from ..translation.sentences import say
 from .figure import feet_of, root_of
 from .read import Stand
 
@@ -57,10 +58,10 @@ class BodyDrag:
         """
         context.view_layer.update()
         if ob.pose.bones.get(ask.bone) is None:
-            raise ChainError(f"'{ob.name}' has no bone '{ask.bone}'. Choose one of its bones")
+            raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise ChainError(f"A constraint moves '{ask.bone}'. Mute it, or drag what the bone follows")
+            raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
         self.ob, self.bone = ob, ask.bone
         self._tips = [tip.name for tip in _solved_chains(ob)]
         pins = pins_of(ob, ask, Figure.of(ob, steered))
@@ -80,7 +81,9 @@ class BodyDrag:
             self._poser = Poser(stand.body, self.pins, [self._grab])
         except ValueError:
             raise ChainError(
-                f"'{ask.bone}' is not below '{root}', the bone that moves the body. Drag another"
+                "'{bone}' is not below '{root}', the bone that moves the body. Drag another",
+                bone=ask.bone,
+                root=root,
             ) from None
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
@@ -151,7 +154,9 @@ class BodyDrag:
             fields = [field for field, columns in FIELDS.items() if different[columns].any()]
             auto_key(context, bone, fields)
             if goes_back(context, bone, fields):
-                remarks.append(f"'{bone.name}' is animated and goes back on the next frame change. Key it")
+                remarks.append(
+                    say("'{bone}' is animated and goes back on the next frame change. Key it", bone=bone.name)
+                )
         return remarks
 
     def cancel(self, context: bpy.types.Context) -> None:

@@ -461,14 +461,14 @@ def test_a_driver_that_is_turned_by_hand_is_followed(character: Character, name:
     assert not check_turned(character, character.properties[name])
 
 
+@pytest.mark.usefixtures("character")
 def test_an_armature_whose_chains_are_refused_is_rendered_as_it_is_played(tmp_path: Path) -> None:
-    with engine():
-        in_file(tmp_path)
-        third: Any = bpy.data.objects["Third"]
-        carrier = third.pose.bones["upper"].constraints.new("CHILD_OF")
-        carrier.target = bpy.data.objects["Point"]
-        third.driver_add("show_empty_image_orthographic").driver.expression = "frame > 10"
-        _live(True)
-        order = (LAST, TURN, BEGIN)
-        rendered, played = _rendered(order), _played(order)
+    in_file(tmp_path)
+    third: Any = bpy.data.objects["Third"]
+    carrier = third.pose.bones["upper"].constraints.new("CHILD_OF")
+    carrier.target = bpy.data.objects["Point"]
+    third.driver_add("show_empty_image_orthographic").driver.expression = "frame > 10"
+    _live(True)
+    order = (LAST, TURN, BEGIN)
+    rendered, played = _rendered(order), _played(order)
     assert all(np.abs(rendered[frame] - played[frame]).max() < SAME for frame in order)

@@ -11,6 +11,7 @@ from ...goals.snapped import SnapError
 from ...live.reports import percent
 from ...posing.drag import FLAGS, Ask, BodyDrag, Free
 from ...rig.plan.chain import ChainError
+from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
 
 MISSED = 1e-3
@@ -78,7 +79,7 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """What is posed must belong to this file."""
-        return "" if ob.is_editable else f"'{ob.name}' is linked from another file and can't be posed"
+        return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Pose."""
@@ -87,12 +88,12 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         active = active_bone(ob)
         name = self.bone or ("" if active is None else active.name)
         if not name:
-            self.report({"ERROR"}, "No bone is active. Select the bone to move")
+            self.report({"ERROR"}, say("No bone is active. Select the bone to move"))
             return {"CANCELLED"}
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
-            self.report({"ERROR"}, f"'{ob.name}' has no bone '{unknown}' to pin")
+            self.report({"ERROR"}, say("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown))
             return {"CANCELLED"}
         try:
             drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins]))
@@ -109,8 +110,11 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             return {"CANCELLED"}
         if posed.error > MISSED * drag.size:
             short = percent(posed.error / drag.size)
-            remarks.insert(0, f"'{name}' is {short} of the body's size short of its place (pins, limits or reach)")
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join(remarks) or f"Posed the body by '{name}'")
+            sentence = marked("'{bone}' is {short} of the body's size short of its place (pins, limits or reach)")
+            remarks.insert(0, say(sentence, bone=name, short=short))
+        self.report(
+            {"WARNING"} if remarks else {"INFO"}, ". ".join(remarks) or say("Posed the body by '{bone}'", bone=name)
+        )
         return {"FINISHED"}
 
 
@@ -151,8 +155,8 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         released = all(set(chain_of(bone).pin) == wanted for bone in bones)
         for bone in bones:
             chain_of(bone).pin = set() if released else wanted
-        count = f"{len(bones)} bones" if len(bones) != 1 else f"'{bones[0].name}'"
-        self.report({"INFO"}, f"{'Released' if released else 'Pinned'} {count}")
+        names = ", ".join(f"'{bone.name}'" for bone in bones)
+        self.report({"INFO"}, say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
         return {"FINISHED"}
 
 

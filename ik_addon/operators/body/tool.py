@@ -13,6 +13,7 @@ from ...drag import cursor
 from ...goals.snapped import SnapError
 from ...posing.drag import Ask, BodyDrag
 from ...rig.plan.chain import ChainError
+from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
 
 MOVE = "TRANSFORM_OT_translate"
@@ -40,7 +41,7 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
         active = active_bone(ob)
         name = self.bone or ("" if active is None else active.name)
         if not name:
-            self.report({"ERROR"}, "No bone is active. Select the bone to drag")
+            self.report({"ERROR"}, say("No bone is active. Select the bone to drag"))
             return {"CANCELLED"}
         try:
             drag = BodyDrag(context, ob, Ask(name, self.use_tail))
