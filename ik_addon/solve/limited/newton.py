@@ -47,7 +47,8 @@ def polish(
     """
     do = system.skeleton.do
     first = State.of(system, angles)
-    now = best = Held(first, first.residual)
+    # A copy: members are put into the arrays of either alone.
+    now = best = Held(first, first.residual if anchor is None else [part + 0.0 for part in first.residual])
     least = _cost(do, first, anchor)
     # From where places are as they are to be, what else counts is little.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)

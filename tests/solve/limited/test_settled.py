@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import CHAINS, Rig, bow, chain, degrees, tree_y
-from ik_addon.solve import Goal, Problem
+from ik_addon.solve import Goal, Problem, solve
 from ik_addon.solve.maths.rotations import matrices
 from ik_addon.solve.problem import Floats
+from tests.fuzz.problems import member
 
 from ..chains import random_rotations, solve_together, unit
 
@@ -78,3 +79,20 @@ def test_another_rounding_makes_the_same_pose(name: str, wishes: str) -> None:
     off = np.abs(one.rotations - other.rotations).max(axis=(1, 2, 3))[far]
     allowed = unsettled + (0.2 if unsettled and wishes else 0.0) + (0.13 if wishes else 0.0)
     assert np.count_nonzero(off > 1e-5) <= allowed * len(off), np.sort(off)
+
+
+@pytest.mark.parametrize("pole", [False, True])
+@pytest.mark.parametrize("ranges", [SOME[:3], np.stack([BALL] * 5)], ids=["some", "balls"])
+def test_of_many_that_miss_each_is_settled_as_it_would_be_alone(ranges: Floats, pole: bool) -> None:
+    rng = np.random.default_rng(5)
+    rig, count = chain(len(ranges), ranges), 90
+    targets = unit(rng.normal(size=(count, 3))) * rng.uniform(0.05, 1.9, (count, 1))
+    problem = rig.problem(rig.turns_inside(rng, count), targets[:, None], tolerance=1e-6)
+    if pole:
+        problem = replace(problem, goal=replace(problem.goal, pole=2.0 * rng.normal(size=(count, 3))))
+    together = solve(problem)
+    assert np.count_nonzero(together.error > 1e-6) > 16
+    for i in np.flatnonzero(together.error > 1e-6).tolist():
+        alone = solve(member(problem, i))
+        assert np.array_equal(alone.joints[0], together.joints[i])
+        assert np.array_equal(alone.rotations[0], together.rotations[i])
