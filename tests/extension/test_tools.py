@@ -146,7 +146,7 @@ def test_a_part_that_crashes_is_a_failure_that_names_its_test(
         folder = tmp_path / name
         folder.mkdir()
         (folder / "test_it.py").write_text(text, encoding="utf-8")
-        arguments = ("-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), str(folder))
+        arguments = ("--rootdir", str(folder), str(folder))
         runs.append(suite.Run("Blender 9.9", name, Path(sys.executable), ()).part(name, arguments))
     suite.BUILD.mkdir(exist_ok=True)
     assert suite.together(runs, live=False) == suite.Outcome(passed=1, failed=1)
@@ -178,7 +178,7 @@ def test_a_part_that_is_killed_is_run_once_more(
     times: int, passed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "test_it.py").write_text(KILLED.replace("{times}", str(times)), encoding="utf-8")
-    arguments = ("-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path))
+    arguments = ("--rootdir", str(tmp_path), str(tmp_path))
     run = suite.Run("Blender 9.9", "killed", Path(sys.executable), arguments)
     suite.BUILD.mkdir(exist_ok=True)
     expected = suite.Outcome(passed=passed, failed=0 if passed else 1, crashed=times)
