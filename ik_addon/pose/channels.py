@@ -112,7 +112,8 @@ def basis_rotation(basis: Floats, rows: Row) -> Floats:
     scale = rows[..., FIELDS["scale"]].astype(np.float64)
     flat = (scale == 0.0).any(axis=-1)
     rotation = np.asarray(basis[..., :3, :3] / np.where(scale == 0.0, 1.0, scale)[..., None, :])
-    rotation = rotation / np.where(flat[..., None], 1.0, np.linalg.norm(rotation, axis=-2))[..., None, :]
+    with np.errstate(invalid="ignore"):  # what has no length, or is not finite, is found out by who asks
+        rotation = rotation / np.where(flat[..., None], 1.0, np.linalg.norm(rotation, axis=-2))[..., None, :]
     if flat.any():
         u, _s, vt = np.linalg.svd(rotation[flat])
         u[..., 2] *= np.linalg.det(u @ vt)[..., None]
