@@ -74,7 +74,7 @@ def restore_pose(
 
 
 def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer: bpy.types.ViewLayer) -> None:
-    """Set the animated channels of these bones to their values on the present frame; all other bones stay."""
+    """Set the animated channels of these bones to their values on the current frame; leave all other bones alone."""
     if not bones or not is_animated(ob):
         return
     own = np.array(sorted(bones), dtype=np.int64)

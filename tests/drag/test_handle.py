@@ -1,4 +1,4 @@
-"""What carries a target or a pole is moved to the bit, or not at all."""
+"""A drag moves what carries a target or pole exactly, or not at all."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]
         ("human", "hand.L", "spine", {"foot.L", "foot.R"}),
         ("human", "foot.L", "spine", {"foot.L", "foot.R"}),
         ("horse", "head", "spine.001", {"r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"}),
-        ("bird", "head", "spine.003", {"foot.L", "foot.R"}),  # its tail hangs on it as well
+        ("bird", "head", "spine.003", {"foot.L", "foot.R"}),  # the parent of the tail, too
     ],
 )
 def test_metarigs_stand_on_their_feet(addon: Addon, kind: str, bone: str, root: str, feet: set[str]) -> None:

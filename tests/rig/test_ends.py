@@ -21,7 +21,7 @@ PLACE, TURN = 1e-5, math.radians(0.05)
 
 
 def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """Hips with a leg, whose foot and toes hang on a chain with a target that is turned against the foot."""
+    """Hips and a leg with foot and toes, on a chain whose target is rotated away from the foot."""
     ob = rigs.armature()
     rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
     rigs.add_bones(ob, [(0.1, 0, 1), (0.1, -0.03, 0.5), (0.1, 0, 0.1)], ["thigh", "shin"], parent="hips")
