@@ -155,14 +155,10 @@ def add_props(rig: bpy.types.Object) -> None:
     for chain, radius in zip(CHAINS, (0.075, 0.05, 0.05, 0.055, 0.055), strict=True):
         scenery.ball(f"{chain.name} ball", radius, (0.0, 0.0, 0.0), red).parent = bpy.data.objects[chain.name]
     box = scenery.box("Box", (0.34, 0.30, 0.26), (0.0, 0.0, 0.0), scenery.material("Box", (0.55, 0.36, 0.16), 0.7))
-    for side, letter, sign in (("Left", "L", 1.0), ("Right", "R", -1.0)):
-        hand, foot = bpy.data.objects[f"{side} arm"], bpy.data.objects[f"{side} leg"]
+    for side, sign in (("Left", 1.0), ("Right", -1.0)):
+        hand = bpy.data.objects[f"{side} arm"]
         hand.parent = box
         hand.location = (0.215 * sign, 0.05, -0.05)
-        # A foot hangs on its chain and is no part of it: a constraint keeps it level.
-        foot.rotation_mode = "XYZ"
-        foot.rotation_euler = rig.data.bones[f"foot.{letter}"].matrix_local.to_euler()
-        rig.pose.bones[f"foot.{letter}"].constraints.new("COPY_ROTATION").target = foot
         bpy.data.objects[f"{side} elbow"].location = (0.9 * sign, 0.5, 0.7)
         bpy.data.objects[f"{side} knee"].location = (0.16 * sign, -1.4, 0.6)
 
