@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..solve.maths.products import times
+from ..solve.maths.products import applied, times
 from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.problem import Bools, Floats, Ints
 
@@ -32,6 +32,15 @@ def inverse(matrices: Floats) -> Floats:
         spread = (matrices[..., :3, :3] ** 2).sum(axis=(-2, -1)) * (found[..., :3, :3] ** 2).sum(axis=(-2, -1))
         usable &= spread < FLAT**2
     return np.asarray(np.where(usable[..., None, None], found, np.nan))
+
+
+def flat_inverse(matrices: Floats) -> Floats:
+    """Affine matrices (F, 4, 4) that undo flat ones for all points to which these take anything."""
+    found = np.tile(np.eye(4), (len(matrices), 1, 1))
+    linear = np.nan_to_num(matrices[:, :3, :3], posinf=0.0, neginf=0.0)
+    found[:, :3, :3] = np.linalg.pinv(linear, rcond=1.0 / FLAT)
+    found[:, :3, 3] = -applied(found[:, :3, :3], matrices[:, :3, 3])
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -137,11 +146,17 @@ class Skeleton:
         return self._convert(ob, bone, basis, parent, invert=False)
 
     def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
-        """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`."""
+        """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`.
+
+        Not a number below a parent that is flat.
+        """
         if self.plain[bone]:
             rest = self.offsets[bone] if parent is None else times(parent, self.offsets[bone])
             return times(inverse(rest), pose)
-        return self._convert(ob, bone, pose, parent, invert=True)
+        found = self._convert(ob, bone, pose, parent, invert=True)
+        if parent is not None:
+            found[~np.isfinite(np.broadcast_to(inverse(parent), found.shape)).all(axis=(1, 2))] = np.nan
+        return found
 
     def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
         # Blender's own conversion knows every inheritance flag, one matrix at a time.

@@ -193,6 +193,30 @@ def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shar
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
 
 
+@pytest.mark.parametrize("inherit", ["FULL", "FIX_SHEAR", "ALIGNED"])  # NONE and AVERAGE magnify rounding here
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("held", ["hand", "thumb"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_target_below_a_chain_whose_root_is_scaled_flat(inherit: str, axis: int, held: str, shared: bool) -> None:
+    """What the chain carries goes with it, though no matrix of it has an inverse."""
+    leader_rig, leader = two_arms()
+    rigs.add_bones(leader_rig, [(0.0, 0.0, 0.0), (0.3, 0.2, 0.3)], ["plate"])
+    rigs.add_bones(leader_rig, [(0.1, 0, 0.5), (0.1, -0.2, 0.9), (0.1, 0, 1.4)], ["up", "low"], parent="plate")
+    rigs.add_bones(leader_rig, [(0.3, 0.1, 1.5), (0.5, 0.2, 1.7)], ["hand"], parent="low")
+    rigs.add_bones(leader_rig, [(0.4, 0.3, 1.6), (0.5, 0.2, 1.9)], ["thumb"], parent="hand")
+    leader_rig.pose.bones["plate"].scale[axis] = 0.0
+    leader_rig.pose.bones["hand"].rotation_quaternion = (0.8, 0.3, -0.4, 0.3)
+    leader_rig.data.bones["hand"].inherit_scale = inherit
+    rigs.chain(leader_rig, "low", leader, 3)
+    follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
+    rigs.chain(follower, tip, leader_rig, 2, target_bone=held, out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    for frame in (1, 7, 20, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
+
+
 def test_a_circle_is_named_on_both_chains_and_neither_moves(addon: Addon) -> None:
     ob, _leader = two_arms()
     before = rigs.channels(ob)

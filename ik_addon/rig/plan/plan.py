@@ -55,6 +55,8 @@ class Plan:
     """The live bones that chains pose; the others stay in their FK pose."""
     held: Mapping[int, Hold]
     """Bones that no chain poses and that a constraint holds."""
+    constrained: frozenset[int]
+    """Bones with constraints of any kind."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     connected: Bools
@@ -106,9 +108,14 @@ class Plan:
         return bone in self.held and self.held[bone].place and self.held[bone].rotation
 
     @cached_property
-    def added(self) -> list[int]:
-        """The bones that a constraint moves from where a chain takes them."""
-        return [bone for bone, hold in self.held.items() if hold.adds and self.moves(bone)]
+    def carried(self) -> Ints:
+        """(a,) positions in `sampled` of the bones that go with a chain's bone as their own channels tell.
+
+        A constraint may only move them on from there, as Child Of does.
+        """
+        free = (bone not in self.constrained or self.held.get(bone, Hold()).adds for bone in self.sampled.tolist())
+        moved = (bone not in self.solved and self.moves(bone) for bone in self.sampled.tolist())
+        return np.flatnonzero([is_free and is_moved for is_free, is_moved in zip(free, moved, strict=True)])
 
     def moves(self, bone: int) -> bool:
         """Whether a bone is posed by a chain, or goes with one that is."""
@@ -205,6 +212,7 @@ class Plan:
             rows=rows,
             solved=solved,
             held={bone: hold for bone, hold in held.items() if bone not in solved},
+            constrained=frozenset(index[bone.name] for bone in constrained),
             modes=modes,
             connected=np.array([seen.pose.bones[int(bone)].bone.use_connect for bone in live], dtype=bool),
             sampled=sampled,

@@ -58,6 +58,11 @@ class Frames:
         """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
         return self._poses[:, self.inputs.sampled]
 
+    @property
+    def sampled_basis(self) -> Floats:
+        """(F, s, 4, 4) basis matrices of `Plan.sampled`."""
+        return self._basis[:, self.inputs.sampled]
+
     def world(self, item: int) -> Floats:
         """World matrices (F, 4, 4) of an object."""
         if item not in self._worlds:

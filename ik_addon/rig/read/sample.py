@@ -93,8 +93,8 @@ class Sample:
     """(F, C) of `Plan.chains`."""
     seen: Floats | None = None
     """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
-    added: Floats | None = None
-    """(F, a, 4, 4) basis matrices of `Plan.added`; None: there are none."""
+    carried: Floats | None = None
+    """(F, a, 4, 4) basis matrices of `Plan.carried`; None: there are none."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
@@ -131,13 +131,14 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         basis=basis(rows, plan.modes, plan.connected)[None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
         goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
-        added=_added(evaluated, plan.added),
+        carried=_carried(evaluated, plan),
     )
 
 
-def _added(evaluated: bpy.types.Object, bones: Sequence[int]) -> Floats | None:
-    if not bones:
+def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats | None:
+    if not len(plan.carried):
         return None
+    bones = plan.sampled[plan.carried].tolist()
     return np.array([[matrix_array(evaluated.pose.bones[bone].matrix_basis) for bone in bones]])
 
 
@@ -167,14 +168,15 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         basis=of_all(frames.basis),
         poses=of_all(frames.poses),
         goals=Goals(target, rotation, pole, frames.settings),
+        carried=of_all(frames.sampled_basis[:, plan.carried]) if len(plan.carried) else None,
     )
 
 
 def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
-    added = [s.added for s in samples if s.added is not None]
+    carried = [s.carried for s in samples if s.carried is not None]
     return Sample(
-        added=np.concatenate(added) if added else None,
+        carried=np.concatenate(carried) if carried else None,
         world=np.concatenate([s.world for s in samples]),
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),

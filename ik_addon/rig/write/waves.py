@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
-from ...pose.skeleton import inverse, orthonormal
+from ...pose.skeleton import flat_inverse, inverse, orthonormal
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
@@ -173,6 +173,15 @@ def _posed(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> _Pose
     return _Poses(ob, plan, replace(sample, channels=rows, basis=basis))
 
 
+def _displaced(before: Floats, after: Floats) -> Floats:
+    """What takes one pose of a bone (F, 4, 4), and all that goes with it, to another one."""
+    moved = times(after, inverse(before))
+    flat = ~np.isfinite(moved).all(axis=(1, 2))
+    if flat.any():
+        moved[flat] = times(after[flat], flat_inverse(before[flat]))
+    return moved
+
+
 def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
     """How something at points (F, 3) is displaced (F, 4, 4) when its parent bone moves."""
     if attachment.turns:
@@ -240,7 +249,9 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
-        self._added = sample.added
+        carried = () if sample.carried is None else sample.carried.swapaxes(0, 1)
+        self._carried = dict(zip(plan.sampled[plan.carried].tolist(), carried, strict=True))
+        """(F, 4, 4) the basis of each of `Plan.carried`, by its bone."""
         self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}
 
@@ -278,21 +289,13 @@ class _Poses:
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
         """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, given the world matrices of the armature then and now. A bone that is scaled flat, whose
-        rotation is lost, goes with its parent below a chain, or else by what its head moves.
+        Or in world space, given the world matrices of the armature then and now.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
             before = times(worlds[0], self._seen[:, self._plan.sampled.tolist().index(bone)])
             after = times(worlds[1], after)
-        moved = times(after, inverse(before))
-        flat = ~np.isfinite(moved).all(axis=(1, 2))
-        if flat.any() and self._plan.moves(bone) and bone not in self._plan.solved:
-            moved[flat] = self.displacement(int(self._plan.skeleton.parents[bone]), worlds)[flat]
-        elif flat.any():
-            moved[flat] = np.eye(4)
-            moved[flat, :3, 3] = (after - before)[flat, :3, 3]
-        return moved
+        return _displaced(before, after)
 
     def __call__(self, bone: int) -> Floats:
         """Pose (F, 4, 4) of a bone that is solved, or sampled."""
@@ -307,16 +310,13 @@ class _Poses:
         seen = self._sampled[bone]
         if not self._plan.moves(bone):
             return seen
-        # Between two chains: it keeps its sampled pose relative to its parent, which may have moved.
+        # Between two chains: it goes with its parent, which may have moved.
         parent, hold = int(skeleton.parents[bone]), self._plan.held.get(bone, Hold())
         before, after = self._sampled[parent], self(parent)
-        if hold.adds and self._added is not None:
-            local = self._added[:, self._plan.added.index(bone)]
-            moved = times(seen, inverse(skeleton.to_pose(self._ob, bone, local, before)))
-            posed = times(moved, skeleton.to_pose(self._ob, bone, local, after))
-        else:
-            local = skeleton.to_basis(self._ob, bone, seen, before)
-            posed = skeleton.to_pose(self._ob, bone, local, after)
+        local = self._carried[bone] if bone in self._carried else skeleton.to_basis(self._ob, bone, seen, before)
+        posed = skeleton.to_pose(self._ob, bone, local, after)
+        if hold.adds:
+            posed = times(_displaced(skeleton.to_pose(self._ob, bone, local, before), seen), posed)
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
