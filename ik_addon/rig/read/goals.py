@@ -84,6 +84,7 @@ class Still:
             channels=_repeated(still.channels, count),
             basis=_repeated(still.basis, count),
             poses=_repeated(still.poses, count),
+            carried=_repeated(still.carried, count),
             goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
         )
 
