@@ -63,11 +63,11 @@ class Window:
 
     def show_tab(self) -> None:
         """Bring the extension's tab to the front."""
-        self.session.call("open_sidebar()")
-        self.rest()  # before it was drawn there are no tabs
-        self.inside.show_sidebar("IK")
-        self.rest()
-        assert self.inside.has_tab_in_front("IK")
+        if not self.inside.has_tab_in_front("IK"):
+            self.session.call("open_sidebar()")
+            self.rest()  # before it was drawn there are no tabs
+            self.inside.show_sidebar("IK")
+            self.rest()
 
     # ---- eyes
 
@@ -159,15 +159,15 @@ class Window:
 
     def sweep(self, x: int, y: int) -> None:
         """Move the mouse from the middle by so many pixels."""
-        self._draw(self.middle(), x, y)
+        self._glide(self.middle(), x, y)
 
     def pull(self, start: tuple[int, int], x: int, y: int) -> None:
         """Press the left button at a place and move the mouse by so many pixels; `release` ends it."""
         self.move(*start)
         self.session.x("mousedown", 1)
-        self._draw(start, x, y)
+        self._glide(start, x, y)
 
-    def _draw(self, start: tuple[int, int], x: int, y: int, steps: int = 6) -> None:
+    def _glide(self, start: tuple[int, int], x: int, y: int, steps: int = 6) -> None:
         for step in range(1, steps + 1):
             self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.0)
             self.session.call("pass")
