@@ -94,3 +94,18 @@ class ArmatureOperator(bpy.types.Operator):
         for setting, name in settings.items():
             if not self.properties.is_property_set(setting):
                 setattr(self, setting, getattr(preferences(), name))
+
+
+class ChainOperator(ArmatureOperator):
+    """An operator on the active chain."""
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a chain, one that this operator can do something with."""
+        tip = active_chain(context)
+        return say("Select a bone of a chain") if tip is None else cls.why_unfit(ob, tip)
+
+    @classmethod
+    def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:
+        """Why this operator can do nothing with a chain of an armature; empty where it can."""
+        return ""

@@ -10,7 +10,7 @@ from ..controls.made import Controls
 from ..data.preferences import CONTROLS
 from ..setup import character, mirror
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain, armature
+from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
 NAMED = 2
 """Number of remarks that the report names; the panel shows all."""
@@ -72,7 +72,6 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
-        assert ob is not None
         self.prefer(with_poles="with_pole", controls="controls")
         wishes = character.Wishes(
             regions=frozenset(Region[name] for name in self.regions),
@@ -104,7 +103,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         layout.prop(self, "live")
 
 
-class IK_ADDON_OT_mirror_chain(ArmatureOperator):
+class IK_ADDON_OT_mirror_chain(ChainOperator):
     """Mirror the active chain."""
 
     bl_idname = "ik_addon.mirror_chain"
@@ -113,11 +112,6 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain to mirror."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""

@@ -12,18 +12,9 @@ from bpy.props import StringProperty
 from ..setup import preset_file, profile
 from ..setup.new_chain import why_unusable
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain
+from .active import ChainOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
-
-
-class ChainOperator(ArmatureOperator):
-    """An operator on the active chain."""
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
 
 class IK_ADDON_OT_preset_apply(ChainOperator):
@@ -41,7 +32,6 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Read the file into a profile, and apply that."""
         tip = active_chain(context)
-        assert tip is not None
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
             self.report({"ERROR"}, say("'{filepath}' is no preset of chains", filepath=self.filepath))

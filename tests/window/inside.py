@@ -36,7 +36,7 @@ def version() -> str:
 
 
 def open_file(path: str, mode: str = "POSE") -> None:
-    """Open a file in the present window, with its armature active."""
+    """Open a file in the current window, with its armature active."""
     bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
     with bpy.context.temp_override(**viewport()):
         bpy.context.view_layer.objects.active = rig()
@@ -106,7 +106,7 @@ def pose() -> dict[str, list[float]]:
 
 
 def poses(frames: list[int]) -> list[dict[str, list[float]]]:
-    """The pose on each of some frames; goes back to the present one."""
+    """The pose on each of some frames; goes back to the current one."""
     scene, found = bpy.context.scene, []
     before = scene.frame_current
     for frame in frames:

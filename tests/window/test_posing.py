@@ -54,7 +54,7 @@ def test_escape_puts_everything_back(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert far(heads(human)["hand.L"], before["hand.L"]) > 0.05
-    human.session.key("Escape")
+    human.tap("Escape")
     human.release()
     assert all(far(place, before[bone]) < 1e-6 for bone, place in heads(human).items())
 
@@ -62,8 +62,7 @@ def test_escape_puts_everything_back(human: Window) -> None:
 def test_keys_of_axes_work_in_it(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 40, -60)
-    human.session.key("z")
-    human.rest()
+    human.tap("z")
     human.release()
     after = heads(human)
     # The head or the tail of the forearm, whichever was nearer to the mouse.
@@ -76,8 +75,7 @@ def test_keys_of_axes_work_in_it(human: Window) -> None:
 def test_p_pins_the_selected_bone_and_it_holds(human: Window) -> None:
     human.click_at(*human.inside.place_of_bone("forearm.R"))
     assert human.inside.active_bone() == "forearm.R"
-    human.session.key("p")
-    human.rest()
+    human.tap("p")
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 50, -50)
     human.release()
