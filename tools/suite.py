@@ -23,7 +23,7 @@ WINDOW_TESTS = "tests/window"
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
 """Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
-"""They need numpy alone, so of the chosen Blenders only those with the oldest and the newest run them."""
+"""They need numpy alone, and run under other kernels with each Blender's version of it."""
 PARTS = (
     ("tests/reliability",),
     (SOLVER_TESTS,),
@@ -102,14 +102,13 @@ def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
     """The parts of whole suites on several Blenders, the oldest first."""
     for name, arguments in parts():
         for run in whole:
-            if arguments != (SOLVER_TESTS,) or run in (whole[0], whole[-1]):
-                yield run.part(name, arguments)
+            yield run.part(name, arguments)
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
     """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
 
-    Without arguments the suite is run in `parts`, each on the Blenders that need it, and these take turns with
+    Without arguments the suite is run in `parts` on each of the Blenders, and these take turns with
     `linear_algebra.KERNELS` and those of this machine. None of them decides a bit of a solution, which a test of the
     solvers compares, so each runs under one of them.
     """
