@@ -82,6 +82,9 @@ class BodyDrag:
         self.stand = Stand.of(ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
+        """The same for where it also has an orientation."""
+        self._placed: tuple[tuple[float, ...], Floats] | None = None
+        """Where it was dragged to last before it turned, and what came of that."""
         self._make_ready()
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
@@ -110,7 +113,7 @@ class BodyDrag:
         Args:
             context: of the view layer.
             offset: in world space.
-            turn: rotation of the bone in world space; None: as comes of the joint's place.
+            turn: rotation of the bone in world space, from what comes of the joint's place; None: that alone.
             hurried: makes no difference, each pose is found to the end.
         """
         del hurried
@@ -125,7 +128,7 @@ class BodyDrag:
                 self._turning = Poser(self._body, self._pins, self._grabs(np.eye(3)))
             poser = self._turning
             space = to_world.to_quaternion()
-            rotations = self._rotations(np.array((space.inverted() @ turn @ space).to_matrix()))
+            rotations = self._rotations(np.array((space.inverted() @ turn @ space).to_matrix()), targets)
         posed = poser.pose(targets, rotations)
         self._write(context, posed, poser)
         return posed
@@ -193,9 +196,12 @@ class BodyDrag:
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
         return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
 
-    def _rotations(self, turn: Floats) -> list[Floats]:
-        """Orientations of what is dragged after a rotation in the armature's space."""
-        frames = self.stand.body.frames
+    def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
+        """Orientations of what is dragged after a rotation in the armature's space from where its place leaves it."""
+        place = tuple(targets[0].tolist())
+        if self._placed is None or self._placed[0] != place:
+            self._placed = place, self._poser.pose(targets).frames
+        frames = self._placed[1]
         image = frames[self._held[0].bone]
         own = times(turn, image)
         return [
@@ -222,7 +228,7 @@ class BodyDrag:
         self._held = [held for held in self._held if held.bone in movable]
         self._pins = self._all_pins()
         self._poser = Poser(self._body, self._pins, self._grabs())
-        self._turning = None
+        self._turning = self._placed = None
 
     def _all_pins(self) -> list[Pin]:
         """What holds: pins, but the place of what is dragged, and the ends of live chains."""

@@ -55,7 +55,6 @@ def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
         return
     if cursor.current is not None or context.mode != "POSE" or context.region_data is None or obstacle(context):
         return
-    corner = Vector((context.region.x, context.region.y))
     corner = np.array([context.region.x, context.region.y])
     found = picked(context, Vector((place[0] - corner[0], place[1] - corner[1])))
     if found is not None:

@@ -62,6 +62,7 @@ def test_both_hands_turn(both: bpy.types.Object, addon: Addon, relative: bool) -
     both.pose.use_mirror_relative = relative
     module = addon.module("posing.drag")
     drag = module.BodyDrag(bpy.context, both, module.Ask("hand.L"))
+    drag.move(bpy.context, OFFSET)
     rests = {name: turn(both, name) for name in ("hand.L", "hand.R")}
     spin = Quaternion((0.3, 1.0, 0.5), 0.6)
     drag.move(bpy.context, OFFSET, spin)

@@ -90,8 +90,8 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
         both = column.row(align=True)
-        for which, text in ((Extremities.FEET, "Pin Feet"), (Extremities.HANDS, "Pin Hands")):
-            both.operator("ik_addon.pin", text=text).which = which.name
+        both.operator("ik_addon.pin", text="Pin Feet").which = Extremities.FEET.name
+        both.operator("ik_addon.pin", text="Pin Hands").which = Extremities.HANDS.name
         draw_button(column, context, "ik_addon.pin_release", "UNPINNED", "Release")
         bone = active_bone(ob)
         if bone is None:
