@@ -125,7 +125,9 @@ class BodyDrag:
         poser, rotations = self._poser, []
         if turn is not None:
             if self._turning is None:
-                self._turning = Poser(self._body, self._pins, self._grabs(np.eye(3)))
+                dragged = {held.bone for held in self._held}
+                others = [pin for pin in self._pins if pin.bone not in dragged]
+                self._turning = Poser(self._body, others, self._grabs(np.eye(3)))
             poser = self._turning
             space = to_world.to_quaternion()
             rotations = self._rotations(np.array((space.inverted() @ turn @ space).to_matrix()), targets)

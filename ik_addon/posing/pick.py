@@ -37,7 +37,7 @@ class Picked(NamedTuple):
 
 def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
     """The bone at a place in the region: the nearest of all armatures in Pose Mode, on the screen first."""
-    bones: Sequence[bpy.types.PoseBone] = context.visible_pose_bones or ()
+    bones = [bone for bone in context.visible_pose_bones or () if not bone.bone.hide_select]
     if not bones:
         return None
     ends = on_screen(context, bones)

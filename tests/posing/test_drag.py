@@ -266,6 +266,17 @@ def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon
     assert rows(human) == before
 
 
+def test_a_pinned_bone_turns_as_well(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    drag = module.BodyDrag(bpy.context, human, module.Ask("foot.L"))
+    orientation, other, spin = turn(human, "foot.L"), turn(human, "foot.R"), Quaternion((1.0, 0.0, 0.0), -0.4)
+    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)))
+    assert angle(turn(human, "foot.L"), orientation) < 0.1
+    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)), spin)
+    assert angle(turn(human, "foot.L"), spin @ orientation) < 0.1
+    assert angle(turn(human, "foot.R"), other) < 0.1
+
+
 # ---- how much comes along
 
 
