@@ -131,7 +131,7 @@ def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon)
     human.pose.bones["hand.L"].ik_addon.pin = {"LOCATION"}
     human.pose.bones["foot.L"].ik_addon.pin = BOTH
     found = marks(addon)
-    hand, foot = (np.array(human.pose.bones[name].head) + (1, 2, 3) for name in ("hand.L", "foot.L"))
+    hand, foot = (np.array((1, 2, 3)) + human.pose.bones[name].head for name in ("hand.L", "foot.L"))
     assert np.allclose(sorted(found[module.DIAMOND].tolist()), sorted([hand.tolist(), foot.tolist()]), atol=1e-6)
     assert np.allclose(found[module.RING], [foot], atol=1e-6)
     human.pose.bones["foot.L"].ik_addon.pin = set()

@@ -11,9 +11,10 @@ from types import FrameType
 from typing import Any
 
 import bpy
+import numpy as np
 from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
-from mathutils import Matrix, Quaternion
+from mathutils import Quaternion
 
 from tools.inside import PACKAGE, activate, install, is_enabled, look_from_front, metarig, new_file, viewport
 
@@ -247,21 +248,14 @@ def heads() -> dict[str, list[float]]:
 
 def turns() -> dict[str, list[float]]:
     """How the bones are turned in the world, as quaternions."""
-    return {bone.name: list((rig().matrix_world @ bone.matrix).to_quaternion()) for bone in rig().pose.bones}
+    world = rig().matrix_world
+    rotations: dict[str, Any] = {bone.name: (world @ bone.matrix).to_quaternion() for bone in rig().pose.bones}
+    return {name: [*rotation] for name, rotation in rotations.items()}
 
 
 def turned_bones() -> list[str]:
     """The bones that are not in their rest pose."""
-    return [bone.name for bone in rig().pose.bones if not _is_near_rest(bone)]
-
-
-def _is_near_rest(bone: bpy.types.PoseBone) -> bool:
-    rest = Matrix.Identity(4)
-    return all(
-        abs(a - b) < 1e-5
-        for own, row in zip(bone.matrix_basis, rest, strict=True)
-        for a, b in zip(own, row, strict=True)
-    )
+    return [bone.name for bone in rig().pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-5)]
 
 
 def pins() -> dict[str, list[str]]:
