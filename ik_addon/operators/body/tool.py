@@ -155,7 +155,7 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         drag = held_body()
         if drag is None:
             return {"FINISHED", "PASS_THROUGH"}
-        if event.value != "PRESS" or event.type not in MORE | LESS:
+        if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
             return {"PASS_THROUGH"}
         drag.extend(context, 1 if event.type in MORE else -1)
         for remembered in self._remembered(context):
