@@ -7,7 +7,7 @@ rotation, and the hints in the status bar.
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import bpy
 from mathutils import Matrix, Quaternion, Vector
@@ -18,12 +18,17 @@ REST = 0.1
 """Seconds without a move after which the chain is solved to the end."""
 MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_body_move")
 """The macros by which what is dragged, Blender's operator and the cursor come together."""
+MOVE = "TRANSFORM_OT_translate"
+"""Blender's operator in them, until a key makes it another one."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 """Of the cursor."""
 
 
 class Held(Protocol):
     """What a user has in the hand."""
+
+    turns_in_place: bool
+    """Where a key makes a move a rotation, it turns where it has come to, and not where it was."""
 
     @property
     def world(self) -> Matrix:
@@ -50,6 +55,19 @@ def is_moving(window: bpy.types.Window) -> bool:
     return any(operator.bl_idname in MACROS for operator in window.modal_operators)
 
 
+def turned_last(context: bpy.types.Context) -> bool:
+    """Whether the last operator is a drag in which a key made Blender's move another operator.
+
+    That one knows nothing of the cursor: where it is executed again, it turns bones.
+    """
+    done = context.window_manager.operators
+    return bool(done) and done[-1].bl_idname in MACROS and not _is_move(done[-1])
+
+
+def _is_move(macro: Any) -> bool:
+    return bool(macro.macros[1].bl_idname == MOVE)
+
+
 class CursorDrag:
     """A drag that follows the 3D cursor, from when it is made until it is ended."""
 
@@ -69,6 +87,8 @@ class CursorDrag:
         location, rotation, _scale = drag.world.decompose()
         self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
         self._start = self._seen = self._cursor.matrix.copy()
+        self._offset = Vector()
+        """How far it was moved last."""
         self._unsettled_since: float | None = None
         """When it was moved last, where it was not solved to the end since."""
         bpy.app.handlers.depsgraph_update_post.append(self.on_update)
@@ -93,8 +113,15 @@ class CursorDrag:
         turn = None
         if now.to_3x3() != self._start.to_3x3():
             turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
-        self.drag.move(context, now.translation - self._start.translation, turn, hurried=True)
+        # R puts the cursor back and turns it there.
+        if not (self.drag.turns_in_place and self._is_turning()):
+            self._offset = now.translation - self._start.translation
+        self.drag.move(context, self._offset, turn, hurried=True)
         self._unsettled_since = time.monotonic()
+
+    def _is_turning(self) -> bool:
+        running: Any = self._window.modal_operators
+        return any(operator.bl_idname in MACROS and not _is_move(operator) for operator in running)
 
     def _settle(self, context: bpy.types.Context) -> None:
         if self._unsettled_since is not None:

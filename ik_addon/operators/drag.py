@@ -22,7 +22,6 @@ ROLES = (
     ("TARGET", "Target", "What the tip of the chain follows"),
     ("POLE", "Pole", "What the chain bends to"),
 )
-MOVE = "TRANSFORM_OT_translate"
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
@@ -53,7 +52,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
-        if turned_last(context):
+        if cursor.turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the target again"))
             return {"CANCELLED"}
         return self._hold(context)
@@ -107,17 +106,6 @@ class IK_ADDON_OT_goal_move(bpy.types.Macro):
     bl_label = "Drag Target"
     bl_description = "Move the target or the pole of a chain; the chain follows, with Live on or off"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-
-def turned_last(context: bpy.types.Context) -> bool:
-    """Whether the last operator is a drag in which a key made Blender's move another operator.
-
-    That one knows nothing of the cursor: where it is executed again, it turns bones.
-    """
-    done = context.window_manager.operators
-    if not done or done[-1].bl_idname != IK_ADDON_OT_goal_move.__name__:
-        return False
-    return done[-1].macros[1].bl_idname != MOVE
 
 
 class IK_ADDON_OT_drag_target(ArmatureOperator):
@@ -184,7 +172,7 @@ CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_release, IK_ADDON_OT_goal_mov
 def register() -> None:
     """Say what the macro consists of; Blender forgets it together with its class."""
     IK_ADDON_OT_goal_move.define(IK_ADDON_OT_goal_hold.__name__)
-    IK_ADDON_OT_goal_move.define(MOVE).properties.cursor_transform = True
+    IK_ADDON_OT_goal_move.define(cursor.MOVE).properties.cursor_transform = True
     IK_ADDON_OT_goal_move.define(IK_ADDON_OT_goal_release.__name__)
 
 

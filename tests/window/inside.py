@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import bpy
+import numpy as np
 from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
 from mathutils import Quaternion
@@ -243,6 +244,37 @@ def _on_screen(point: Any) -> list[int]:
 def heads() -> dict[str, list[float]]:
     """Where the bones are in the world."""
     return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
+
+
+def turns() -> dict[str, list[float]]:
+    """How the bones are turned in the world, as quaternions."""
+    world = rig().matrix_world
+    rotations: dict[str, Any] = {bone.name: (world @ bone.matrix).to_quaternion() for bone in rig().pose.bones}
+    return {name: [*rotation] for name, rotation in rotations.items()}
+
+
+def turned_bones() -> list[str]:
+    """The bones that are not in their rest pose."""
+    return [bone.name for bone in rig().pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-5)]
+
+
+def pins() -> dict[str, list[str]]:
+    """What of bones is pinned."""
+    return {bone.name: sorted(bone.ik_addon.pin) for bone in rig().pose.bones if bone.ik_addon.pin}
+
+
+def mirror_x(on: bool) -> None:
+    """Switch X-Axis Mirror of the armature."""
+    rig().pose.use_mirror_x = on
+
+
+def tool_setting(operator: str, name: str, value: Any = None) -> Any:
+    """What a tool's operator is set to in the header, after it was set to a value if there is one."""
+    tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
+    settings = tool.operator_properties(operator)
+    if value is not None:
+        setattr(settings, name, value)
+    return getattr(settings, name)
 
 
 def choose_tool(name: str) -> None:
