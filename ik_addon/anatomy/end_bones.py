@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .chain_ends import LONGER
@@ -14,12 +16,12 @@ NUB = 0.02
 
 
 def end_below(figure: Figure, row: list[int]) -> int | None:
-    """The hand or foot that is a child of the last bone of a limb, root first; None where there is none.
+    """The hand or foot below the last bone of a limb, root first; None where there is none.
 
     Names tell it. Without telling names it is what goes on below two bones that are by far longer.
     """
     tip = row[-1]
-    children = [b for b in figure.children[tip] if part_of(figure, b) is not Part.HELPER and b not in figure.steered]
+    children = [bone for bone in _next(figure, tip) if bone not in figure.steered]
     limb = limb_of(figure, tip)
     if limb:
         if tip != limb[-1] or len(row) < 2:
@@ -36,6 +38,15 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[children[0]]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
     return children[0] if shortest > LONGER * figure.length(children[0]) else None
+
+
+def _next(figure: Figure, bone: int) -> Iterator[int]:
+    """The children of a bone, and in the place of those that are mechanism bones their children."""
+    for child in figure.children[bone]:
+        if part_of(figure, child) is Part.HELPER:
+            yield from _next(figure, child)
+        else:
+            yield child
 
 
 def _is_nub(figure: Figure, row: list[int], bone: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 
 from ..rig.plan.attachments import PARENTING
-from ..rig.plan.chain import moved_by
+from ..rig.plan.constraints import moved_by
 from ..setup.constraints import Source
 
 

@@ -46,6 +46,8 @@ def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
         (row("thigh.L", "shin.L", "prop=0.3"), ["thigh.L", "shin.L"], None),
         (row("thigh.L", "shin.L", "foot.L=0.3"), ["thigh.L"], None),
         (row("thigh.L", "shin.L", end={"heel.L=0.1": {}, "foot.L=0.3": {}}), ["thigh.L", "shin.L"], "foot.L"),
+        (row("thigh.L", "shin.L", end={"MCH-foot.L=0.02": row("foot.L=0.3")}), ["thigh.L", "shin.L"], "foot.L"),
+        (row("thigh.L", "shin.L", end={"shin_twist.L=0.1": {}, "foot.L=0.3": {}}), ["thigh.L", "shin.L"], "foot.L"),
         (row("finger.01", "finger.02", "finger.03=0.3"), ["finger.01", "finger.02"], None),
         (row("tail.1", "tail.2", "tail.3"), ["tail.1", "tail.2"], None),
     ],

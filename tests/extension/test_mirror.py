@@ -78,6 +78,7 @@ ELSEWHERE = {
     "rig/plan/attachments": "live/test_order",
     "rig/plan/chain": "operators/test_solve",
     "rig/plan/chain_plan": "rig/test_limits",
+    "rig/plan/constraints": "operators/test_solve",
     "rig/plan/dependencies": "live/test_order",
     "rig/plan/groups": "rig/test_trees",
     "rig/plan/inputs": "rig/test_fcurves",

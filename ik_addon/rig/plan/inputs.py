@@ -21,7 +21,7 @@ from ...pose import channels
 from ...pose.channels import WIDTH, Row
 from ...pose.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .chain import moved_by
+from .constraints import moved_by
 from .reference import Reference
 from .watch import NUMBERS
 
