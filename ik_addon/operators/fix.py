@@ -14,8 +14,8 @@ from ..controls.bones import can_be_made, editing
 from ..data.settings import chain_of, object_of, unusable
 from ..live import reports
 from ..pose.channels import rotation_field
+from ..pose.constraints import fighting_constraints
 from ..rig.plan import chain as chains
-from ..rig.plan.constraints import fighting_constraints
 from ..rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ..solve import Status
 from ..translation.sentences import is_like, say

@@ -16,8 +16,8 @@ from ..goals.snap import in_fk, snap_here
 from ..live import registry
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
+from ..pose.constraints import steered_bones
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
-from ..rig.plan.constraints import steered_bones
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.maths.products import times, times_back
 from ..translation.sentences import say

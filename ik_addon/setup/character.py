@@ -14,8 +14,8 @@ from ..anatomy.figure import Figure
 from ..anatomy.members import LIMBS, Member, Region
 from ..controls.made import Controls
 from ..data.settings import chain_of, object_of
+from ..pose.constraints import steered_bones
 from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
-from ..rig.plan.constraints import steered_bones
 from ..rig.plan.limits import is_free
 from ..rig.read import fcurves
 from ..solve.problem import Floats

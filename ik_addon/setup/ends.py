@@ -10,6 +10,7 @@ import numpy as np
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..data.settings import chain_of
+from ..pose.constraints import steered_bones
 from ..rig.plan.chain import (
     ChainError,
     chain_bones,
@@ -20,7 +21,6 @@ from ..rig.plan.chain import (
     tips,
     turning_end,
 )
-from ..rig.plan.constraints import steered_bones
 from ..rig.read import fcurves
 from ..rig.read.orientation import offset_between
 from .present import world_of

@@ -11,9 +11,9 @@ from mathutils import Vector
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, has_settings, unusable
+from ...pose.constraints import SCALING, driven_channels, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
-from .constraints import SCALING, driven_channels, fighting_constraints
 from .presence import Presence
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import bpy
 
-from ...pose.channels import rotation_field
+from .channels import rotation_field
 
 CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
 """Constraints on one bone that move its parents as well."""
