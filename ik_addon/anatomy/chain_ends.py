@@ -12,8 +12,10 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from .figure import Figure
-from .limbs import free_twin, limb_of, part_of, top_of, tops
+from .limbs import TWIN, free_twin, limb_of, part_of, top_of, tops
 from .parts import Part, is_helper, side_of, stem
 
 LONGER = 1.5
@@ -34,8 +36,10 @@ class Ends(NamedTuple):
 
 def find(figure: Figure, bone: int) -> Ends:
     """The chain that is meant by any of its bones, or by the hand, foot or shoulder at its ends."""
-    row = limb_of(figure, bone)
-    row = free_twin(figure, row) if row else _free_part(figure, _row(figure, bone), bone)
+    limb = limb_of(figure, bone)
+    row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
+    if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
+        return find(figure, other)
     return Ends(row[-1], len(row))
 
 
@@ -47,12 +51,29 @@ def find_above(figure: Figure, tip: int) -> Ends:
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
-    """The part of a row about a bone between mechanism bones, where something else moves any of the row."""
-    if figure.steered.isdisjoint(row) or bone in figure.steered:
+    """The part of a row about a bone between those that follow others, where something else moves any of the row."""
+    if figure.is_free(row) or bone in figure.steered:
         return row
     if bone not in row:
         return [bone]
-    return _part_with(row, bone, lambda b: b == bone or part_of(figure, b) is not Part.HELPER)
+    return _part_with(
+        row, bone, lambda b: b == bone or not (figure.steered.get(b) or part_of(figure, b) is Part.HELPER)
+    )
+
+
+def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
+    """The bone to pose instead of one that others move: one that it follows, or is named like, best in its place."""
+    if figure.is_free([bone]):
+        return None
+    known = [bone]
+    for own in known:
+        known += [other for other in figure.steered.get(own, ()) if other not in known]
+    found = [other for other in known if figure.is_free([other])]
+    near = np.linalg.norm(figure.heads - figure.heads[bone], axis=1) < TWIN * figure.length(bone)
+    if not is_limb:
+        named = (other for other in np.flatnonzero(near).tolist() if part_of(figure, other) is not Part.HELPER)
+        found += [o for o in named if figure.is_free([o]) and stem(figure.names[o]) == stem(figure.names[bone])]
+    return next((other for other in found if near[other]), next(iter(found), None))
 
 
 # ---- spines and necks

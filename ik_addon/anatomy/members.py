@@ -64,7 +64,7 @@ def find_members(figure: Figure) -> list[Member]:
     trunk = [
         Member(region, tuple(row))
         for region, row in ((Region.SPINE, spine), (Region.HEAD, head))
-        if len(row) >= least and figure.steered.isdisjoint(row)
+        if len(row) >= least and figure.is_free(row)
     ]
     return [*trunk, *limbs]
 
@@ -112,7 +112,7 @@ def _limbs(figure: Figure) -> list[Member]:
     for top in tops(figure):
         row = figure.row(*find(figure, top))
         is_known = any(not set(row).isdisjoint(known) or are_twins(figure, row, known) for known in rows)
-        if len(row) > 1 and figure.steered.isdisjoint(row) and not is_known:
+        if len(row) > 1 and figure.is_free(row) and not is_known:
             rows.append(row)
     parents = [_parent_bone(figure, row) for row in rows]
     depths = [sum(1 for _ in figure.up(parent_bone)) for parent_bone in parents]

@@ -40,14 +40,25 @@ def fighting_constraints(
                 yield owner, constraint
 
 
-def steered_bones(ob: bpy.types.Object) -> frozenset[str]:
-    """Names of the bones of an armature object that constraints move, so that a chain of them can't be solved."""
-    found: set[str] = set()
+def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
+    """Names of the bones of an armature object that constraints or drivers move: a chain of them can't be solved.
+
+    Each with the bones of the armature that it follows.
+    """
+    found: dict[str, list[str]] = {}
     for owner in ob.pose.bones:
         for constraint in owner.constraints:
-            if not constraint.mute and constraint.influence > 0.0:
-                found.update((owner.name, *moved_by(owner, constraint)))
-    return frozenset(found)
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            for name in (owner.name, *moved_by(owner, constraint)):
+                found.setdefault(name, [])
+            subtarget = getattr(constraint, "subtarget", "")
+            is_followed = not isinstance(constraint, CHAIN_CONSTRAINTS) and subtarget in ob.pose.bones
+            if is_followed and getattr(constraint, "target", None) == ob:
+                found[owner.name].append(subtarget)
+    for name, _channel in driven_channels(ob, list(ob.pose.bones)):
+        found.setdefault(name, [])
+    return found
 
 
 def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -62,7 +63,9 @@ class BodyDrag:
             raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
+            raise ChainError(
+                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
+            )
         self.ob, self.bone = ob, ask.bone
         self._tips = [tip.name for tip in _solved_chains(ob)]
         pins = pins_of(ob, ask, Figure.of(ob, steered))
@@ -225,7 +228,7 @@ def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
 
 
-def _root_name(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: frozenset[str]) -> str:
+def _root_name(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: Mapping[str, Sequence[str]]) -> str:
     """The bone that moves freely; empty: none does."""
     figure = Figure.of(ob, steered)
     grabbed = figure.names.index(ask.bone)

@@ -193,7 +193,7 @@ def _left_out(
     moved: list[Member] = []
     absent = members.missing(found, regions)
     if absent and figure.steered:
-        all_parts = members.find_members(replace(figure, steered=frozenset()))
+        all_parts = members.find_members(replace(figure, steered={}))
         absent = members.missing(all_parts, regions)
         known = {part.words for part in found}
         moved = [part for part in all_parts if part.region in regions and part.words not in known]

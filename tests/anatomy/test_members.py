@@ -23,7 +23,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
     """The bones of each part by what it is called, whether the figure is a human, and what is missing."""
     members = addon.module("anatomy.members")
-    steered: frozenset[str] = addon.module("pose.constraints").steered_bones(ob)
+    steered: dict[str, list[str]] = addon.module("pose.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
     found = members.find_members(figure)
     named = {member.words: [figure.names[bone] for bone in member.row] for member in found}
