@@ -87,7 +87,14 @@ def _limb_parents(figure: Figure) -> list[int]:
             b for b in figure.up(figure.parents[top]) if not side_of(figure.names[b]) and not is_helper(figure.names[b])
         )
         found.add(next(above, -1))
-    return sorted(found - {-1}, key=lambda b: sum(1 for _ in figure.up(b)))
+    return sorted(on_trunk(figure, found - {-1}), key=lambda b: sum(1 for _ in figure.up(b)))
+
+
+def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
+    """The bones of those that limbs hang on from which the body goes on, if it does: wings may hang beside it."""
+    necks = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.NECK]
+    trunk = {above for neck in necks for above in figure.up(neck)}
+    return carrying & trunk if len(carrying & trunk) > 1 else carrying
 
 
 def _trunk(figure: Figure, bone: int) -> list[int] | None:

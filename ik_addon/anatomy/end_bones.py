@@ -8,7 +8,7 @@ import numpy as np
 
 from .chain_ends import LONGER
 from .figure import Figure
-from .limbs import limb_of, part_of
+from .limbs import NO_SEGMENT, limb_of, part_of
 from .parts import ARM, EXTREMITIES, Part, is_end
 
 NUB = 0.02
@@ -21,7 +21,8 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     Names tell it. Without telling names it is what goes on below two bones that are by far longer.
     """
     tip = row[-1]
-    children = [bone for bone in _next(figure, tip) if bone not in figure.steered]
+    size = float(np.linalg.norm(figure.heads[tip] - figure.heads[row[0]])) + figure.length(tip)
+    children = [bone for bone in _next(figure, tip, size) if bone not in figure.steered]
     limb = limb_of(figure, tip)
     if limb:
         if tip != limb[-1] or len(row) < 2:
@@ -40,11 +41,13 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     return children[0] if shortest > LONGER * figure.length(children[0]) else None
 
 
-def _next(figure: Figure, bone: int) -> Iterator[int]:
-    """The children of a bone, and in the place of those that are mechanism bones their children."""
+def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:
+    """The children of a bone at the end of a limb of some size, and in the place of mechanism bones their children."""
     for child in figure.children[bone]:
-        if part_of(figure, child) is Part.HELPER:
-            yield from _next(figure, child)
+        steps = figure.heads[list(figure.children[child])] - figure.heads[child]
+        is_no_segment = len(steps) == 1 and float(np.linalg.norm(steps[0])) < NO_SEGMENT * size
+        if is_no_segment or part_of(figure, child) is Part.HELPER:
+            yield from _next(figure, child, size)
         else:
             yield child
 

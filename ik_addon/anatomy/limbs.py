@@ -97,9 +97,9 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
             row.append(best)
     if end is not None:
         size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
-        while (
-            len(row) > 1 and part_of(figure, row[-1]) is Part.HELPER and _gap(figure, row[-1], end) < NO_SEGMENT * size
-        ):
+        while len(row) > 1 and _gap(figure, row[-1], end) < NO_SEGMENT * size:
+            if len(row) == 2 and part_of(figure, row[-1]) is not Part.HELPER:
+                break
             row.pop()
     return row, end
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain_ends import find
+from .chain_ends import find, on_trunk
 from .figure import Figure
 from .limbs import TWIN, extremity_of, part_of, tops
 from .parts import ARM, Part, is_animal, is_helper, side_of
@@ -139,7 +139,7 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
     """The bone that arms or front legs are attached to; None where nothing tells it from the hips."""
     parents = {_parent_bone(figure, member.row) for member in limbs} - {-1}
     arms = {_parent_bone(figure, member.row) for member in limbs if member.region is Region.ARM} - {-1}
-    found = parents if len(parents) > 1 else arms
+    found = on_trunk(figure, parents) if len(parents) > 1 else arms
     return max(found, key=lambda bone: sum(1 for _ in figure.up(bone)), default=None)
 
 

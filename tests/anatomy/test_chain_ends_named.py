@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from tests import rigs, rigs_named
+from tests import rigs, rigs_games, rigs_named
 from tests.anatomy.test_chain_ends import added
 from tests.operators.states import activate
 from tests.rigs_named import RIGS
@@ -19,21 +19,24 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-@pytest.mark.parametrize("name", RIGS)
+PUBLISHED = {**RIGS, **rigs_games.RIGS}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_bone_of_a_limb_gives_the_same_chain(addon: Addon, name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
+    ob = rigs_named.build(PUBLISHED[name])
     ends, figures = addon.module("anatomy.chain_ends"), addon.module("anatomy.figure")
     figure = figures.Figure.of(ob)
-    for chain, meant in rigs_named.both(RIGS[name]):
+    for chain, meant in rigs_named.both(PUBLISHED[name]):
         for bone in meant:
             found = figure.row(*ends.find(figure, figure.names.index(bone)))
             assert [figure.names[i] for i in found] == chain, f"from '{bone}'"
 
 
-@pytest.mark.parametrize("name", RIGS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
-    limbs = rigs_named.limbs(RIGS[name], ob)
+    ob = rigs_named.build(PUBLISHED[name])
+    limbs = rigs_named.limbs(PUBLISHED[name], ob)
     assert len(limbs) == 4
     for chain in limbs:
         activate(ob, chain[0])
