@@ -504,6 +504,60 @@ b__ROOT__ ground
     },
 )
 
+HUMAN = """
+{} hips
+  {} spine1
+    {} spine4
+      {} neck
+        {} head
+      {} collar
+        {} shoulder
+          {} elbow
+            {} wrist
+              {} knuckle
+                {} finger2
+              {} thumb
+  {} hip
+    {} knee
+      {} ankle
+        {} ball
+"""
+
+
+def _human(sides: tuple[str, str], names: str) -> NamedRig:
+    """A plain human by the names of its bones, in the order of `HUMAN`."""
+    own = names.split()
+    return NamedRig(
+        sides,
+        HUMAN.format(*own),
+        {f"{own[6]} {own[7]}": own[8], f"{own[12]} {own[13]}": own[14]},
+    )
+
+
+FOREIGN: Mapping[str, NamedRig] = {
+    "German": _human(
+        ("L", "R"),
+        "Becken Wirbel1 Wirbel2 Hals Kopf Schulter.{s} Oberarm.{s} Unterarm.{s} Hand.{s} Zeigefinger1.{s} "
+        "Zeigefinger2.{s} Daumen.{s} Oberschenkel.{s} Unterschenkel.{s} Fuss.{s} Zehen.{s}",
+    ),
+    "French": _human(
+        ("G", "D"),
+        "bassin colonne1 colonne2 cou tete clavicule.{s} bras.{s} avant-bras.{s} main.{s} doigt1.{s} doigt2.{s} "
+        "pouce.{s} cuisse.{s} mollet.{s} pied.{s} orteils.{s}",
+    ),
+    "Korean": _human(
+        ("왼", "오"),
+        "골반 척추1 척추2 목 머리 쇄골.{s} 위팔.{s} 아래팔.{s} 손.{s} 검지1.{s} 검지2.{s} 엄지.{s} "
+        "넓적다리.{s} 종아리.{s} 발.{s} 발가락.{s}",
+    ),
+    "numbers": _human(
+        ("0", "1"),
+        "Bone Bone.001 Bone.002 Bone.003 Bone.004 B{s}5 B{s}6 B{s}7 B{s}8 B{s}9 B{s}10 B{s}11 "
+        "B{s}12 B{s}13 B{s}14 B{s}15",
+    ),
+}
+"""Humans whose names say nothing that the extension reads, so that their shape has to."""
+
 RIGS: Mapping[str, NamedRig] = {
     "Mixamo, numbered": mixamo("mixamorig12:"),
     "Ready Player Me": mixamo(""),

@@ -16,14 +16,16 @@ import numpy as np
 
 from .figure import Figure
 from .limbs import TWIN, free_twin, limb_of, part_of, top_of, tops
-from .parts import Part, is_helper, side_of, stem
+from .parts import EXTREMITIES, Part, is_helper, side_of, stem
 
 LONGER = 1.5
 """The two bones of a limb without telling names are longer than all others in line by this factor at least."""
 MOST_OF_A_LIMB = 6
-"""A longer line of bones is a tail, whatever the lengths."""
-DWARFED = 3.0
-"""A bone goes on in the child that reaches farther than the others by this factor."""
+"""A longer line of bones is a tail, unless two that are much longer than the others are alike."""
+ALIKE = 0.7
+"""Such bones differ by no smaller factor: a tail that gets smaller by this has no two that are much longer."""
+DWARFED = (3.0, 2.0)
+"""A bone goes on in the child that reaches farther than the others by this factor; the second if it is at its tail."""
 
 
 class Ends(NamedTuple):
@@ -148,6 +150,10 @@ def _row(figure: Figure, bone: int) -> list[int]:
             return trunk
     if part is Part.NECK:
         return _spread(figure, bone, lambda b: part_of(figure, b) is Part.NECK)
+    if part in EXTREMITIES and figure.parents[bone] >= 0:
+        above = _longest_two(figure, _line(figure, figure.parents[bone]))
+        if above and above[-1] == figure.parents[bone]:
+            return above
     line = _line(figure, bone)
     same = _part_with(line, bone, lambda b: stem(figure.names[b]) == name)
     if len(same) > 1:
@@ -168,22 +174,23 @@ def _line(figure: Figure, bone: int) -> list[int]:
     line = [bone]
     while (
         (parent := figure.parents[line[0]]) >= 0
-        and _next(figure, parent) == line[0]
+        and next_of(figure, parent) == line[0]
         and _go_together(figure, parent, line[0])
     ):
         line.insert(0, parent)
-    while (child := _next(figure, line[-1])) is not None and _go_together(figure, line[-1], child):
+    while (child := next_of(figure, line[-1])) is not None and _go_together(figure, line[-1], child):
         line.append(child)
     return line
 
 
-def _next(figure: Figure, bone: int) -> int | None:
+def next_of(figure: Figure, bone: int) -> int | None:
     """The child in which a bone goes on; None where it ends or branches."""
     children = [child for child in figure.children[bone] if part_of(figure, child) is not Part.HELPER]
     if len(children) > 1:
         same = [child for child in children if stem(figure.names[child]) == stem(figure.names[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]
-        dwarfs = figure.reaches[far[1]] > DWARFED * figure.reaches[far[0]]
+        at_tail = float(np.linalg.norm(figure.heads[far[1]] - figure.tails[bone])) < TWIN * figure.length(bone)
+        dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
         children = same if len(same) == 1 or not dwarfs else far[1:]
     return children[0] if len(children) == 1 else None
 
@@ -204,10 +211,12 @@ def _part_with(line: list[int], bone: int, belongs: Callable[[int], bool]) -> li
 
 def _longest_two(figure: Figure, line: list[int]) -> list[int]:
     """The two neighbours that are by far the longest of a short line; none where no two are."""
-    if not 2 < len(line) <= MOST_OF_A_LIMB:
+    if len(line) < 3:
         return []
     sizes = [figure.length(bone) for bone in line]
     for i in range(len(line) - 1):
-        if min(sizes[i : i + 2]) > LONGER * max((*sizes[:i], *sizes[i + 2 :])):
+        pair, others = sizes[i : i + 2], (*sizes[:i], *sizes[i + 2 :])
+        is_limb = len(line) <= MOST_OF_A_LIMB or min(pair) > ALIKE * max(pair)
+        if is_limb and min(pair) > LONGER * max(others):
             return line[i : i + 2]
     return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .chain_ends import LONGER
+from .chain_ends import LONGER, next_of
 from .figure import Figure
 from .limbs import NO_SEGMENT, limb_of, part_of
 from .parts import ARM, EXTREMITIES, Part, is_end
@@ -33,12 +33,13 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
         ]
         found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
         return None if found is None or _is_nub(figure, row, found) else found
-    is_plain = len(row) == 2 and len(children) == 1 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
-    if not is_plain or is_end(figure.names[children[0]]) or _is_nub(figure, row, children[0]):
+    end = next_of(figure, tip)
+    is_plain = len(row) == 2 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
+    if not is_plain or end not in children or is_end(figure.names[end]) or _is_nub(figure, row, end):
         return None
-    joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[children[0]]])
+    joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[end]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
-    return children[0] if shortest > LONGER * figure.length(children[0]) else None
+    return end if shortest > LONGER * figure.length(end) else None
 
 
 def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:

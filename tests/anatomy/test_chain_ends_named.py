@@ -45,6 +45,33 @@ def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
         bpy.ops.ik_addon.chain_remove()
 
 
+@pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
+@pytest.mark.parametrize("language", rigs_games.FOREIGN)
+def test_names_in_other_languages_are_no_hindrance(addon: Addon, language: str, is_straight: bool) -> None:
+    rig = rigs_games.FOREIGN[language]
+    ob = rigs_named.build(rig, is_straight=is_straight)
+    for chain, meant in rigs_named.both(rig):
+        for bone in (name for name in meant if name in chain or language == "German"):
+            assert added(ob, bone) == chain, f"from '{bone}'"
+        activate(ob, chain[0])
+        bpy.ops.ik_addon.chain_add()
+        settings = ob.pose.bones[chain[-1]].ik_addon
+        assert (settings.end_bone, settings.pole is not None) == (meant[-1], True)
+        bpy.ops.ik_addon.chain_remove()
+
+
+@pytest.mark.parametrize("name", ["Mixamo", "VRM", "SMPL"])
+def test_without_names_the_shape_shows_the_limbs(name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    limbs = [[ob.data.bones.find(bone) for bone in limb] for limb in rigs_named.limbs(RIGS[name], ob)]
+    for i, own in enumerate(ob.data.bones):
+        own.name = f"Bone.{i:03}"
+    for limb in limbs:
+        chain = [f"Bone.{i:03}" for i in limb]
+        for bone in chain:
+            assert added(ob, bone) == chain, f"from '{bone}'"
+
+
 # ---- generated Rigify rigs and Rigify's animals
 
 
