@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class Figure:
     """(m, 3)"""
     tails: Floats
     """(m, 3)"""
-    steered: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+    steered: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Bones that something else than animation moves, each with those that it follows: they have no chains."""
 
     @classmethod
