@@ -64,7 +64,10 @@ def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
 
 
 def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
-    """The bone to pose instead of one that others move: one that it follows, or is named like, best in its place."""
+    """The bone to pose instead of one that others move: one that it follows, or is named like, best in its place.
+
+    A limb may follow what is elsewhere by Blender's IK, for which a chain on that would be none.
+    """
     if figure.is_free([bone]):
         return None
     known = [bone]
@@ -75,7 +78,7 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
     if not is_limb:
         named = (other for other in np.flatnonzero(near).tolist() if part_of(figure, other) is not Part.HELPER)
         found += [o for o in named if figure.is_free([o]) and stem(figure.names[o]) == stem(figure.names[bone])]
-    return next((other for other in found if near[other]), next(iter(found), None))
+    return next((other for other in found if near[other]), None if is_limb else next(iter(found), None))
 
 
 # ---- spines and necks
@@ -93,7 +96,7 @@ def _limb_parents(figure: Figure) -> list[int]:
 
 
 def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
-    """The bones of those that limbs hang on from which the body goes on, if it does: wings may hang beside it."""
+    """The bones that carry limbs and from which the body goes on to a neck, if there are several: wings are beside it."""
     necks = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.NECK]
     trunk = {above for neck in necks for above in figure.up(neck)}
     return carrying & trunk if len(carrying & trunk) > 1 else carrying

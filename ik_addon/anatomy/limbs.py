@@ -53,7 +53,7 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
     if part is Part.GIRDLE:
         carried = _carried(figure, bone)
         if not carried:
-            carried = next((tops for other in _girdles_like(figure, bone) if (tops := _carried(figure, other))), [])
+            carried = next((own for other in _girdles_like(figure, bone) if (own := _carried(figure, other))), [])
         is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
         return way_down(figure, carried[0]) if is_one else []
     if part is Part.UNKNOWN:

@@ -10,7 +10,7 @@ import pytest
 from mathutils import Vector
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.operators.states import activate, refused
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -308,3 +308,16 @@ def test_of_a_bone_that_a_driver_turns_the_bone_of_its_name_in_its_place_gets_it
     bpy.context.view_layer.update()
     for i in (1, 2, 3):
         assert added(ob, f"DEF-tail.{i}") == ["tail.1", "tail.2", "tail.3"]
+
+
+def test_a_limb_that_is_stretched_to_something_elsewhere_stays_refused() -> None:
+    """The bone that a forearm points at is no limb that could be posed instead."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
+    rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])
+    constraint: Any = ob.pose.bones["forearm.L"].constraints.new("STRETCH_TO")
+    constraint.target, constraint.subtarget = ob, "control.L"
+    bpy.context.view_layer.update()
+    activate(ob, "forearm.L")
+    with refused("The constraint 'Stretch To' on bone 'forearm.L' also moves bones of this chain. Mute it"):
+        bpy.ops.ik_addon.chain_add()
