@@ -96,7 +96,7 @@ def _limb_parents(figure: Figure) -> list[int]:
 
 
 def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
-    """The bones that carry limbs and from which the body goes on to a neck, if there are several: wings are beside it."""
+    """Of bones that carry limbs those from which the body goes on to a neck, if several do: wings are beside it."""
     necks = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.NECK]
     trunk = {above for neck in necks for above in figure.up(neck)}
     return carrying & trunk if len(carrying & trunk) > 1 else carrying
