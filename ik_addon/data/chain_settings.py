@@ -259,7 +259,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     )
     end_bone: StringProperty(
         name="End Bone",
-        description="The hand or foot: a child of the tip, whose head the chain brings to the target",
+        description="The hand or foot: a bone below the tip, whose head the chain brings to the target",
         override=OVERRIDABLE,
         update=_changed,
     )

@@ -16,7 +16,8 @@ from ..goals.snap import in_fk, snap_here
 from ..live import registry
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
-from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, steered_bones, tips, turning_end
+from ..pose.constraints import steered_bones
+from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times, times_back
@@ -71,7 +72,9 @@ class BodyDrag:
             raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
+            raise ChainError(
+                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
+            )
         self.ob, self.bone, self._ask = ob, ask.bone, ask
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)

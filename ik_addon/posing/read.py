@@ -9,8 +9,9 @@ import numpy as np
 
 from ..data.settings import chain_of
 from ..pose import channels
+from ..pose.constraints import steered_bones
 from ..pose.skeleton import Skeleton, orthonormal
-from ..rig.plan.chain import ChainError, steered_bones
+from ..rig.plan.chain import ChainError
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body
 from ..solve.maths.products import determinants

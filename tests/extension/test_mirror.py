@@ -72,6 +72,7 @@ ELSEWHERE = {
     "overlay/read": "overlay/test_draw",
     "overlay/shown": "overlay/test_draw",
     "pose/channels": "rig/test_written_pose",
+    "pose/constraints": "operators/test_solve",
     "pose/continuity": "bake/test_bake",
     "pose/data_paths": "reliability/test_animated_settings",
     "pose/key_step": "goals/test_ik_fk",

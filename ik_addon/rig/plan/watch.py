@@ -17,8 +17,9 @@ import numpy as np
 from ... import compat
 from ...data.settings import chain_of
 from ...pose.channels import FIELDS
+from ...pose.constraints import CHAIN_CONSTRAINTS
 from ...pose.data_paths import value_at
-from .chain import CHAIN_CONSTRAINTS, tips
+from .chain import tips
 from .reference import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
