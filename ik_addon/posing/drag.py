@@ -18,12 +18,14 @@ from ..pose import channels
 from ..pose.channels import FIELDS, Row
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, steered_bones, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
-from ..solve.maths.products import times, times_back
+from ..solve.maths.products import times
 from ..translation.sentences import say
 from .figure import feet_of, root_of
 from .read import Stand
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))
+MISSED = 1e-3
+"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
 
 
 class Free(Enum):
@@ -63,18 +65,16 @@ class BodyDrag:
         if ask.bone in steered:
             raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
         self.ob, self.bone = ob, ask.bone
-        self._tips = [tip.name for tip in _solved_chains(ob)]
+        self._tips = [tip.name for tip in solved_chains(ob)]
         pins = pins_of(ob, ask, Figure.of(ob, steered))
-        root = _root_name(ob, ask, bool(pins), steered)
+        root = root_name(ob, ask, bool(pins), steered)
         self.stand = stand = Stand.of(ob, root)
         grabbed = stand.index[ask.bone]
         point = None
         if ask.use_tail:
-            point = stand.pose[grabbed, :3, 3] + stand.pose[grabbed, :3, 1] * ob.data.bones[ask.bone].length
-        wanted = [Pin(stand.index[name], "LOCATION" in own, "ROTATION" in own) for name, own in pins.items() if own]
-        self.pins = [pin for pin in wanted if not (pin.bone == grabbed and pin.location)]
-        self.pins += [Pin(grabbed, False, pin.rotation) for pin in wanted if pin.bone == grabbed and pin.location]
-        self.pins += [pin for tip in _solved_chains(ob) for pin in self._end_pins(tip)]
+            point = stand.tail(grabbed)
+        self.pins = stand.pins(pins, (grabbed,))
+        self.pins += [pin for tip in solved_chains(ob) for pin in self._end_pins(tip)]
         self._grab = Grab(grabbed, np.zeros(3), point)
         self._turning: Poser | None = None
         try:
@@ -185,22 +185,8 @@ class BodyDrag:
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
-        turns = times_back(posed.frames, stand.body.frames)
-        pose = stand.pose.copy()
-        pose[:, :3, :3] = times(turns, stand.pose[:, :3, :3])
-        pose[:, :3, 3] = posed.heads
-        rows = self._before.copy()
-        last, self.moved = self.moved, []
-        for bone in poser.tree.bones.tolist():
-            i, parent = int(stand.order[bone]), int(stand.body.parents[bone])
-            above = None if parent < 0 else pose[parent][None]
-            basis = stand.skeleton.to_basis(ob, i, pose[bone][None], above)
-            pose_bone = ob.pose.bones[i]
-            rotation = channels.basis_rotation(basis, rows[i][None])
-            rows[i] = channels.with_rotation(rows[i][None], rotation, np.array([pose_bone.rotation_mode]))[0]
-            if bone == stand.body.root:
-                rows[i, FIELDS["location"]] = basis[0, :3, 3]
-            self.moved.append(i)
+        rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones)
+        last, self.moved = self.moved, stand.order[poser.tree.bones].tolist()
         self._rows = rows
         with registry.paused(ob):  # chains follow at the end, see `finish`
             written = sorted({*last, *self.moved})
@@ -219,12 +205,12 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
     return found
 
 
-def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The tips of the chains that solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
 
 
-def _root_name(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: frozenset[str]) -> str:
+def root_name(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: frozenset[str]) -> str:
     """The bone that moves freely; empty: none does."""
     figure = Figure.of(ob, steered)
     grabbed = figure.names.index(ask.bone)

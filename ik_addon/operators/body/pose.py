@@ -9,13 +9,10 @@ from mathutils import Vector
 from ...data.settings import chain_of
 from ...goals.snapped import SnapError
 from ...live.reports import percent
-from ...posing.drag import FLAGS, Ask, BodyDrag, Free
+from ...posing.drag import FLAGS, MISSED, Ask, BodyDrag, Free
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
-
-MISSED = 1e-3
-"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
 
 
 class IKAddonPinArgument(bpy.types.PropertyGroup):
