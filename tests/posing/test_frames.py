@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,7 @@ def test_rotations_do_not_jump_between_frames(addon: Addon, human: bpy.types.Obj
     frames = [{"frame": 1 + i, "goals": [{**goal, "rotation": list(q)}]} for i, q in enumerate(turns)]
     report = pose({"pins": [], "frames": frames})
     assert report.missed == [], report.each
-    for i, (one, other) in enumerate(zip(turns, turns[1:], strict=False)):
+    for i, (one, other) in enumerate(pairwise(turns)):
         bpy.context.scene.frame_set(1 + i, subframe=0.5)
         assert angle(turn(human, "spine"), one.slerp(other, 0.5)) < 5.0, f"after frame {1 + i}"
     field = addon.module("pose.channels").rotation_field(mode)

@@ -69,7 +69,7 @@ def framed(**fields: Any) -> dict[str, Any]:
         ({"frames": [{"frame": 10**9}]}, "frames[0].frame must be a whole number from -1048574 to 1048574"),
         ({"frames": [{"frame": 2}, {"frame": 2}]}, "frames[1] is frame 2 and comes after frame 2. Frames must ascend"),
         ({"frames": [{"frame": 1}], "bones": []}, "has a field 'bones' that is not known. Known are 'frames', "),
-        ({"frames": [{"frame": 1}], "space": "LOCAL"}, "'space' must be \"WORLD\" or \"ARMATURE\", not \"LOCAL\""),
+        ({"frames": [{"frame": 1}], "space": "LOCAL"}, '\'space\' must be "WORLD" or "ARMATURE", not "LOCAL"'),
         ({"frames": [{"frame": 1}], "space": []}, "'space' must be"),
         ({"frames": [{"frame": 1}], "armature": ""}, "armature must be the name of an armature object"),
         ({"frames": [{"frame": 1}], "root": 1}, "root must be null, or the name of a bone, not 1"),
