@@ -406,13 +406,15 @@ def posing_human() -> None:
     for tip in [bone for bone in rig.pose.bones if bone.ik_addon.is_chain]:
         activate(rig, tip.name)
         OPERATORS.ik_addon.chain_remove()
-    for bone in rig.pose.bones:
-        bone.rotation_mode = "QUATERNION"
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in ("hand.L", "hand.R"):
+        rig.data.edit_bones[name].use_connect = True  # as Auto IK wants it
+    bpy.ops.object.mode_set(mode="POSE")
     for name in ("foot.L", "foot.R"):
         rig.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
     rig.pose.bones["head"].ik_addon.pin = {"ROTATION"}
     dress_human(rig)
-    scenery.stage((2.2, -3.9, 1.5), (0.05, -0.2, 0.86), lens=44)
+    scenery.stage((2.2, -3.9, 1.5), (0.1, -0.2, 0.86), lens=39)
     hand = {1: (0.6, 0, 1.07), 13: (0.2, -0.6, 0.45), 25: (0.35, -0.15, 1.9), 37: (1.0, -0.1, 1.35), 49: (0.6, 0, 1.07)}
     write_goals("posing_human", {"bone": "hand.L"}, hand)
     save_posing(rig, "posing_human", "hand.L")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.documents import DOCS
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -40,6 +44,15 @@ def test_says_what_it_says(addon: Addon, tmp_path: Path) -> None:
     assert (head.bone, head.location, head.rotation, head.use_tail) == ("hand.L", (1.0, 2.5, 0.0), None, False)
     assert (tail.rotation, tail.use_tail) == ((0.0, 1.0, 0.0, 0.0), True)
     assert script.bones == {"hips", "foot.L", "foot.R", "hand.L"}
+
+
+def test_the_example_of_the_page_is_one(addon: Addon, tmp_path: Path) -> None:
+    page = (DOCS / "command_line.md").read_text(encoding="utf-8").partition("## Posing whole bodies")[2]
+    blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^ {4}.*\n)+", page, re.MULTILINE)]
+    (example,) = (block for block in blocks if block.startswith("{"))
+    script = read(addon, tmp_path / "goals.json", example)
+    assert [frame.number for frame in script.frames] == [1, 12, 24]
+    assert script.frames[2].pins["head"] == {"ROTATION"}
 
 
 def test_what_is_not_said_is_left_to_pose_body(addon: Addon, tmp_path: Path) -> None:
