@@ -278,7 +278,7 @@ def table(rows: Sequence[dict[str, object]]) -> str:
         cells = [
             f"{row['bone']}",
             f"{row['way']}",
-            f"{100.0 * float(row['reached']):.1f} %",  # type: ignore[arg-type]
+            f"{100.0 * float(row['reached']):.1f} %",
             f"{row['miss_cm']:.1f} cm",
             f"{row['slip_cm']:.2f} cm, {row['foot_turn']:.1f}°",
             f"{row['head_turn']:.1f}°",

@@ -40,7 +40,7 @@ def pose(addon: Addon, human: bpy.types.Object, tmp_path: Path) -> Pose:
 
 
 def to_the(place: Vector, frame: int, **more: Any) -> dict[str, Any]:
-    return {"frame": frame, "goals": [{"bone": "hand.L", "location": list(place), **more}]}
+    return {"frame": frame, "goals": [{"bone": "hand.L", "location": place[:], **more}]}
 
 
 def keyed(addon: Addon, ob: bpy.types.Object) -> dict[tuple[str, int], Any]:
@@ -79,12 +79,12 @@ def test_a_bone_turns_as_asked_in_the_space_that_is_named(human: bpy.types.Objec
     bpy.context.view_layer.update()
     place = head(human, "hand.L") + Vector((-0.1, 0.1, 0.1))
     wanted = Quaternion((0.7, -0.3, 0.5, 0.2)).normalized()
-    pose({"frames": [to_the(place, 1, rotation=list(wanted))]})
+    pose({"frames": [to_the(place, 1, rotation=wanted[:])]})
     bpy.context.scene.frame_set(1)
     assert (head(human, "hand.L") - place).length < 1e-4
     assert angle(turn(human, "hand.L"), wanted) < 0.1
     seen = human.matrix_world.inverted()
-    content = to_the(seen @ place, 2, rotation=list(seen.to_quaternion() @ wanted))
+    content = to_the(seen @ place, 2, rotation=(seen.to_quaternion() @ wanted)[:])
     pose({"space": "ARMATURE", "frames": [content]})
     bpy.context.scene.frame_set(2)
     assert (head(human, "hand.L") - place).length < 1e-4
@@ -124,7 +124,7 @@ def test_pins_of_the_script_hold_instead_of_the_feet(human: bpy.types.Object, po
 
 def test_two_goals_at_once(human: bpy.types.Object, pose: Pose) -> None:
     places = {bone: head(human, bone) + Vector((0.0, -0.25, 0.1)) for bone in ("hand.L", "hand.R")}
-    goals = [{"bone": bone, "location": list(place)} for bone, place in places.items()]
+    goals = [{"bone": bone, "location": place[:]} for bone, place in places.items()]
     pose({"frames": [{"frame": 1, "goals": goals}]})
     bpy.context.scene.frame_set(1)
     for bone, place in places.items():
@@ -158,8 +158,8 @@ def test_rotations_do_not_jump_between_frames(addon: Addon, human: bpy.types.Obj
     bpy.context.view_layer.update()
     place, rest = head(human, "spine"), turn(human, "spine")
     turns = [Quaternion((0.3, 1.0, 0.2), a) @ rest for a in np.linspace(0.0, 4.0 * np.pi, 25)]
-    goal = {"bone": "spine", "location": list(place)}
-    frames = [{"frame": 1 + i, "goals": [{**goal, "rotation": list(q)}]} for i, q in enumerate(turns)]
+    goal = {"bone": "spine", "location": place[:]}
+    frames = [{"frame": 1 + i, "goals": [{**goal, "rotation": q[:]}]} for i, q in enumerate(turns)]
     report = pose({"pins": [], "frames": frames})
     assert report.missed == [], report.each
     for i, (one, other) in enumerate(pairwise(turns)):
