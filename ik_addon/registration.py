@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from .bake import command
+from .bake.command import command as bake_command
 from .data import overrides, preferences, settings, versions
 from .live import handlers
 from .operators import bake as bake_operators
@@ -27,6 +27,7 @@ from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
+from .posing.command import command as pose_command
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
@@ -107,7 +108,8 @@ def register() -> None:
     drawn_preferences.register()
     tab.register(CLASSES)
     toolbar.register()
-    command.register()
+    bake_command.register()
+    pose_command.register()
     _registered = True
 
 
@@ -116,7 +118,8 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
-    command.unregister()
+    pose_command.unregister()
+    bake_command.unregister()
     toolbar.unregister()
     tab.unregister()
     drawn_preferences.unregister()

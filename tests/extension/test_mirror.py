@@ -20,6 +20,7 @@ ELSEWHERE = {
     "bake/bake_report": "bake/test_bake",
     "bake/bake_scene": "reliability/test_bake_in_scene",
     "bake/baking": "bake/test_bake",
+    "bake/command_line": "bake/test_command",
     "bake/outputs": "bake/test_command",
     "bake/restore": "reliability/test_bake_destroys",
     "bake/sampling": "reliability/test_bake_in_scene",
