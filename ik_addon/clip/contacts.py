@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -67,14 +68,14 @@ class Path:
         """(F,) in lengths of the limb per second: from the frame before or to the next one, whichever is slower."""
         if len(self.points) < 2:
             return np.zeros(len(self.points))
-        steps = _medians(lengths_of(np.diff(self.points, axis=0)) * (self.rate / self.length), 1)
-        return np.minimum(np.append(steps[0], steps), np.append(steps, steps[-1]))
+        steps = _medians(lengths_of(np.diff(self.points, axis=0)) * (self.rate / self.length), 1, "edge")
+        return np.asarray(np.minimum(np.append(steps[0], steps), np.append(steps, steps[-1])))
 
 
 def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     """On which (F,) frames a point rests."""
     speeds, heights = path.speeds, path.heights
-    top = float(_medians(speeds, SPIKE).max(initial=0.0))
+    top = float(_medians(speeds, SPIKE, "reflect").max(initial=0.0))
     slow, fast = (speeds <= max(part * top, criteria.still) for part in (criteria.slow, criteria.fast))
     found = []
     for start, end in runs(fast):
@@ -99,7 +100,9 @@ def intervals(contacts: Bools) -> list[tuple[int, int]]:
     return [(start, end - 1) for start, end in runs(contacts)]
 
 
-def _standing(found: list[tuple[int, int]], heights: Floats, criteria: Criteria, least: float) -> Iterator[tuple[int, int]]:
+def _standing(
+    found: list[tuple[int, int]], heights: Floats, criteria: Criteria, least: float
+) -> Iterator[tuple[int, int]]:
     """Those of the rests that are on something: a foot that is held up rests as well, at the top of its way.
 
     What is shorter than `least` frames tells of no way: a clip may begin with a frame in the rest pose.
@@ -116,7 +119,7 @@ def _standing(found: list[tuple[int, int]], heights: Floats, criteria: Criteria,
             yield start, end
 
 
-def _medians(values: Floats, reach: int) -> Floats:
-    """Each value (F,) replaced with the median of those up to `reach` places away."""
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode="reflect"), 2 * reach + 1)
+def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
+    """Each value (F,) replaced with the median of those up to `reach` places away, and of what goes on beyond."""
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode=beyond), 2 * reach + 1)
     return np.asarray(np.median(around, axis=1))

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..solve.maths.products import lengths_of
-from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, unit, vectors_of
-from ..solve.problem import Bools, Floats
+from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, vectors_of
+from ..solve.problem import Bools, Floats, Ints
 from .filling import bridged, eased, numbered, runs
 
 
@@ -34,6 +34,11 @@ class Foot:
         """Where (F, 3) the heel (0) or the toe (1) is."""
         return self.places + self._turned(self.pivots[pivot])
 
+    @property
+    def touches(self) -> Bools:
+        """Whether (F,) anything of it touches."""
+        return np.asarray(self.contacts.any(axis=0))
+
     def slide(self) -> float:
         """The largest distance of a point in contact from where it began to touch."""
         farthest = 0.0
@@ -52,9 +57,9 @@ def plant(foot: Foot, length: int) -> Foot:
     """The foot as it stands still where it touches; its way there and from there is eased over so many frames."""
     if not foot.contacts.any():
         return foot
-    flat = foot.contacts.all(axis=0)
+    flat = np.asarray(foot.contacts.all(axis=0))
     turned = replace(foot, turns=_steady(foot, flat, length))
-    touching = foot.contacts.any(axis=0)
+    touching = foot.touches
     own = np.where(foot.contacts[1][:, None], foot.pivots[1], foot.pivots[0])
     pivots = bridged(own, touching)
     there = foot.places + foot._turned(pivots)
@@ -113,7 +118,7 @@ def _held(turned: Foot, source: Foot, flat: Bools) -> Floats:
 
 
 def _hold(
-    group: dict[tuple[int, int], Floats], numbers: Sequence[Floats], source: Foot, flat: Bools, held: Floats
+    group: dict[tuple[int, int], Floats], numbers: Sequence[Ints], source: Foot, flat: Bools, held: Floats
 ) -> None:
     """Put the places of contacts that are tied together into those (F, 3) where the foot is held."""
     away = []

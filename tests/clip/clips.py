@@ -74,7 +74,9 @@ def make(name: str, *, is_recorded: bool = True) -> Clip:
             for first, last in zip(*(np.array(own[part]) for part in ("heel", "toe")), strict=True):
                 start, end = min(first[0], last[0]) - 1, max(first[1], last[1])
                 way = random.normal(0.0, 1.0, 2)
-                frames[start:end, :2, 3] += SLIDE * np.linspace(-0.5, 0.5, end - start)[:, None] * way / np.linalg.norm(way)
+                frames[start:end, :2, 3] += (
+                    SLIDE * np.linspace(-0.5, 0.5, end - start)[:, None] * way / np.linalg.norm(way)
+                )
         feet[side] = Foot(frames, marks_of(own))
     return Clip(noted["rate"], feet)
 

@@ -1,0 +1,215 @@
+"""Targets and hips keyed so that feet stand still while they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..bake.baking import part
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame, proofs
+from ..bake.selection import check_armature, time_scale
+from ..clip.filling import runs
+from ..clip.hips import Help, Leg, help_reach
+from ..clip.plant import Foot, plant
+from ..data.settings import chain_of
+from ..goals.movable import MovableGoal, channels_of, key_goals, parents_of
+from ..goals.snapped import PLACED, SnapError, rows_of
+from ..pose import keyframes
+from ..pose.channels import Row
+from ..pose.continuity import continuous
+from ..pose.skeleton import inverse
+from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import tips as tips_of
+from ..solve.maths.products import applied, times
+from ..solve.maths.rotations import inverse as opposite
+from ..solve.maths.rotations import matrices, multiply
+from ..solve.problem import Floats
+from ..translation.sentences import say
+from . import contact_keys
+from .feet import Feet, sample
+
+BENT = 1e-4
+"""A leg is held this fraction of its length from straight, where a target's rounding would move the knee."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How feet are planted."""
+
+    length: int = 8
+    """Frames over which a foot is eased into and out of contact."""
+    hips: bool = True
+    """The hips move so that legs reach."""
+    cap: float = 0.1
+    """By at most this fraction of the longest leg."""
+    smooth: float = 8.0
+    """Frames over which a movement of the hips begins and ends."""
+    on: bpy.types.Object | None = None
+    """What the feet stand on."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What became of it. Distances are fractions of the length of the limb."""
+
+    chains: int
+    frames: int
+    contacts: int
+    slide: tuple[float, float]
+    """The largest distance that a point in contact moved, before and after."""
+    hips: float
+    """The largest distance that the hips were moved."""
+    short: float
+    """By how much the leg that is farthest from a contact doesn't reach it."""
+    short_frames: int
+    """On how many frames one doesn't."""
+    remarks: list[str]
+    """Sentences about what was left alone."""
+
+
+def steps(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    options: Options,
+) -> Generator[float, None, Planted]:
+    """Key the targets of chains, and the hips, so that contacts hold; closing the generator takes everything back.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object.
+        tips: of the chains, whose targets are keyed.
+        frames: ascending; keys from the first to the last are replaced.
+        options: how.
+
+    Raises:
+        SnapError, KeysError, BakeError: it can't be done; nothing was changed.
+    """
+    view_layer, scene = context.view_layer, context.scene
+    view_layer.update()
+    check_armature(ob, view_layer)
+    scale = time_scale(scene)
+    at = scale * np.array(frames, dtype=np.float64)
+    with ExitStack() as undo:
+        undo.callback(view_layer.update)
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        feet = yield from part(sample(context, ob, tips, frames, options.on), 0.0, 0.6)
+        goals, chains = feet.snap.goals, feet.snap.chains
+        for goal in goals:
+            if not goal.is_keyed:
+                raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
+            keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+        source = [replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at)) for chain in chains]
+        if not any(foot.touches.any() for foot in source):
+            raise SnapError("No chain has a contact on these frames. Find contacts first")
+        planted = [plant(foot, options.length) for foot in source]
+        yield 0.7
+        wanted, turns = _placed(feet, source, planted)
+        help_, remarks = _helped(feet, planted, wanted, options)
+        yield 0.8
+        for goal in goals:
+            undo.callback(goal.set_row, goal.row())
+        rows = rows_of(goals, feet.sampled, wanted, turns)
+        key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
+        hips = _key_hips(feet, help_, at, undo)
+        yield 0.95
+        held = set()
+        for i in sorted(proofs(len(frames))):
+            found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
+            gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
+            held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+        remarks += [
+            say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
+            for name in sorted(held)
+        ]
+        before.restore()
+        for goal in (*goals, *hips):
+            goal.show_keys(scale * scene.frame_current_final)
+        undo.pop_all()
+    view_layer.update()
+    lengths = [feet.length(chain) for chain in chains]
+    slides = [max(foot.slide() / size for foot, size in zip(own, lengths, strict=True)) for own in (source, planted)]
+    return Planted(
+        chains=len(chains),
+        frames=len(frames),
+        contacts=sum(len(runs(foot.touches)) for foot in source),
+        slide=(slides[0], slides[1]),
+        hips=float(np.linalg.norm(help_.offsets, axis=1).max()) / max(lengths),
+        short=float(help_.short.max()) / max(lengths),
+        short_frames=int((help_.short > PLACED * max(lengths)).sum()),
+        remarks=remarks,
+    )
+
+
+def _longest(feet: Feet) -> float:
+    return max(feet.length(chain) for chain in feet.snap.chains)
+
+
+def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:
+    """Where (F, g, 3) targets are, and how (F, 3, 3) those that turn are turned, in world space."""
+    wanted = feet.sampled.goals[:, :, :3, 3].copy()
+    turns = {}
+    for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):
+        ground = feet.ground[:, :3, :3]
+        wanted[:, chain.target] = applied(ground, new.places) + feet.ground[:, :3, 3]
+        turn = np.moveaxis(matrices(multiply(new.turns, opposite(old.turns))), -1, 0)
+        linear = feet.sampled.goals[:, chain.target, :3, :3]
+        own = linear / np.maximum(np.linalg.norm(linear, axis=1, keepdims=True), 1e-300)
+        turns[chain.target] = times(times(ground, turn), times(np.swapaxes(ground, -1, -2), own))
+    return wanted, turns
+
+
+def _helped(feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options) -> tuple[Help, list[str]]:
+    """How the hips move so that legs reach, and why they don't where they can't."""
+    legs = []
+    for chain, foot in zip(feet.snap.chains, planted, strict=True):
+        settings, length = chain_of(feet.tip(chain)), feet.length(chain)
+        reach = (1.0 - max(settings.softness, BENT)) * length
+        legs.append(Leg(feet.roots(chain), wanted[:, chain.target], reach, foot.touches))
+    reason = _why_fixed(feet) if options.hips else ""
+    if reason or not options.hips:
+        still = np.zeros((len(feet.ground), 3))
+        help_ = Help(still, np.max([leg.short(still) for leg in legs], axis=0))
+        return help_, [reason] if reason and help_.short.any() else []
+    return help_reach(legs, options.cap * _longest(feet), options.smooth), []
+
+
+def _why_fixed(feet: Feet) -> str:
+    """Why the hips can't be moved; empty where they can."""
+    if feet.hips is None:
+        return say("No bone takes all of these limbs along, so the hips stayed as they are")
+    ob = feet.snap.ob
+    hips = ob.pose.bones[feet.hips]
+    if hips.bone.use_connect and hips.parent is not None:
+        return say("'{bone}' is connected to its parent, so the hips stayed as they are", bone=hips.name)
+    if any(hips in posed_bones(tip) for tip in tips_of(ob) if chain_of(tip).enabled):
+        return say("A chain poses '{bone}', so the hips stayed as they are", bone=hips.name)
+    below = {hips.name, *(bone.name for bone in hips.children_recursive)}
+    for goal in feet.snap.goals:
+        if any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone)):
+            return say("'{name}' goes with the hips, so these stayed as they are", name=goal.name)
+    return ""
+
+
+def _key_hips(feet: Feet, help_: Help, at: Floats, undo: ExitStack) -> list[MovableGoal]:
+    """Key the hips where they move; return what was keyed."""
+    if feet.hips is None or not help_.offsets.any():
+        return []
+    ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
+    goal = MovableGoal(ob, ob.pose.bones[feet.hips].name)
+    keyframes.check(ob, channels_of(goal, goal.row()[None]))
+    poses = feet.sampled.poses[:, sampler.rows([feet.hips])[0]].copy()
+    poses[:, :3, 3] += applied(inverse(feet.sampled.world)[:, :3, :3], help_.offsets)
+    parent = skeleton.parents[feet.hips]
+    above = None if parent < 0 else feet.sampled.poses[:, sampler.rows([parent])[0]]
+    rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
+    undo.callback(goal.set_row, goal.row())
+    key_goals([goal], rows[:, None], at, undo)
+    return [goal]
