@@ -30,7 +30,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from . import contact_keys
+from . import contact_keys, proof
 from .feet import Feet, sample
 
 BENT = 1e-4
@@ -41,14 +41,14 @@ BENT = 1e-4
 class Options:
     """How feet are planted."""
 
-    length: int = 8
-    """Frames over which a foot is eased into and out of contact."""
+    blend: float = 0.2
+    """Seconds over which a foot is eased into and out of contact."""
     hips: bool = True
     """The hips move so that legs reach."""
     cap: float = 0.1
     """By at most this fraction of the longest leg."""
-    smooth: float = 8.0
-    """Frames over which a movement of the hips begins and ends."""
+    smooth: float = 0.2
+    """Seconds over which a movement of the hips begins and ends."""
     on: bpy.types.Object | None = None
     """What the feet stand on."""
 
@@ -61,11 +61,11 @@ class Planted:
     frames: int
     contacts: int
     slide: tuple[float, float]
-    """The largest distance that a point in contact moved, before and after."""
+    """The largest distance that a point in contact moves: before, and at most now."""
     hips: float
     """The largest distance that the hips were moved."""
     short: float
-    """By how much the leg that is farthest from a contact doesn't reach it."""
+    """By how much the limb that is farthest from a contact doesn't reach it."""
     short_frames: int
     """On how many frames one doesn't."""
     remarks: list[str]
@@ -94,7 +94,7 @@ def steps(
     view_layer, scene = context.view_layer, context.scene
     view_layer.update()
     check_armature(ob, view_layer)
-    scale = time_scale(scene)
+    scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
     at = scale * np.array(frames, dtype=np.float64)
     with ExitStack() as undo:
         undo.callback(view_layer.update)
@@ -109,17 +109,17 @@ def steps(
         source = [replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at)) for chain in chains]
         if not any(foot.touches.any() for foot in source):
             raise SnapError("No chain has a contact on these frames. Find contacts first")
-        planted = [plant(foot, options.length) for foot in source]
-        yield 0.7
+        planted = [plant(foot, round(options.blend * rate)) for foot in source]
+        yield 0.65
         wanted, turns = _placed(feet, source, planted)
-        help_, remarks = _helped(feet, planted, wanted, options)
-        yield 0.8
+        help_, remarks = _helped(feet, planted, wanted, options, rate)
+        yield 0.7
         for goal in goals:
             undo.callback(goal.set_row, goal.row())
         rows = rows_of(goals, feet.sampled, wanted, turns)
         key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
         hips = _key_hips(feet, help_, at, undo)
-        yield 0.95
+        missed = yield from part(proof.errors(view_layer, ob, [chain.tip for chain in chains], frames), 0.75, 0.95)
         held = set()
         for i in sorted(proofs(len(frames))):
             found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
@@ -135,15 +135,17 @@ def steps(
         undo.pop_all()
     view_layer.update()
     lengths = [feet.length(chain) for chain in chains]
-    slides = [max(foot.slide() / size for foot, size in zip(own, lengths, strict=True)) for own in (source, planted)]
+    touches = np.stack([foot.touches for foot in planted], axis=1)
+    missed = np.where(touches & np.isfinite(missed), missed, 0.0)
+    slides = [[foot.slide() / size for foot, size in zip(own, lengths, strict=True)] for own in (source, planted)]
     return Planted(
         chains=len(chains),
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
-        slide=(slides[0], slides[1]),
+        slide=(max(slides[0]), max(np.array(slides[1]) + missed.max(axis=0))),
         hips=float(np.linalg.norm(help_.offsets, axis=1).max()) / max(lengths),
-        short=float(help_.short.max()) / max(lengths),
-        short_frames=int((help_.short > PLACED * max(lengths)).sum()),
+        short=float(missed.max()),
+        short_frames=int((missed > PLACED).any(axis=1).sum()),
         remarks=remarks,
     )
 
@@ -166,7 +168,7 @@ def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tupl
     return wanted, turns
 
 
-def _helped(feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options) -> tuple[Help, list[str]]:
+def _helped(feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options, rate: float) -> tuple[Help, list[str]]:
     """How the hips move so that legs reach, and why they don't where they can't."""
     legs = []
     for chain, foot in zip(feet.snap.chains, planted, strict=True):
@@ -178,7 +180,7 @@ def _helped(feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Option
         still = np.zeros((len(feet.ground), 3))
         help_ = Help(still, np.max([leg.short(still) for leg in legs], axis=0))
         return help_, [reason] if reason and help_.short.any() else []
-    return help_reach(legs, options.cap * _longest(feet), options.smooth), []
+    return help_reach(legs, options.cap * _longest(feet), options.smooth * rate), []
 
 
 def _why_fixed(feet: Feet) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, FloatProperty
 
 from ...bake import bake_report
 from ...live import reports
@@ -27,12 +27,15 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    length: IntProperty(
+    blend: FloatProperty(
         name="Blend",
-        description="Frames over which a foot goes over into a contact and out of it",
-        default=plant.Options.length,
-        min=0,
-        soft_max=50,
+        description="How long a foot takes to go over into a contact and out of it",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=plant.Options.blend,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
     )
     hips: BoolProperty(
         name="Hips",
@@ -51,14 +54,16 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     smooth: FloatProperty(
         name="Hips Smooth",
-        description="Frames over which a movement of the hips begins and ends",
+        description="How long a movement of the hips takes to begin and to end",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
         default=plant.Options.smooth,
-        min=1.0,
-        soft_max=50.0,
-        max=1000.0,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
     )
 
-    own = ("length", "hips", "cap", "smooth")
+    own = ("blend", "hips", "cap", "smooth")
     confirm = marked("Plant")
     doing = marked("Planting")
     cancelled = marked("Planting cancelled. Nothing was changed")
@@ -68,7 +73,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         frames = self.frames(context)
         assert frames is not None, "there is no current frame to choose"
         options = plant.Options(
-            length=self.length, hips=self.hips, cap=self.cap, smooth=self.smooth, on=self.ground(context)
+            blend=self.blend, hips=self.hips, cap=self.cap, smooth=self.smooth, on=self.ground(context)
         )
         return plant.steps(context, armature(context), self.chosen(context), frames, options)
 
@@ -89,7 +94,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         if result.short_frames:
             said.append(
                 say(
-                    "A leg is up to {distance} too short on {frames}",
+                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
                     distance=reports.percent(result.short),
                     frames=bake_report.count_of_frames(result.short_frames),
                 )
