@@ -137,5 +137,11 @@ def sample(
     if on is not None:
         ground[:, :3, 3] = found.goals[:, -1, :3, 3]
         ground[:, :3, :3] = orthonormal(found.goals[:, -1, :3, :3])
-    own = replace(found, goals=found.goals[:, :count], spaces=found.spaces[:, :count], parents=found.parents[:, :count])
+    parents = found.parents[:, :count]
+    own = replace(
+        found,
+        goals=found.goals[:, :count],
+        spaces=found.spaces[:, :count],
+        parents=np.where(parents < count, parents, -1),
+    )
     return Feet(snap, own, ground, hips)

@@ -168,7 +168,9 @@ def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tupl
     return wanted, turns
 
 
-def _helped(feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options, rate: float) -> tuple[Help, list[str]]:
+def _helped(
+    feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options, rate: float
+) -> tuple[Help, list[str]]:
     """How the hips move so that legs reach, and why they don't where they can't."""
     legs = []
     for chain, foot in zip(feet.snap.chains, planted, strict=True):
