@@ -58,7 +58,7 @@ def plant(foot: Foot, length: int) -> Foot:
     if not foot.contacts.any():
         return foot
     flat = np.asarray(foot.contacts.all(axis=0))
-    turned = replace(foot, turns=_steady(foot, flat, length))
+    turned = replace(foot, turns=_flat_turns(foot, flat, length))
     touching = foot.touches
     own = np.where(foot.contacts[1][:, None], foot.pivots[1], foot.pivots[0])
     pivots = bridged(own, touching)
@@ -67,14 +67,14 @@ def plant(foot: Foot, length: int) -> Foot:
     return replace(turned, places=there + moved - turned._turned(pivots))
 
 
-def _steady(foot: Foot, flat: Bools, length: int) -> Floats:
+def _flat_turns(foot: Foot, flat: Bools, length: int) -> Floats:
     """The orientations (4, F), one for each time that the foot stands flat."""
     wanted = foot.turns.copy()
     for start, end in runs(flat):
         wanted[:, start:end] = _mean(foot.turns[:, start:end])[:, None]
     turns = vectors_of(multiply(wanted, inverse(foot.turns)))
-    steady = multiply(about_vectors(eased(turns.T, flat, length).T), foot.turns)
-    return np.asarray(np.where(flat, wanted, steady))
+    eased_turns = multiply(about_vectors(eased(turns.T, flat, length).T), foot.turns)
+    return np.asarray(np.where(flat, wanted, eased_turns))
 
 
 def _mean(turns: Floats) -> Floats:

@@ -188,17 +188,17 @@ def _helped(
 def _why_fixed(feet: Feet) -> str:
     """Why the hips can't be moved; empty where they can."""
     if feet.hips is None:
-        return say("No bone takes all of these limbs along, so the hips stayed as they are")
+        return say("No bone carries all of these limbs, so the hips were left alone")
     ob = feet.snap.ob
     hips = ob.pose.bones[feet.hips]
     if hips.bone.use_connect and hips.parent is not None:
-        return say("'{bone}' is connected to its parent, so the hips stayed as they are", bone=hips.name)
+        return say("'{bone}' is connected to its parent, so the hips were left alone", bone=hips.name)
     if any(hips in posed_bones(tip) for tip in tips_of(ob) if chain_of(tip).enabled):
-        return say("A chain poses '{bone}', so the hips stayed as they are", bone=hips.name)
+        return say("A chain poses '{bone}', so the hips were left alone", bone=hips.name)
     below = {hips.name, *(bone.name for bone in hips.children_recursive)}
     for goal in feet.snap.goals:
         if any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone)):
-            return say("'{name}' goes with the hips, so these stayed as they are", name=goal.name)
+            return say("Target '{name}' is attached to the hips, so the hips were left alone", name=goal.name)
     return ""
 
 

@@ -31,7 +31,7 @@ def foot_of(addon: Addon, foot: clips.Foot) -> Any:
 
 
 def turns(addon: Addon, foot: Any) -> clips.Array:
-    """(F, 3, 3)"""
+    """The orientations (F, 3, 3) of a foot."""
     return np.moveaxis(addon.module("solve.maths.rotations").matrices(foot.turns), -1, 0)
 
 

@@ -36,7 +36,7 @@ def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
         rigs.add_bones(
             ob, [(x, 0, ANKLE), (x, 0.14, 0.0), (x, 0.2, 0.0)], [f"foot.{end}", f"toes.{end}"], parent=f"shin.{end}"
         )
-    for side, end in SIDES.items():
+    for end in SIDES.values():
         tip = rigs.chain(ob, f"shin.{end}", rigs.empty(f"Target {end}", ob.pose.bones[f"foot.{end}"].head), 2)
         tip.ik_addon.end_bone = f"foot.{end}"
         activate(ob, tip.name)

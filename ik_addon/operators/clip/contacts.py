@@ -57,8 +57,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int, int]]:
-        """Find them; the result is how many contacts, of how many chains, on how many frames."""
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int]]:
+        """Find them; the result is how many contacts, on how many frames."""
         chosen, frames = self.chosen(context), self.frames(context)
         assert frames is not None, "there is no current frame to choose"
         found = yield from find.steps(
@@ -70,18 +70,17 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             sensitivity=self.sensitivity,
             shortest=self.shortest,
         )
-        return found, len(chosen), len(frames)
+        return found, len(frames)
 
-    def finish(self, result: tuple[int, int, int]) -> set[str]:
+    def finish(self, result: tuple[int, int]) -> set[str]:
         """Report them."""
-        found, chains, frames = result
+        found, frames = result
         on_frames = bake_report.count_of_frames(frames)
         if not found:
-            self.report({"WARNING"}, say("Found no contact on {frames}. Try a higher Sensitivity", frames=on_frames))
+            self.report({"WARNING"}, say("Found no contact on {frames}. Raise Sensitivity", frames=on_frames))
             return {"FINISHED"}
         done = count(found, "Found 1 contact", "Found {count} contacts")
-        of = count(chains, "of 1 chain", "of {count} chains")
-        self.report({"INFO"}, say("{done} {of} on {frames}", done=done, of=of, frames=on_frames))
+        self.report({"INFO"}, say("{done} on {frames}", done=done, frames=on_frames))
         return {"FINISHED"}
 
 

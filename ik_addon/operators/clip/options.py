@@ -9,7 +9,6 @@ from ...anatomy.figure import Figure
 from ...goals.snapped import SnapError
 from ...planting.pivots import is_of_leg
 from ...rig.plan.chain import tips
-from ...translation.sentences import say
 from ..active import armature
 from ..bake import FRAME_RANGES
 from ..goals.snap import FramesOperator
@@ -62,7 +61,7 @@ class ClipOperator(FramesOperator):
         if found is None:
             raise SnapError("There is no object '{name}' in this view layer", name=self.on)
         if found == armature(context):
-            raise SnapError(say("An armature can't stand on itself. Pick another object"))
+            raise SnapError("An armature can't stand on itself. Pick another object")
         return found
 
     def draw(self, context: bpy.types.Context) -> None:

@@ -24,7 +24,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
         layout = self.layout
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
-        draw_button(column, context, "ik_addon.plant", "PINNED", "Plant")
+        draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Plant")
         tip = active_chain(context)
         if tip is None:
             return
