@@ -82,7 +82,7 @@ def keys(addon: Any, ob: bpy.types.Object, end: str) -> list[tuple[int, int]]:
 def slides(addon: Any, ob: bpy.types.Object, poses: NDArray[np.float64]) -> dict[str, float]:
     """How far heel and toe move in their contacts, in lengths of the leg, by the names of the feet."""
     frames = np.arange(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1, dtype=np.float64)
-    found = {}
+    found: dict[str, float] = {}
     for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
         chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
         contacts = addon.module("planting.contact_keys").read(tip, frames)
