@@ -95,11 +95,6 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     return contacts
 
 
-def intervals(contacts: Bools) -> list[tuple[int, int]]:
-    """The first and the last frame, by index, of each contact."""
-    return [(start, end - 1) for start, end in runs(contacts)]
-
-
 def _standing(
     found: list[tuple[int, int]], heights: Floats, criteria: Criteria, least: float
 ) -> Iterator[tuple[int, int]]:

@@ -75,6 +75,12 @@ def _least(legs: Sequence[Leg], cap: float, smooth: float) -> Floats:
     pull = PULL * max(smooth, 1.0) ** 2
     rate = (2.0 - 2.0 * np.cos(np.pi * np.arange(count) / count)) ** 2 * smooth**4
     share = pull / (1.0 + rate + pull * (len(legs) + 1))
+    middles = [(leg.ends - leg.roots)[leg.held] for leg in legs]
+    # A ball beyond the cap is made so large that the two touch: what can't be had needs no passes.
+    radii = [
+        np.maximum(leg.reach - INSIDE * size, lengths_of(middle) - cap)
+        for leg, middle in zip(legs, middles, strict=True)
+    ]
     near = np.zeros((len(legs) + 1, count, 3))
     rest = np.zeros_like(near)
     offsets = np.zeros((count, 3))
@@ -84,8 +90,7 @@ def _least(legs: Sequence[Leg], cap: float, smooth: float) -> Floats:
         rest = rest + BEYOND * offsets + (1.0 - BEYOND) * before
         near = rest.copy()
         for i, leg in enumerate(legs):
-            middle = (leg.ends - leg.roots)[leg.held]
-            near[i, leg.held] = middle + _into(rest[i, leg.held] - middle, leg.reach - INSIDE * size)
+            near[i, leg.held] = middles[i] + _into(rest[i, leg.held] - middles[i], radii[i])
         near[-1] = _into(rest[-1], cap)
         rest -= near
         if max(np.abs(near - offsets).max(), np.abs(near - before).max()) < 0.5 * INSIDE * size:
@@ -93,8 +98,8 @@ def _least(legs: Sequence[Leg], cap: float, smooth: float) -> Floats:
     return _into(offsets, cap)
 
 
-def _into(vectors: Floats, radius: float) -> Floats:
-    """Vectors (F, 3) no longer than a radius."""
+def _into(vectors: Floats, radius: Floats | float) -> Floats:
+    """Vectors (F, 3) no longer than a radius, or than radii (F,)."""
     size = lengths_of(vectors)
     return np.asarray(vectors * np.minimum(1.0, radius / np.maximum(size, 1e-300))[:, None])
 

@@ -60,6 +60,7 @@ def test_the_cap_holds_and_what_is_short_is_said(addon: Addon) -> None:
     found = addon.module("clip.hips").help_reach(legs_of(addon, 0.05), 0.02, 8.0)
     assert np.linalg.norm(found.offsets, axis=1).max() <= 0.02 + 1e-12
     assert 0.02 < found.short.max() < 0.035
+    assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.0005, "they are not just stopped there"
 
 
 def test_feet_off_the_ground_ask_for_nothing(addon: Addon) -> None:
