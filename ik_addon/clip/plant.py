@@ -68,7 +68,7 @@ def plant(foot: Foot, length: int) -> Foot:
 
 
 def _flat_turns(foot: Foot, flat: Bools, length: int) -> Floats:
-    """The orientations (4, F), one for each time that the foot stands flat."""
+    """The orientations (4, F): one for each time that the foot stands flat, eased to those of the clip in between."""
     wanted = foot.turns.copy()
     for start, end in runs(flat):
         wanted[:, start:end] = _mean(foot.turns[:, start:end])[:, None]
@@ -81,12 +81,8 @@ def _mean(turns: Floats) -> Floats:
     """The mean (4,) of orientations (4, F) that differ little."""
     middle = turns[:, turns.shape[1] // 2, None]
     away = vectors_of(multiply(turns, inverse(np.broadcast_to(middle, turns.shape))))
-    return np.asarray(unit_quaternion(multiply(about_vectors(away.mean(axis=1)[:, None]), middle))[:, 0])
-
-
-def unit_quaternion(q: Floats) -> Floats:
-    """Quaternions (4, ...) of length 1."""
-    return np.asarray(q / np.sqrt((q * q).sum(axis=0)))
+    mean = multiply(about_vectors(away.mean(axis=1)[:, None]), middle)[:, 0]
+    return np.asarray(mean / np.sqrt((mean * mean).sum()))
 
 
 def _held(turned: Foot, source: Foot, flat: Bools) -> Floats:
@@ -121,13 +117,12 @@ def _hold(
     group: dict[tuple[int, int], Floats], numbers: Sequence[Ints], source: Foot, flat: Bools, held: Floats
 ) -> None:
     """Put the places of contacts that are tied together into those (F, 3) where the foot is held."""
-    away = []
-    for only_flat in (True, False):
-        for (pivot, run), place in group.items():
-            own = (numbers[pivot] == run) & (flat | ~np.array(only_flat))
-            away.append((source.points(pivot) - place)[own])
-        if sum(map(len, away)):
-            break
+    spans = {(pivot, run): numbers[pivot] == run for pivot, run in group}
+    if any((span & flat).any() for span in spans.values()):
+        compared = {key: span & flat for key, span in spans.items()}
+    else:
+        compared = spans
+    away = [(source.points(key[0]) - place)[compared[key]] for key, place in group.items()]
     shift = np.concatenate(away).mean(axis=0)
-    for (pivot, run), place in sorted(group.items(), key=lambda item: item[0][0]):
-        held[numbers[pivot] == run] = place + shift  # where both touch, of the toe
+    for key in sorted(group):  # where both touch, the toe counts
+        held[spans[key]] = group[key] + shift

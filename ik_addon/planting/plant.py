@@ -57,7 +57,6 @@ class Options:
 class Planted:
     """What became of it. Distances are fractions of the length of the limb."""
 
-    chains: int
     frames: int
     contacts: int
     slide: tuple[float, float]
@@ -84,7 +83,7 @@ def steps(
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
-        tips: of the chains, whose targets are keyed.
+        tips: of the chains; those without contacts on these frames are left alone.
         frames: ascending; keys from the first to the last are replaced.
         options: how.
 
@@ -96,19 +95,20 @@ def steps(
     check_armature(ob, view_layer)
     scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
     at = scale * np.array(frames, dtype=np.float64)
+    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
+    if not touching:
+        raise SnapError("No chain has a contact on these frames. Find contacts first")
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
-        feet = yield from part(sample(context, ob, tips, frames, options.on), 0.0, 0.6)
+        feet = yield from part(sample(context, ob, touching, frames, options.on), 0.0, 0.6)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
                 raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
         source = [replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at)) for chain in chains]
-        if not any(foot.touches.any() for foot in source):
-            raise SnapError("No chain has a contact on these frames. Find contacts first")
         planted = [plant(foot, round(options.blend * rate)) for foot in source]
         yield 0.65
         wanted, turns = _placed(feet, source, planted)
@@ -139,7 +139,6 @@ def steps(
     missed = np.where(touches & np.isfinite(missed), missed, 0.0)
     slides = [[foot.slide() / size for foot, size in zip(own, lengths, strict=True)] for own in (source, planted)]
     return Planted(
-        chains=len(chains),
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
         slide=(max(slides[0]), max(np.array(slides[1]) + missed.max(axis=0))),

@@ -134,6 +134,19 @@ def test_targets_without_keys_and_chains_without_contacts_are_refused(addon: Add
     assert np.array_equal(walker.play(ob), before)
 
 
+def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    activate(ob, "shin.R")
+    bpy.ops.ik_addon.find_contacts(chains="ACTIVE")
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    compat = addon.module("compat")
+    for curve in list(compat.curve_owner(target).fcurves):
+        for key in reversed(curve.keyframe_points[1:-1]):
+            curve.keyframe_points.remove(key)
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    assert {len(curve.keyframe_points) for curve in compat.curve_owner(target).fcurves} == {2}
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.85])
 def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)
