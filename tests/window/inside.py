@@ -223,13 +223,14 @@ def key_targets(tips: list[str], last: int) -> None:
             target.keyframe_insert("location", frame=frame)
             target.keyframe_insert("rotation_euler", frame=frame)
     set_frames(1, last)
+    go_to(last // 2)
 
 
 def open_panel(name: str) -> None:
-    """Show a panel opened from the beginning."""
+    """Open a panel. Blender has no function for it, but takes one whose name it never saw as the class says."""
     panel = getattr(bpy.types, name)
     bpy.utils.unregister_class(panel)
-    panel.bl_options = {*panel.bl_options} - {"DEFAULT_CLOSED"}
+    panel.bl_idname, panel.bl_options = f"{name}_opened", set()
     bpy.utils.register_class(panel)
     viewport()["area"].tag_redraw()
 
