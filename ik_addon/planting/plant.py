@@ -18,12 +18,12 @@ from ..clip.hips import Help, Leg, help_reach
 from ..clip.plant import Foot, plant
 from ..data.settings import chain_of
 from ..goals.movable import MovableGoal, channels_of, key_goals, parents_of
-from ..goals.snapped import PLACED, SnapError, rows_of
+from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..pose import keyframes
 from ..pose.channels import Row
 from ..pose.continuity import continuous
 from ..pose.skeleton import inverse
-from ..rig.plan.chain import posed_bones
+from ..rig.plan.chain import end_of, posed_bones
 from ..rig.plan.chain import tips as tips_of
 from ..solve.maths.products import applied, times
 from ..solve.maths.rotations import inverse as opposite
@@ -108,7 +108,7 @@ def steps(
             if not goal.is_keyed:
                 raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        source = [replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at)) for chain in chains]
+        source = [_source(feet, chain, at) for chain in chains]
         planted = [plant(foot, round(options.blend * rate)) for foot in source]
         yield 0.65
         wanted, turns = _placed(feet, source, planted)
@@ -125,6 +125,11 @@ def steps(
             found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
             gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
             held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+        remarks += [
+            say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
+            for chain in chains
+            if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
+        ]
         remarks += [
             say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
             for name in sorted(held)
@@ -147,6 +152,14 @@ def steps(
         short_frames=int((missed > PLACED).any(axis=1).sum()),
         remarks=remarks,
     )
+
+
+def _source(feet: Feet, chain: Chain, at: Floats) -> Foot:
+    """A foot as its target has it, and where it touches at times (F,) of the action."""
+    foot = replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at))
+    if feet.snap.goals[chain.target].turns:
+        return foot
+    return replace(foot, pivots=np.zeros((2, 3)))  # how it rolls is not for the target to say
 
 
 def _longest(feet: Feet) -> float:
