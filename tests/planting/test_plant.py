@@ -137,16 +137,17 @@ def test_targets_without_keys_and_chains_without_contacts_are_refused(addon: Add
 def test_a_foot_that_does_not_turn_with_its_target_is_held_at_its_joint(
     addon: Addon, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    ob = walker.figure("turn")
+    ob: Any = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
-    tip: Any = ob.pose.bones["shin.L"]
+    tip = ob.pose.bones["shin.L"]
     tip.ik_addon.use_end_rotation = False
     bpy.ops.ik_addon.plant()
     assert "'foot.L' doesn't turn with its target" in capfd.readouterr().out
     poses = walker.play(ob)
     frames = np.arange(1.0, len(poses) + 1.0)
     touches = addon.module("planting.contact_keys").read(tip, frames).any(axis=0)
-    joint = poses[:, ob.pose.bones.find("foot.L"), :3, 3]
+    foot = ob.pose.bones.find("foot.L")
+    joint = poses[:, foot, :3, 3]
     for start, end in addon.module("clip.filling").runs(touches):
         assert np.abs(joint[start:end] - joint[start]).max() < SLIDE
 

@@ -224,6 +224,8 @@ def key_targets(tips: list[str], last: int) -> None:
             target.keyframe_insert("rotation_euler", frame=frame)
     set_frames(1, last)
     go_to(last // 2)
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Key Targets")
 
 
 def open_panel(name: str) -> None:
