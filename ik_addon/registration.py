@@ -22,6 +22,8 @@ from .operators import solve as solve_operators
 from .operators.body import pins as pin_operators
 from .operators.body import pose as body_operators
 from .operators.body import tool as body_tool
+from .operators.clip import contacts as contact_operators
+from .operators.clip import plant as plant_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
@@ -32,7 +34,7 @@ from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, menus, panel, presets, toolbar
-from .ui.panels import body, chain, chains, character, limits, tools
+from .ui.panels import body, chain, chains, character, clip, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
 
@@ -49,6 +51,8 @@ CLASSES: Final = (
     *snap_operators.CLASSES,
     *ik_fk_operators.CLASSES,
     *space_operators.CLASSES,
+    *contact_operators.CLASSES,
+    *plant_operators.CLASSES,
     *limit_operators.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
@@ -65,6 +69,7 @@ CLASSES: Final = (
     *character.CLASSES,
     *menus.CLASSES,
     *body.CLASSES,
+    *clip.CLASSES,
     *tools.CLASSES,
     *presets.CLASSES,
     *gizmos.CLASSES,
