@@ -15,10 +15,10 @@ from ik_addon.solve.problem import Bools, Floats
 
 from .problems import Case, is_body, member, paths, random_case
 
-HALF_TURN = 1e-9
-"""A swing that leaves less than this of its cosine is half a turn."""
 LIMIT = 1e-6
 """Radians by which a limit may be passed."""
+HALF_TURN = LIMIT / 2.0
+"""A swing of which half the angle has a cosine below this is half a turn, but for what a limit may be passed by."""
 EPS = 1e-13
 """What rounding may make of a number of the size of the chain, or of the largest coordinate."""
 
@@ -95,11 +95,12 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
             offset = joints[:, at] - joints[:, above]
             now = solved[:, at] - solved[:, above]
             kept = np.linalg.norm(offset, axis=1) * stretch[:, above]
-            # A bone far from its root that is as good as nothing has no length but rounding, which stretch enlarges.
+            # A bone far from its root that is as good as nothing has no length and direction but rounding, which stretch
+            # enlarges.
             room = noise * np.maximum(stretch[:, above], 1.0)
             assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= room).all(), f"bone {above} changed its length"
             turned = (rotations[:, above] @ offset[..., None])[..., 0] * stretch[:, above, None]
-            assert (np.abs(turned - now).max(axis=1) <= noise).all() or problem.plane is not None, f"joint {at} is off"
+            assert (np.abs(turned - now).max(axis=1) <= room).all() or problem.plane is not None, f"joint {at} is off"
         else:
             moved = solved[:, at] - joints[:, at] - (solved[:, 0] - joints[:, 0])
             assert (np.abs(moved).max(axis=1) <= noise).all(), "a root moved away from the others"
@@ -174,8 +175,9 @@ def _check_status(
 
 def _at_half_a_turn(q: Floats, cone: Cone) -> float:
     """How far a swing of exactly half a turn is outside of a cone, by the best axis: with another twist any will do."""
-    axis = np.linspace(-np.pi, np.pi, 1441)
-    swing, double = np.stack([np.cos(axis), np.sin(axis)]), 2.0 * (np.arctan2(q[3], q[1]) - axis)
+    own = np.arctan2(q[3], q[1])
+    axis = np.concatenate([np.linspace(-np.pi, np.pi, 1441), [own, own + np.pi]])
+    swing, double = np.stack([np.cos(axis), np.sin(axis)]), 2.0 * (own - axis)
     twist = np.arctan2(np.sin(double), np.cos(double))
     away = np.linalg.norm(swing - nearest_swing(swing, cone), axis=0)
     turned = twist - nearest_twist(twist, cone)

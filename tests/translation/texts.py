@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ def known_to_blender(addon: Addon) -> Iterator[str]:
     for cls in addon.module("registration").CLASSES:
         if cls.__name__ in UNSEEN:
             continue
-        yield from (getattr(cls, "bl_label", ""), getattr(cls, "bl_description", ""))
+        yield from (label(cls), getattr(cls, "bl_description", ""))
         rna = cls.bl_rna
         if issubclass(cls, bpy.types.Operator):
             rna = getattr(bpy.ops.ik_addon, cls.bl_idname.split(".")[1]).get_rna_type()
@@ -117,6 +118,16 @@ def known_to_blender(addon: Addon) -> Iterator[str]:
                     yield from (item.name, item.description)
     tool = addon.module("ui.toolbar").IKAddonTool
     yield from (tool.bl_label, tool.bl_description)
+
+
+def label(cls: Any) -> str:
+    """What a class is called in its source: Blender names a panel of presets after the one that was applied last."""
+    if not hasattr(cls, "preset_subdir"):
+        return str(getattr(cls, "bl_label", ""))
+    (tree,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(tree, ast.ClassDef)
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    return next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "bl_label")
 
 
 def annotated(cls: Any) -> list[str]:
