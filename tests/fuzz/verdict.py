@@ -95,8 +95,8 @@ def _check_joints(problem: Problem, solution: Solution, left: np.ndarray) -> Non
             offset = joints[:, at] - joints[:, above]
             now = solved[:, at] - solved[:, above]
             kept = np.linalg.norm(offset, axis=1) * stretch[:, above]
-            # A bone far from its root that is as good as nothing has no length and direction but rounding, which stretch
-            # enlarges.
+            # A bone far from its root that is as good as nothing has no length and no direction but rounding, which
+            # stretch enlarges.
             room = noise * np.maximum(stretch[:, above], 1.0)
             assert (np.abs(np.linalg.norm(now, axis=1) - kept) <= room).all(), f"bone {above} changed its length"
             turned = (rotations[:, above] @ offset[..., None])[..., 0] * stretch[:, above, None]

@@ -15,7 +15,8 @@ from itertools import pairwise
 from math import acos, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from ..maths.vectors import Vector
+from ..maths.vectors import Vector, dot
+from .frames import carried
 
 Arc = tuple[float, float]
 """From one angle on to another, which is not less; as long as a whole turn: everything."""
@@ -29,6 +30,8 @@ SLACK = 1e-9
 """Radians by which an angle may be beside an arc and lie in it."""
 _WIDE = 1e7
 """A half-axis from here on belongs to an axis without limit."""
+_HALF_TURN = 1e-6
+"""Radians from half a turn within which a direction is one, about whichever axis: rounding decides what it shows."""
 _ROUND = 1e-9
 """A second harmonic smaller than this part of the first is none."""
 
@@ -64,8 +67,7 @@ def outside(y: Vector, cone: Range) -> float:
     b = low[1] if z < 0.0 else high[1]
     if a > _WIDE and b > _WIDE:
         return -1.0
-    if y[1] < 0.0 and x * x + z * z < 1e-24:
-        # Half a turn, about an axis that does not show.
+    if is_half_turn(y):
         return 1.0 - max(*low, *high)
     # Of an axis that is locked the coordinate itself is what is too much.
     locked = max(0.0 if a else abs(x), 0.0 if b else abs(z))
@@ -74,6 +76,24 @@ def outside(y: Vector, cone: Range) -> float:
     if size > edge:
         return max((1.0 - edge / size) * sqrt(2.0 * max(1.0 - y[1], 0.0)), locked)
     return locked or (size - edge) * min(a or b, b or a, 1.0)
+
+
+def is_half_turn(y: Vector) -> bool:
+    """Return whether a direction is half a turn away from rest."""
+    return y[1] < 0.0 and hypot(y[0], y[2]) < _HALF_TURN
+
+
+def half_turn_axis(cone: Range) -> Vector:
+    """Return the axis, X or Z, about which a cone allows most."""
+    return (1.0, 0.0, 0.0) if max(cone.low[0], cone.high[0]) >= max(cone.low[1], cone.high[1]) else (0.0, 0.0, 1.0)
+
+
+def swing_axis(y: Vector, cone: Range) -> Vector:
+    """Return the axis of the swing to a direction; at half a turn the one that the cone allows."""
+    size = hypot(y[0], y[2])
+    if size == 0.0 or is_half_turn(y):
+        return half_turn_axis(cone)
+    return y[2] / size, 0.0, -y[0] / size
 
 
 def arcs_inside(circle: Circle, cone: Range) -> list[Arc]:
@@ -238,15 +258,17 @@ def _weight(e: float, f: float, g: float) -> float:
     return min(max(w, 0.0), 1.0)
 
 
-def twist_of(turn: tuple[Vector, Vector, Vector]) -> float:
+def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
     """Return the twist of a joint's rotation, which is given by its columns."""
-    (xx, _, xz), _, (zx, _, zz) = turn
-    return atan2(zx - xz, xx + zz)
+    x, y, _ = turn
+    axis = swing_axis(y, cone)
+    swung_x, swung_z = (carried(side, (0.0, 1.0, 0.0), y, axis) for side in ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    return atan2(-dot(x, swung_z), dot(x, swung_x))
 
 
 def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
     """Return whether a joint with this rotation, given by its columns, stands at a limit; see `cones.at_limit`."""
-    y, twist = turn[1], twist_of(turn)
+    y, twist = turn[1], twist_of(turn, cone)
     if cone.twist_high > cone.twist_low and not cone.twist_low + AT < twist < cone.twist_high - AT:
         return True
     double = 2.0 * sqrt(max((1.0 + y[1]) / 2.0, 1e-30))

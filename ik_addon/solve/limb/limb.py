@@ -147,7 +147,10 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
 def _allows(limits: Range, turn: Frame) -> bool:
     """Return whether a joint may have a rotation, but for rounding."""
     slack = 10.0 * EDGE
-    return outside(turn[1], limits) <= slack and limits.twist_low - slack <= twist_of(turn) <= limits.twist_high + slack
+    return (
+        outside(turn[1], limits) <= slack
+        and limits.twist_low - slack <= twist_of(turn, limits) <= limits.twist_high + slack
+    )
 
 
 def _rest_frames(problem: Problem, joints: _Joints, fk: list[Frame], i: int) -> list[Frame]:

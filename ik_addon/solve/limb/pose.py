@@ -23,7 +23,20 @@ from typing import NamedTuple
 from ..free.bend_side import side_bend
 from ..maths.kernels import ONE
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
-from .cone_arcs import EDGE, TURN, WHOLE, Arc, Circle, Range, arcs_inside, nearest_of, outside, twist_of, wrapped
+from .cone_arcs import (
+    EDGE,
+    TURN,
+    WHOLE,
+    Arc,
+    Circle,
+    Range,
+    arcs_inside,
+    nearest_of,
+    outside,
+    swing_axis,
+    twist_of,
+    wrapped,
+)
 from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
 from .roll import RolledJoint, nearest_roll
@@ -104,12 +117,13 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
     own = unit(limb.lower)
     was = unit(applied(fk, own))
     x, y, z = (carried(axis, was, way, normal) for axis in fk)
-    twist = twist_of((x, y, z))
+    twist = twist_of((x, y, z), limb.knee)
     low, high = limb.knee.twist_low, limb.knee.twist_high
     if not low <= twist <= high:
         twist = low if abs(wrapped(twist - low)) < abs(wrapped(twist - high)) else high
         c, s = cos(twist), sin(twist)
-        x, z = (carried(axis, (0.0, 1.0, 0.0), way, normal) for axis in ((c, 0.0, -s), (s, 0.0, c)))
+        swing = swing_axis(way, limb.knee) if way[1] < 0.0 else normal
+        x, z = (carried(axis, (0.0, 1.0, 0.0), way, swing) for axis in ((c, 0.0, -s), (s, 0.0, c)))
         # A bone that points past its Y axis is turned on to its way once more.
         points = unit(applied((x, way, z), own))
         x, y, z = (carried(axis, points, way, normal) for axis in (x, way, z))

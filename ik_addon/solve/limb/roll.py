@@ -5,7 +5,20 @@ from __future__ import annotations
 from math import atan2, cos, inf, sin
 from typing import NamedTuple
 
-from .cone_arcs import EDGE, WHOLE, Arc, Circle, Range, arcs_inside, contains, linear_roots, outside, wrapped
+from .cone_arcs import (
+    EDGE,
+    WHOLE,
+    Arc,
+    Circle,
+    Range,
+    arcs_inside,
+    contains,
+    half_turn_axis,
+    is_half_turn,
+    linear_roots,
+    outside,
+    wrapped,
+)
 
 _Harmonic = tuple[float, float, float]
 """Constant, cosine and sine."""
@@ -28,7 +41,12 @@ class RolledJoint(NamedTuple):
         """Return a joint whose bone's axes go along circles."""
         twists = WHOLE if limits.twist_low == -inf else [(limits.twist_low, limits.twist_high)]
         (xa, xb, xc), (za, zb, zc) = x, z
-        sine, cosine = (za[0] - xa[2], zb[0] - xb[2], zc[0] - xc[2]), (xa[0] + za[2], xb[0] + zb[2], xc[0] + zc[2])
+        if is_half_turn(y.at(0.0)):
+            # What is half a turn away, and stays there if it rolls about itself, is twisted as its X axis says.
+            sign = 1.0 if half_turn_axis(limits)[0] else -1.0
+            sine, cosine = ((sign * xa[i], sign * xb[i], sign * xc[i]) for i in (2, 0))
+        else:
+            sine, cosine = (za[0] - xa[2], zb[0] - xb[2], zc[0] - xc[2]), (xa[0] + za[2], xb[0] + zb[2], xc[0] + zc[2])
         return cls(limits, y, sine, cosine, twists)
 
     def twist(self, roll: float) -> float:

@@ -13,6 +13,7 @@ from ik_addon.solve import Goal, Problem, Solution, Status, solve
 from ik_addon.solve.maths.cones import cone_of, violation
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
+from tests.fuzz import verdict
 
 from ..chains import aim, make_chains, random_rotations, unit
 from ..limited.test_limits import assert_consistent, violations
@@ -392,3 +393,24 @@ def test_a_limit_at_exactly_half_a_turn_is_a_limit(ranges: tuple[tuple[float, fl
         solution = solve(each)
         assert_consistent(each, solution)
         assert np.degrees(violations(rig, each, solution).max()) < 1e-5
+
+
+@pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
+@pytest.mark.parametrize("twist", [(-20, 30), (-2, 1), LOCKED])
+@pytest.mark.parametrize("pole", [False, True])
+def test_half_a_turn_is_made_about_the_axis_that_the_limits_allow(
+    ranges: tuple[tuple[float, float], ...], twist: tuple[float, float], pole: bool
+) -> None:
+    """Where a bone points straight back, of its hip or its knee, no direction shows how it came there."""
+    rng = np.random.default_rng(15)
+    joint, other = degrees(ranges[0], twist, ranges[1]), degrees((-40, 40), (-20, 30), (-40, 40))
+    for both, back in ((np.stack([joint, other]), -1.0), (np.stack([other, joint]), 0.2)):
+        rig = chain(2, both)
+        along = rig.heads[1] - rig.heads[0]
+        targets = rig.heads[0] + back * np.tile(unit(along[None]), (12, 1))
+        problem = rig.problem(rig.turns_inside(rng, 12), targets[:, None], tolerance=1e-9)
+        if pole:
+            problem = replace(problem, goal=replace(problem.goal, pole=rng.normal(size=(12, 3)) * 2.0))
+        solution = solve(problem)
+        assert_consistent(problem, solution)
+        assert np.degrees(verdict.violations(problem, solution).max()) < 1e-4
