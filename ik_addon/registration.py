@@ -8,6 +8,7 @@ import bpy
 
 from .bake import command
 from .data import overrides, preferences, settings, versions
+from .drag import cursor
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
@@ -15,7 +16,7 @@ from .operators import chain as chain_operators
 from .operators import character as character_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
-from .operators import fix as fix_operators
+from .operators import gesture
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
@@ -24,6 +25,7 @@ from .operators.body import tool as body_tool
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
+from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .setup import new_chain, profile
@@ -48,6 +50,7 @@ CLASSES: Final = (
     *ik_fk_operators.CLASSES,
     *space_operators.CLASSES,
     *limit_operators.CLASSES,
+    *gesture.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
     *body_tool.CLASSES,
@@ -87,6 +90,7 @@ def register() -> None:
     catalogs.register()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
+    cursor.register()
     drag_operators.register()
     body_tool.register()
     settings.register()
@@ -127,7 +131,7 @@ def unregister() -> None:
     versions.unregister()
     profile.unregister()
     settings.unregister()
-    drag_operators.unregister()
+    cursor.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)
     catalogs.unregister()

@@ -1,23 +1,29 @@
 """The 3D cursor as what Blender's transform operators move for us, in Pose Mode, and what a drag follows.
 
 They move the cursor in any mode without a look at the selection: with axes, planes, precision, snapping, typed numbers,
-rotation, and the hints in the status bar.
+rotation, and the hints in the status bar. That it is the cursor which they move is a setting of Move alone, but all of
+them heed it: Rotate gets it as well.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import bpy
+from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
 WATCH = 0.02
 """Seconds between two looks at whether Blender's operator still runs."""
 REST = 0.1
 """Seconds without a move after which the chain is solved to the end."""
-MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_body_move")
+MOVE, TURN = "TRANSFORM_OT_translate", "TRANSFORM_OT_rotate"
+"""Blender's operators."""
+MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_goal_turn", "IK_ADDON_OT_body_move")
 """The macros by which what is dragged, Blender's operator and the cursor come together."""
+SETTING = "cursor_transform"
+"""That of Move by which it moves the cursor."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 """Of the cursor."""
 
@@ -39,6 +45,13 @@ class Held(Protocol):
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""
+
+    @property
+    def done(self) -> str:
+        """What is said when it is let go, and there is nothing to remark."""
+
+    def finish(self, context: bpy.types.Context) -> list[str]:
+        """Keep what came of it; returns what there is to remark, in sentences."""
 
 
 current: CursorDrag | None = None
@@ -130,3 +143,21 @@ def forget() -> None:
     if current is not None and current.on_update in followers:
         followers.remove(current.on_update)
     current = None
+
+
+def register() -> None:
+    """Let Blender's Rotate turn the cursor where it is told to."""
+    properties = _settings_of_rotate()
+    if SETTING not in properties.bl_rna.properties:
+        setattr(properties, SETTING, BoolProperty(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
+
+
+def unregister() -> None:
+    """Let nothing follow the cursor any more, and Rotate be as it was."""
+    forget()
+    if SETTING in vars(_settings_of_rotate()):
+        delattr(_settings_of_rotate(), SETTING)
+
+
+def _settings_of_rotate() -> Any:
+    return type(bpy.context.window_manager.operator_properties_last("transform.rotate"))

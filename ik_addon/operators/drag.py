@@ -5,24 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, FloatVectorProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
 from mathutils import Vector
 
 from .. import compat
 from ..data.settings import chain_of
 from ..drag import cursor
 from ..drag.drag import Drag
-from ..goals.autokey import auto_key
-from ..live import reports
 from ..rig.plan.chain import ChainError
 from ..translation.sentences import say
 from .active import ArmatureOperator, active_chain, armature
+from .gesture import compose, finish, start
 
 ROLES = (
     ("TARGET", "Target", "What the tip of the chain follows"),
     ("POLE", "Pole", "What the chain bends to"),
 )
-MOVE = "TRANSFORM_OT_translate"
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
@@ -46,19 +44,11 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         name="Tip", description="The bone that carries the chain; empty: the active chain", options={"HIDDEN"}
     )
     role: EnumProperty(name="Goal", description="What is moved", items=ROLES, options={"HIDDEN"})
-
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Take hold for a drag with the mouse."""
-        return self._hold(context)
+    turns: BoolProperty(
+        name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
+    )
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
-        if turned_last(context):
-            self.report({"WARNING"}, say("A rotation can't be repeated. Drag the target again"))
-            return {"CANCELLED"}
-        return self._hold(context)
-
-    def _hold(self, context: bpy.types.Context) -> set[str]:
         """Take hold, and make the chain the active one."""
         ob = armature(context)
         assert ob is not None
@@ -68,7 +58,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
             self.report({"ERROR"}, reason)
             return {"CANCELLED"}
         try:
-            drag = Drag(context, tip, self.role.lower())
+            drag = Drag(context, tip, self.role.lower(), turns=self.turns)
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -76,28 +66,6 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
-
-
-class IK_ADDON_OT_goal_release(bpy.types.Operator):
-    """The last part of a drag with the mouse."""
-
-    bl_idname = "ik_addon.goal_release"
-    bl_label = "Let Go"
-    bl_description = "Leave the target or the pole where it is"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def poll(cls, _context: bpy.types.Context) -> bool:
-        """The macro asks before it takes hold."""
-        return True
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Let go."""
-        held = cursor.current
-        if held is None:
-            return {"CANCELLED"}
-        held.end(context)
-        return finish(self, context, held.drag) if isinstance(held.drag, Drag) else {"CANCELLED"}
 
 
 class IK_ADDON_OT_goal_move(bpy.types.Macro):
@@ -109,15 +77,13 @@ class IK_ADDON_OT_goal_move(bpy.types.Macro):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-def turned_last(context: bpy.types.Context) -> bool:
-    """Whether the last operator is a drag in which a key made Blender's move another operator.
+class IK_ADDON_OT_goal_turn(bpy.types.Macro):
+    """Turn the target of a chain with the mouse."""
 
-    That one knows nothing of the cursor: where it is executed again, it turns bones.
-    """
-    done = context.window_manager.operators
-    if not done or done[-1].bl_idname != IK_ADDON_OT_goal_move.__name__:
-        return False
-    return done[-1].macros[1].bl_idname != MOVE
+    bl_idname = "ik_addon.goal_turn"
+    bl_label = "Rotate Target"
+    bl_description = "Rotate the target of a chain; the chain follows, with Live on or off"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
 class IK_ADDON_OT_drag_target(ArmatureOperator):
@@ -158,36 +124,14 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
             return {"CANCELLED"}
         view = next(region for region in context.area.regions if region.type == "WINDOW")
         operators: Any = bpy.ops
-        try:
-            with context.temp_override(region=view):
-                operators.ik_addon.goal_move("INVOKE_DEFAULT")
-        except RuntimeError as error:
-            self.report({"ERROR"}, str(error).removeprefix("Error: ").strip())
-            return {"CANCELLED"}
-        return {"INTERFACE"}  # the macro makes the step of undo, and is what can be adjusted afterwards
+        with context.temp_override(region=view):
+            return start(self, operators.ik_addon.goal_move)
 
 
-def finish(operator: bpy.types.Operator, context: bpy.types.Context, drag: Drag) -> set[str]:
-    """Key what was moved, and say what came of it."""
-    auto_key(context, drag.handle.owner, drag.handle.moved)
-    report = reports.get(drag.ob, drag.tip)
-    if report is None or report.failed:
-        operator.report({"WARNING"}, say("The target was moved, but not solved") if report is None else report.message)
-    else:
-        operator.report({"INFO"}, f"'{drag.tip}': {report.message}")
-    return {"FINISHED"}
-
-
-CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_release, IK_ADDON_OT_goal_move, IK_ADDON_OT_drag_target)
+CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_turn, IK_ADDON_OT_drag_target)
 
 
 def register() -> None:
-    """Say what the macro consists of; Blender forgets it together with its class."""
-    IK_ADDON_OT_goal_move.define(IK_ADDON_OT_goal_hold.__name__)
-    IK_ADDON_OT_goal_move.define(MOVE).properties.cursor_transform = True
-    IK_ADDON_OT_goal_move.define(IK_ADDON_OT_goal_release.__name__)
-
-
-def unregister() -> None:
-    """Let nothing follow the cursor any more."""
-    cursor.forget()
+    """Say what the macros consist of."""
+    compose(IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE)
+    compose(IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN)

@@ -181,12 +181,12 @@ def test_a_second_drag_takes_over(arm: Any, cursor: Any, hold: Any) -> None:
 def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
     ob, target = arm
     before = rigs.position(target)
-    assert bpy.ops.ik_addon.goal_release() == {"CANCELLED"}
+    assert bpy.ops.ik_addon.release() == {"CANCELLED"}
     activate(ob, None)
     bpy.ops.ik_addon.goal_hold(tip="lower", role="TARGET")
     assert ob.data.bones.active.name == "lower"
     cursor.location.z += 0.1
-    bpy.ops.ik_addon.goal_release()
+    bpy.ops.ik_addon.release()
     assert np.allclose(rigs.position(target) - before, (0.0, 0.0, 0.1), atol=1e-6)
     assert np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-5)
     with pytest.raises(RuntimeError, match="has no pole"):
@@ -196,6 +196,32 @@ def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
 def test_the_macros_have_the_names_by_which_they_are_looked_for(addon: Addon) -> None:
     macros = (
         addon.module("operators.drag").IK_ADDON_OT_goal_move,
+        addon.module("operators.drag").IK_ADDON_OT_goal_turn,
         addon.module("operators.body.tool").IK_ADDON_OT_body_move,
     )
     assert tuple(macro.__name__ for macro in macros) == addon.module("drag.cursor").MACROS
+
+
+def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(cursor: Any) -> None:
+    ob, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    for turns_cursor in (True, False):
+        before = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
+        bpy.ops.transform.rotate(value=0.5, orient_axis="Z", cursor_transform=turns_cursor)
+        bpy.context.view_layer.update()
+        now = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
+        turned = [a.rotation_difference(b).angle > 0.4 for a, b in zip(before, now, strict=True)]
+        assert turned == [turns_cursor, not turns_cursor]
+        assert tuple(cursor.location) == AT[:3]
+
+
+def test_blenders_rotate_is_as_it_was_once_the_extension_is_disabled(addon: Addon) -> None:
+    settings = bpy.ops.transform.rotate.get_rna_type().properties
+    follower = addon.module("drag.cursor")
+    assert settings[follower.SETTING].is_hidden
+    follower.unregister()
+    assert follower.SETTING not in bpy.ops.transform.rotate.get_rna_type().properties
+    follower.register()
+    follower.register()
+    assert follower.SETTING in bpy.ops.transform.rotate.get_rna_type().properties

@@ -262,17 +262,20 @@ def goal_rotation(name: str) -> list[float]:
     return [*rotation]
 
 
+def rotation_since(name: str, before: list[float]) -> list[float]:
+    """The rotation in world space that a target or a pole has made since it had another, as a quaternion."""
+    return [*(Quaternion(goal_rotation(name)) @ Quaternion(before).inverted())]
+
+
 def cursor() -> list[float]:
     """Location and rotation of the 3D cursor."""
     found: Any = bpy.context.scene.cursor
     return [*found.location, *found.rotation_euler]
 
 
-def adjust(move: list[float] | None = None) -> None:
-    """Have the last drag done again, as Adjust Last Operation does, by another distance if one is given."""
-    last = bpy.context.window_manager.operators[-1]
-    if move is not None:
-        last.macros[1].properties.value = move
+def adjust(value: Any) -> None:
+    """Have the last drag done again, as Adjust Last Operation does, by another distance or angle."""
+    bpy.context.window_manager.operators[-1].macros[1].properties.value = value
     with bpy.context.temp_override(**viewport()):
         bpy.ops.ed.undo_redo()
 

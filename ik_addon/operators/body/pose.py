@@ -7,12 +7,12 @@ from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVecto
 from mathutils import Vector
 
 from ...data.settings import chain_of
-from ...goals.snapped import SnapError
 from ...live.reports import percent
 from ...posing.drag import FLAGS, Ask, BodyDrag, Free
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
+from ..gesture import finish
 
 MISSED = 1e-3
 """A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
@@ -101,21 +101,13 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         is_placed = self.properties.is_property_set("location")
-        try:
-            posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
-            remarks = drag.finish(context)
-        except (ChainError, SnapError) as error:
-            drag.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+        remarks = []
         if posed.error > MISSED * drag.size:
             short = percent(posed.error / drag.size)
             sentence = marked("'{bone}' is {short} of the body's size short of its place (pins, limits or reach)")
-            remarks.insert(0, say(sentence, bone=name, short=short))
-        self.report(
-            {"WARNING"} if remarks else {"INFO"}, ". ".join(remarks) or say("Posed the body by '{bone}'", bone=name)
-        )
-        return {"FINISHED"}
+            remarks.append(say(sentence, bone=name, short=short))
+        return finish(self, context, drag, remarks)
 
 
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:

@@ -10,13 +10,11 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
 from ...drag import cursor
-from ...goals.snapped import SnapError
 from ...posing.drag import Ask, BodyDrag
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
-
-MOVE = "TRANSFORM_OT_translate"
+from ..gesture import compose, start
 
 
 class IK_ADDON_OT_body_hold(ArmatureOperator):
@@ -49,36 +47,6 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         cursor.CursorDrag(context, drag)
-        return {"FINISHED"}
-
-
-class IK_ADDON_OT_body_release(bpy.types.Operator):
-    """The last part of a drag with the mouse."""
-
-    bl_idname = "ik_addon.body_release"
-    bl_label = "Let Go of a Bone"
-    bl_description = "Leave the body in its pose"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def poll(cls, _context: bpy.types.Context) -> bool:
-        """The macro asks before it takes hold."""
-        return True
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Let go."""
-        held = cursor.current
-        if held is None or not isinstance(held.drag, BodyDrag):
-            return {"CANCELLED"}
-        held.end(context)
-        try:
-            remarks = held.drag.finish(context)
-        except (ChainError, SnapError) as error:
-            held.drag.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if remarks:
-            self.report({"WARNING"}, ". ".join(remarks))
         return {"FINISHED"}
 
 
@@ -116,16 +84,12 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
             return {"PASS_THROUGH"}
         places = [_on_screen(context, ob.matrix_world @ end) for end in (active.head, active.tail)]
         far = [float("inf") if place is None else (place - pressed).length for place in places]
-        try:
-            operators.ik_addon.body_move(
-                "INVOKE_DEFAULT",
-                IK_ADDON_OT_body_hold={"bone": active.name, "use_tail": far[1] < far[0]},
-                TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
-            )
-        except RuntimeError as error:
-            self.report({"ERROR"}, str(error).removeprefix("Error: ").strip())
-            return {"CANCELLED"}
-        return {"INTERFACE"}  # the macro makes the step of undo
+        return start(
+            self,
+            operators.ik_addon.body_move,
+            IK_ADDON_OT_body_hold={"bone": active.name, "use_tail": far[1] < far[0]},
+            TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
+        )
 
 
 def _on_screen(context: bpy.types.Context, place: Vector) -> Vector | None:
@@ -134,11 +98,9 @@ def _on_screen(context: bpy.types.Context, place: Vector) -> Vector | None:
     return found
 
 
-CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_release, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
+CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
 
 
 def register() -> None:
-    """Say what the macro consists of; Blender forgets it together with its class."""
-    IK_ADDON_OT_body_move.define(IK_ADDON_OT_body_hold.__name__)
-    IK_ADDON_OT_body_move.define(MOVE).properties.cursor_transform = True
-    IK_ADDON_OT_body_move.define(IK_ADDON_OT_body_release.__name__)
+    """Say what the macro consists of."""
+    compose(IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE)
