@@ -149,7 +149,8 @@ def register() -> None:
     """Let Blender's Rotate turn the cursor where it is told to."""
     properties = _settings_of_rotate()
     if SETTING not in properties.bl_rna.properties:
-        setattr(properties, SETTING, BoolProperty(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
+        make: Any = BoolProperty  # the stubs have it return nothing
+        setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
 
 
 def unregister() -> None:

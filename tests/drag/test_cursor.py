@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
+ROTATE: Any = bpy.ops.transform.rotate
 AT = (0.125, 0.25, 0.5, 0.5, 0.25, 0.125)
 """Location and rotation of the cursor before."""
 
@@ -208,7 +209,7 @@ def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(c
     ob.select_set(True)
     for turns_cursor in (True, False):
         before = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
-        bpy.ops.transform.rotate(value=0.5, orient_axis="Z", cursor_transform=turns_cursor)
+        ROTATE(value=0.5, orient_axis="Z", cursor_transform=turns_cursor)
         bpy.context.view_layer.update()
         now = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
         turned = [a.rotation_difference(b).angle > 0.4 for a, b in zip(before, now, strict=True)]
@@ -217,11 +218,10 @@ def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(c
 
 
 def test_blenders_rotate_is_as_it_was_once_the_extension_is_disabled(addon: Addon) -> None:
-    settings = bpy.ops.transform.rotate.get_rna_type().properties
     follower = addon.module("drag.cursor")
-    assert settings[follower.SETTING].is_hidden
+    assert ROTATE.get_rna_type().properties[follower.SETTING].is_hidden
     follower.unregister()
-    assert follower.SETTING not in bpy.ops.transform.rotate.get_rna_type().properties
+    assert follower.SETTING not in ROTATE.get_rna_type().properties
     follower.register()
     follower.register()
-    assert follower.SETTING in bpy.ops.transform.rotate.get_rna_type().properties
+    assert follower.SETTING in ROTATE.get_rna_type().properties

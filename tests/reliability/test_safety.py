@@ -247,7 +247,9 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (addon.module(name) for name in ("ui.panels.chains", "operators.mends.chains", "live.reports"))
+    panel, fix, reports = (
+        addon.module(name) for name in ("ui.panels.chains", "operators.mends.chains", "live.reports")
+    )
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
     wanted = addon.module("overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")

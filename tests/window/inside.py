@@ -264,7 +264,8 @@ def goal_rotation(name: str) -> list[float]:
 
 def rotation_since(name: str, before: list[float]) -> list[float]:
     """The rotation in world space that a target or a pole has made since it had another, as a quaternion."""
-    return [*(Quaternion(goal_rotation(name)) @ Quaternion(before).inverted())]
+    turn: Any = Quaternion(goal_rotation(name)) @ Quaternion(before).inverted()
+    return [*turn]
 
 
 def cursor() -> list[float]:
