@@ -257,14 +257,15 @@ def test_joints_of_the_horses_legs_fold_as_a_horses_do_and_its_hooves_stand_stil
         bpy.context.scene.frame_set(frame)
         for side in "LR":
             stifle, hock = folds(rig, [f"{name}.{side}" for name in ("femur", "tibia", "metatarsus")])
-            assert stifle * hock < 0.0, f"frame {frame}: they alternate"
-            assert stifle > 0.5 and hock < -0.5, f"frame {frame}"
+            assert stifle > 0.5, f"frame {frame}"
+            assert hock < -0.5, f"frame {frame}: to the other side"
             elbow, carpus = folds(rig, [f"{name}.{side}" for name in ("humerus", "radius", "metacarpus")])
-            assert elbow < -0.3 and carpus > -0.01, f"frame {frame}"
+            assert elbow < -0.3, f"frame {frame}"
+            assert carpus > -0.01, f"frame {frame}: to the other side"
             for hoof in ("hind_hoof", "front_hoof"):
                 if (hoof, side) != ("front_hoof", "L") or not 72 < frame < 100:
-                    moved = rigs.tail(rig, f"{hoof}.{side}") - rig.data.bones[f"{hoof}.{side}"].tail_local
-                    assert np.linalg.norm(moved) < PLANTED, f"frame {frame}"
+                    rest = rig.data.bones[f"{hoof}.{side}"].tail_local
+                    assert rigs.tail(rig, f"{hoof}.{side}") == pytest.approx(rest[:], abs=PLANTED), f"frame {frame}"
             stifles.append(stifle)
             carpi.append(carpus)
     assert np.ptp(stifles) > 0.05

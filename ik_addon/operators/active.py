@@ -15,7 +15,7 @@ from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
-from ..translation.sentences import say
+from ..translation.sentences import marked, say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -73,6 +73,10 @@ def is_picked(ob: bpy.types.Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
+NO_CHAIN = marked("Select a bone of a chain")
+"""Where an operator needs the active chain."""
+
+
 class ArmatureOperator(bpy.types.Operator):
     """An operator on the active armature, whose button says why it is disabled."""
 
@@ -94,3 +98,12 @@ class ArmatureOperator(bpy.types.Operator):
         for setting, name in settings.items():
             if not self.properties.is_property_set(setting):
                 setattr(self, setting, getattr(preferences(), name))
+
+
+class ChainOperator(ArmatureOperator):
+    """An operator on the active chain."""
+
+    @classmethod
+    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+        """There must be one."""
+        return "" if active_chain(context) else say(NO_CHAIN)

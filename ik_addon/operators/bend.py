@@ -11,21 +11,16 @@ from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain, armature
+from .active import NO_CHAIN, ArmatureOperator, ChainOperator, active_chain, armature
 
 
-class IK_ADDON_OT_flip_bend(ArmatureOperator):
+class IK_ADDON_OT_flip_bend(ChainOperator):
     """Turn the bend of a chain round."""
 
     bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
     bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
@@ -39,7 +34,7 @@ class IK_ADDON_OT_flip_bend(ArmatureOperator):
         return _set_side(self, context, tip, -side, say("Flipped the bend of the chain on '{tip}'", tip=tip.name))
 
 
-class IK_ADDON_OT_find_bend_side(ArmatureOperator):
+class IK_ADDON_OT_find_bend_side(ChainOperator):
     """Find the side to which a chain bends."""
 
     bl_idname = "ik_addon.find_bend_side"
@@ -49,11 +44,6 @@ class IK_ADDON_OT_find_bend_side(ArmatureOperator):
         "of the character, and keep it there"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
@@ -104,7 +94,7 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
         """There must be a chain of that kind."""
         tip = active_chain(context)
         if tip is None:
-            return say("Select a bone of a chain")
+            return say(NO_CHAIN)
         return (
             "" if has_old_stiffness(bending_bones(tip)) else say("Stiffness shares out the bend of this chain already")
         )

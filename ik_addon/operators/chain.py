@@ -17,7 +17,7 @@ from ..live import registry
 from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
 from ..setup import ends, new_chain, removal
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_bone, active_chain, armature, is_picked
+from .active import NO_CHAIN, ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
 from .bake import FRAME_RANGES
 
 
@@ -165,7 +165,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         layout.prop(self, "live")
 
 
-class IK_ADDON_OT_chain_remove(ArmatureOperator):
+class IK_ADDON_OT_chain_remove(ChainOperator):
     """Take a chain off."""
 
     bl_idname = "ik_addon.chain_remove"
@@ -178,11 +178,6 @@ class IK_ADDON_OT_chain_remove(ArmatureOperator):
         description="Delete the target and the pole too, where Add Chain made them and nothing else uses them",
         default=True,
     )
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain to remove."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Remove the chain."""
@@ -221,7 +216,7 @@ class IK_ADDON_OT_end_fit(ArmatureOperator):
         """There must be an end bone, or one to be found, and a target."""
         tip = active_chain(context)
         if tip is None:
-            return say("Select a bone of a chain")
+            return say(NO_CHAIN)
         if chain_of(tip).target is None:
             return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
         if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:

@@ -10,7 +10,7 @@ from ..controls.made import Controls
 from ..data.preferences import CONTROLS
 from ..setup import character, mirror
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain, armature
+from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
 NAMED = 2
 """Number of remarks that the report names; the panel shows all."""
@@ -104,7 +104,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         layout.prop(self, "live")
 
 
-class IK_ADDON_OT_mirror_chain(ArmatureOperator):
+class IK_ADDON_OT_mirror_chain(ChainOperator):
     """Mirror the active chain."""
 
     bl_idname = "ik_addon.mirror_chain"
@@ -113,11 +113,6 @@ class IK_ADDON_OT_mirror_chain(ArmatureOperator):
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain to mirror."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""

@@ -14,7 +14,7 @@ from ..drag import cursor
 from ..drag.drag import Drag
 from ..rig.plan.chain import ChainError
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain, armature
+from .active import NO_CHAIN, ArmatureOperator, active_chain, armature
 from .gesture import compose, finish, start
 
 ROLES = (
@@ -26,7 +26,7 @@ ROLES = (
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
     """Why no goal of a chain can be dragged, and what to do about it; empty where one can."""
     if tip is None:
-        return say("Select a bone of a chain")
+        return say(NO_CHAIN)
     if not chain_of(tip).enabled:
         return say("The chain on '{tip}' is switched off; enable it in the panel", tip=tip.name)
     return ""

@@ -12,18 +12,9 @@ from bpy.props import StringProperty
 from ..setup import preset_file, profile
 from ..setup.new_chain import why_unusable
 from ..translation.sentences import say
-from .active import ArmatureOperator, active_chain
+from .active import ChainOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
-
-
-class ChainOperator(ArmatureOperator):
-    """An operator on the active chain."""
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain."""
-        return "" if active_chain(context) else say("Select a bone of a chain")
 
 
 class IK_ADDON_OT_preset_apply(ChainOperator):

@@ -85,10 +85,8 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         """Pose."""
         ob = armature(context)
         assert ob is not None
-        active = active_bone(ob)
-        name = self.bone or ("" if active is None else active.name)
+        name = self.bone or name_of_active(self, ob)
         if not name:
-            self.report({"ERROR"}, say("No bone is active. Select the bone to move"))
             return {"CANCELLED"}
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
@@ -108,6 +106,15 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             sentence = marked("'{bone}' is {short} of the body's size short of its place (pins, limits or reach)")
             remarks.append(say(sentence, bone=name, short=short))
         return finish(self, context, drag, remarks)
+
+
+def name_of_active(operator: bpy.types.Operator, ob: bpy.types.Object) -> str:
+    """The name of the active bone; where there is none, the operator reports it."""
+    active = active_bone(ob)
+    if active is not None:
+        return active.name
+    operator.report({"ERROR"}, say("No bone is active. Select the bone to move"))
+    return ""
 
 
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:

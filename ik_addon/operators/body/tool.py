@@ -12,9 +12,9 @@ from mathutils import Vector
 from ...drag import cursor
 from ...posing.drag import Ask, BodyDrag
 from ...rig.plan.chain import ChainError
-from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import compose, start
+from .pose import name_of_active
 
 
 class IK_ADDON_OT_body_hold(ArmatureOperator):
@@ -36,10 +36,8 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
         """Take hold."""
         ob = armature(context)
         assert ob is not None
-        active = active_bone(ob)
-        name = self.bone or ("" if active is None else active.name)
+        name = self.bone or name_of_active(self, ob)
         if not name:
-            self.report({"ERROR"}, say("No bone is active. Select the bone to drag"))
             return {"CANCELLED"}
         try:
             drag = BodyDrag(context, ob, Ask(name, self.use_tail))
