@@ -15,9 +15,19 @@ from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
 from mathutils import Quaternion
 
-from tools.inside import PACKAGE, activate, install, is_enabled, look_from_front, metarig, new_file, viewport
+from tools.inside import (
+    PACKAGE,
+    activate,
+    choose_tool,
+    install,
+    is_enabled,
+    look_from_front,
+    metarig,
+    new_file,
+    viewport,
+)
 
-__all__ = ["activate", "install", "is_enabled", "metarig", "new_file"]
+__all__ = ["activate", "choose_tool", "install", "is_enabled", "metarig", "new_file"]
 
 OPERATORS: Any = bpy.ops
 
@@ -243,12 +253,6 @@ def _on_screen(point: Any) -> list[int]:
 def heads() -> dict[str, list[float]]:
     """Where the bones are in the world."""
     return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
-
-
-def choose_tool(name: str) -> None:
-    """Choose a tool of the toolbar."""
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.wm.tool_set_by_id(name=name)
 
 
 def active_bone() -> str:
