@@ -145,7 +145,7 @@ def add(studio: Studio) -> None:
 
 def tool(studio: Studio) -> None:
     """The tool on the hand of a figure: arrows and dials."""
-    studio.sample("character", "forearm.L", 30, ((1.3, 0.0, 0.6), (0.75, -0.1, 1.12), 1.6))
+    studio.sample("character", "forearm.L", 30, ((1.3, 0.0, 0.6), (0.92, -0.1, 0.68), 1.6))
     studio.inside.choose_tool("ik_addon.goals")
     studio.rest_mouse()
     view = studio.view()

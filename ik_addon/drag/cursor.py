@@ -1,8 +1,8 @@
 """The 3D cursor as what Blender's transform operators move for us, in Pose Mode, and what a drag follows.
 
 They move the cursor in any mode without a look at the selection: with axes, planes, precision, snapping, typed numbers,
-rotation, and the hints in the status bar. That it is the cursor which they move is a setting of Move alone, but all of
-them heed it: Rotate gets it as well.
+rotation, and the hints in the status bar. Only Move has a setting for that, but all of them heed it: those that keys
+make of a move get it as well, or they would transform bones when they are repeated.
 """
 
 from __future__ import annotations
@@ -146,19 +146,23 @@ def forget() -> None:
 
 
 def register() -> None:
-    """Let Blender's Rotate turn the cursor where it is told to."""
-    properties = _settings_of_rotate()
-    if SETTING not in properties.bl_rna.properties:
-        make: Any = BoolProperty  # the stubs have it return nothing
-        setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
+    """Let Blender's other transforms change the cursor where they are told to."""
+    for properties in _settings_of_others():
+        if SETTING not in properties.bl_rna.properties:
+            make: Any = BoolProperty  # the stubs have it return nothing
+            setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
 
 
 def unregister() -> None:
-    """Let nothing follow the cursor any more, and Rotate be as it was."""
+    """Let nothing follow the cursor any more, and Blender's transforms be as they were."""
     forget()
-    if SETTING in vars(_settings_of_rotate()):
-        delattr(_settings_of_rotate(), SETTING)
+    for properties in _settings_of_others():
+        if SETTING in vars(properties):
+            delattr(properties, SETTING)
 
 
-def _settings_of_rotate() -> Any:
-    return type(bpy.context.window_manager.operator_properties_last("transform.rotate"))
+def _settings_of_others() -> list[Any]:
+    """The types of the settings of the transforms that keys make of a move."""
+    manager = bpy.context.window_manager
+    names = ("transform.rotate", "transform.trackball", "transform.resize")
+    return [type(manager.operator_properties_last(name)) for name in names]

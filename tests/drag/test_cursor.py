@@ -217,11 +217,30 @@ def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(c
         assert tuple(cursor.location) == AT[:3]
 
 
-def test_blenders_rotate_is_as_it_was_once_the_extension_is_disabled(addon: Addon) -> None:
+@pytest.mark.parametrize("name", ["rotate", "trackball", "resize"])
+def test_what_a_move_becomes_by_keys_is_repeated_on_the_cursor(cursor: Any, name: str) -> None:
+    ob, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    before = ob.matrix_world.copy()
+    operator: Any = getattr(bpy.ops.transform, name)
+    value = {"rotate": 0.5, "trackball": (0.5, 0.3), "resize": (2.0, 2.0, 2.0)}[name]
+    operator(value=value, cursor_transform=True)
+    bpy.context.view_layer.update()
+    assert ob.matrix_world == before
+
+
+def test_blenders_transforms_are_as_they_were_once_the_extension_is_disabled(addon: Addon) -> None:
     follower = addon.module("drag.cursor")
+
+    def found() -> list[bool]:
+        transforms: tuple[Any, ...] = (ROTATE, bpy.ops.transform.trackball, bpy.ops.transform.resize)
+        return [follower.SETTING in transform.get_rna_type().properties for transform in transforms]
+
     assert ROTATE.get_rna_type().properties[follower.SETTING].is_hidden
+    assert found() == [True] * 3
     follower.unregister()
-    assert follower.SETTING not in ROTATE.get_rna_type().properties
+    assert found() == [False] * 3
     follower.register()
     follower.register()
-    assert follower.SETTING in ROTATE.get_rna_type().properties
+    assert found() == [True] * 3
