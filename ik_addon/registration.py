@@ -20,6 +20,7 @@ from .operators import gesture
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
+from .operators.body import pins as pin_operators
 from .operators.body import pose as body_operators
 from .operators.body import tool as body_tool
 from .operators.goals import ik_fk as ik_fk_operators
@@ -32,7 +33,7 @@ from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, menus, panel, presets, toolbar
-from .ui.panels import chain, chains, character, limits, tools
+from .ui.panels import body, chain, chains, character, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
 
@@ -53,6 +54,7 @@ CLASSES: Final = (
     *gesture.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
+    *pin_operators.CLASSES,
     *body_tool.CLASSES,
     *fix_operators.CLASSES,
     *rig_fix_operators.CLASSES,
@@ -64,6 +66,7 @@ CLASSES: Final = (
     *bake_report.CLASSES,
     *character.CLASSES,
     *menus.CLASSES,
+    *body.CLASSES,
     *tools.CLASSES,
     *presets.CLASSES,
     *gizmos.CLASSES,
@@ -102,6 +105,7 @@ def register() -> None:
     overlay.register()
     menus.register()
     chains.register()
+    body.register()
     presets.register()
     keymap.register()
     drawn_preferences.register()
@@ -122,6 +126,7 @@ def unregister() -> None:
     drawn_preferences.unregister()
     keymap.unregister()
     presets.unregister()
+    body.unregister()
     chains.unregister()
     menus.unregister()
     overlay.unregister()

@@ -54,7 +54,7 @@ def begin(open_panels: Sequence[str]) -> None:
 
 
 def open_sample(path: str, bone: str, frame: int, mode: str) -> None:
-    """Open a sample in the present window, its armature active in a mode."""
+    """Open a sample in the current window, its armature active in a mode."""
     bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
     bpy.context.scene.frame_set(frame)
     rig = next(ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,15 +23,16 @@ WINDOW_TESTS = "tests/window"
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
 """Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
-"""They need numpy alone."""
+"""They need numpy alone, and run under other kernels with each Blender's version of it."""
 PARTS = (
     ("tests/reliability",),
     (SOLVER_TESTS,),
     ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
 )
-"""What a Blender is started for by itself, the longest first, so that two cores are busy to the end; once more for
+"""What a Blender is started for by itself, the longest first, so that all cores are busy to the end; once more for
 everything else. A crash loses the rest of its part alone."""
-AT_ONCE = 2
+AT_ONCE = min(max(os.cpu_count() or 2, 2), 4)
+"""How many of them run at the same time: each takes up to a gigabyte of memory."""
 CRASH_TEXT = 5000
 """How many characters of what a crashed run printed are shown."""
 NO_TESTS = 5
@@ -96,12 +98,19 @@ def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "other tests", tuple(f"--ignore={folder}" for folders in PARTS for folder in folders)
 
 
+def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
+    """The parts of whole suites on several Blenders, the oldest first."""
+    for name, arguments in parts():
+        for run in whole:
+            yield run.part(name, arguments)
+
+
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
     """Run pytest with `arguments` on each of `blenders`, then the tests in the real program; return an exit code.
 
-    Without arguments the suite is run in `parts`, and the Blenders take turns with `linear_algebra.KERNELS` and those
-    of this machine. None of them decides a bit of a solution, which a test of the solvers compares on each Blender, so
-    each runs under one of them.
+    Without arguments the suite is run in `parts` on each of the Blenders, and these take turns with
+    `linear_algebra.KERNELS` and those of this machine. None of them decides a bit of a solution, which a test of the
+    solvers compares, so each runs under one of them.
     """
     BUILD.mkdir(exist_ok=True)
     whole = []
@@ -114,16 +123,14 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
             else:
                 print(f"{name} runs under the kernels of this machine: {reason}", flush=True)
         whole.append(Run(name, blender.environment.name, interpreter, tuple(arguments), variables))
-    runs = whole if arguments else [run.part(name, options) for name, options in parts() for run in whole]
-    program = Run("In the real program", "window", ensure(NEWEST.environment), ())
+    runs = whole if arguments else list(in_parts(whole))
     if with_window:
+        # What has a window mostly waits, so it begins first and runs beside all the others.
+        program = Run("In the real program", "window", ensure(NEWEST.environment), ())
+        runs.insert(0, program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}")))
         runs.append(program.part("no window", (HEADLESS_TESTS,)))
     # By itself, pytest says on the terminal how far it is.
     total = together(runs, live=len(runs) == 1)
-    if with_window:
-        # By themselves: what is clicked while two others use the processor may come late.
-        windows = program.part("windows", (WINDOW_TESTS, f"--ignore={HEADLESS_TESTS}"))
-        total += together([windows], live=False)
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
 
@@ -131,7 +138,8 @@ def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: 
 def test_window(arguments: Sequence[str]) -> int:
     """Run the tests in the real program with `arguments` and return an exit code; skipped is no failure."""
     BUILD.mkdir(exist_ok=True)
-    outcome, _text = _test(Run("", "window", ensure(NEWEST.environment), (WINDOW_TESTS, *arguments)), None)
+    named = () if any(argument.startswith(WINDOW_TESTS) for argument in arguments) else (WINDOW_TESTS,)
+    outcome, _text = _test(Run("", "window", ensure(NEWEST.environment), (*named, *arguments)), None)
     return 1 if outcome.failed else 0
 
 

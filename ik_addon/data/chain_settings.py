@@ -16,25 +16,12 @@ from bpy.props import (
     StringProperty,
 )
 
+from .choices import OUT_OF_REACH, PINS, SOLVERS
+
 OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 
 FOLDS = 32
 """Joints that can fold, each in its own way; Blender stores no longer vectors."""
-SOLVERS = (
-    ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),
-    ("TWO_BONE", "Two-Bone", "Exact solution for a limb: upper and lower bone"),
-    ("FABRIK", "FABRIK", "The tip leads: a small move turns the joints next to it, and the root rests"),
-    ("EVEN_BEND", "Even Bend", "The chain turns to the target as a whole, and all joints share the bend"),
-)
-OUT_OF_REACH = (
-    ("EXTEND", "Extend", "The chain points straight at a target that it cannot reach"),
-    ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
-    ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
-)
-PINS = (
-    ("LOCATION", "Location", "The head of the bone stays in its place"),
-    ("ROTATION", "Rotation", "The bone keeps its orientation"),
-)
 
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
@@ -43,6 +30,8 @@ on_solver_changed: list[Callable[[IKAddonChain], None]] = []
 """Called with the settings of a chain when its solver was chosen, before `on_chain_changed`."""
 on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
 """Called with the settings of a chain when Rotation was switched, before `on_chain_changed`."""
+on_pin_changed: list[Callable[[bpy.types.Object], None]] = []
+"""Called with the armature object when a bone was pinned or released."""
 on_number_changed: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when a number that a solve reads on each frame was set, by hand or by a script."""
 
@@ -71,6 +60,11 @@ def _end_rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> N
     if group.use_end_rotation and group.use_rotation:
         group.use_rotation = False
     _changed(group, context)
+
+
+def _pin_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    for listener in on_pin_changed:
+        listener(group.id_data)
 
 
 def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -331,6 +325,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         default=set(),
         options={"ENUM_FLAG"},
         override=OVERRIDABLE,
+        update=_pin_changed,
     )
     give: FloatProperty(
         name="Give",

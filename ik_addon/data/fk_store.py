@@ -250,7 +250,7 @@ def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
 
 
 def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
-    """What `note_written` noted (17,), in the present rotation mode."""
+    """What `note_written` noted (17,), in the current rotation mode."""
     kept, row = _store_of(ob, bone), np.array(_store_of(ob, bone).written, dtype=np.float32)
     mode = ob.pose.bones[bone].rotation_mode
     return (

@@ -83,6 +83,7 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
     color_swing: _color("Swing Limits", "Cones of the directions that limits allow", (0.39, 1.0, 1.0))
     color_twist: _color("Twist Limits", "Arcs of the twist that limits allow", (0.55, 0.86, 0.0))
     color_reach: _color("Reach", "The circle of how far the active chain reaches", (0.31, 0.78, 1.0))
+    color_pin: _color("Pins", "Marks on bones that are pinned", (1.0, 1.0, 1.0))
     line_width: _pixels("Chain Width", "Width of the lines along chains", 3.0)
     outline_width: _pixels("Outline Width", "Width of the lines of limits, goals and reach", 1.5)
     point_size: _pixels("Point Size", "Size of the points on joints at a limit", 7.0)

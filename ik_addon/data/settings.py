@@ -57,6 +57,12 @@ class IKAddonScene(bpy.types.PropertyGroup):
         default=True,
         options=set(),
     )
+    show_pins: BoolProperty(
+        name="Pins",
+        description="Show which bones are pinned: a diamond where the place is, a ring where the orientation is",
+        default=True,
+        options=set(),
+    )
     show_reach: BoolProperty(
         name="Reach",
         description="Show how far the active chain reaches, as the outline of a sphere about its root, "
@@ -89,6 +95,10 @@ def unregister() -> None:
     del bpy.types.Scene.ik_addon
     del bpy.types.Object.ik_addon
     del bpy.types.PoseBone.ik_addon
+
+
+OF_BONES = frozenset({"pin", "give"})
+"""The settings of `IKAddonChain` that any bone may have, whether it carries a chain or not."""
 
 
 def has_settings(bone: bpy.types.PoseBone) -> bool:
@@ -125,9 +135,9 @@ def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
 
 
 def reset(chain: IKAddonChain) -> None:
-    """Bring the settings of a chain back to their defaults; the FK store of its bone is no setting."""
+    """Bring the settings of a chain back to their defaults; what is kept of its bone stays."""
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118
-        if name not in {"rna_type", "name", "is_chain", "base", "resting"}:
+        if name not in {"rna_type", "name", "is_chain", "base", "resting"} | OF_BONES:
             chain.property_unset(name)
 
 

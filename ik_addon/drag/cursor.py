@@ -19,7 +19,7 @@ WATCH = 0.02
 REST = 0.1
 """Seconds without a move after which the chain is solved to the end."""
 MOVE, TURN = "TRANSFORM_OT_translate", "TRANSFORM_OT_rotate"
-"""Blender's operators."""
+"""Blender's operators in the macros; keys make others of a move."""
 MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_goal_turn", "IK_ADDON_OT_body_move")
 """The macros by which what is dragged, Blender's operator and the cursor come together."""
 SETTING = "cursor_transform"
@@ -30,6 +30,9 @@ CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_
 
 class Held(Protocol):
     """What a user has in the hand."""
+
+    turns_in_place: bool
+    """Where a key makes a move a rotation, it turns where it has come to, and not where it was."""
 
     @property
     def world(self) -> Matrix:
@@ -63,6 +66,11 @@ def is_moving(window: bpy.types.Window) -> bool:
     return any(operator.bl_idname in MACROS for operator in window.modal_operators)
 
 
+def is_move(macro: Any) -> bool:
+    """Whether a macro moves what is dragged: a key may have made another operator of Blender's move."""
+    return bool(macro.macros[1].bl_idname == MOVE)
+
+
 class CursorDrag:
     """A drag that follows the 3D cursor, from when it is made until it is ended."""
 
@@ -82,6 +90,8 @@ class CursorDrag:
         location, rotation, _scale = drag.world.decompose()
         self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
         self._start = self._seen = self._cursor.matrix.copy()
+        self._offset = Vector()
+        """How far it was moved last."""
         self._unsettled_since: float | None = None
         """When it was moved last, where it was not solved to the end since."""
         bpy.app.handlers.depsgraph_update_post.append(self.on_update)
@@ -106,8 +116,15 @@ class CursorDrag:
         turn = None
         if now.to_3x3() != self._start.to_3x3():
             turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
-        self.drag.move(context, now.translation - self._start.translation, turn, hurried=True)
+        # R puts the cursor back and turns it there.
+        if not (self.drag.turns_in_place and self._is_turning()):
+            self._offset = now.translation - self._start.translation
+        self.drag.move(context, self._offset, turn, hurried=True)
         self._unsettled_since = time.monotonic()
+
+    def _is_turning(self) -> bool:
+        running: Any = self._window.modal_operators
+        return any(operator.bl_idname in MACROS and not is_move(operator) for operator in running)
 
     def _settle(self, context: bpy.types.Context) -> None:
         if self._unsettled_since is not None:

@@ -44,6 +44,8 @@ class Before:
 class Drag:
     """The target or the pole of a chain on its way."""
 
+    turns_in_place = False
+
     def __init__(
         self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target", *, turns: bool = False
     ) -> None:

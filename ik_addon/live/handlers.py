@@ -2,7 +2,7 @@
 
 A frame change restores the FK pose before Blender evaluates the frame and solves after it; a moved target or bone is
 solved after the update that it caused. The pose is a pure function of the frame. What the channels hold meanwhile, in
-each view layer, is one of the states of `live.state`; docs/architecture.md has the table.
+each view layer, is one of the states of `live.state`; docs/live.md has the table.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PLANS = 32
 
 
 class State(Enum):
-    """The states of an armature in a view layer; `docs/architecture.md` has the table of what happens in each."""
+    """The states of an armature in a view layer; `docs/live.md` has the table of what happens in each."""
 
     UNKNOWN = "unknown"
     """The channels hold who knows what: after loading, undo, or a solve on another frame or in another scene."""

@@ -104,6 +104,12 @@ class ChainOperator(ArmatureOperator):
     """An operator on the active chain."""
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be one."""
-        return "" if active_chain(context) else say(NO_CHAIN)
+    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a chain, one that this operator can do something with."""
+        tip = active_chain(context)
+        return say(NO_CHAIN) if tip is None else cls.why_unfit(ob, tip)
+
+    @classmethod
+    def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:
+        """Why this operator can do nothing with a chain of an armature; empty where it can."""
+        return ""

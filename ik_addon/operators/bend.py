@@ -11,7 +11,7 @@ from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from .active import NO_CHAIN, ArmatureOperator, ChainOperator, active_chain, armature
+from .active import ChainOperator, active_chain, armature
 
 
 class IK_ADDON_OT_flip_bend(ChainOperator):
@@ -25,8 +25,6 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
         ob, tip = armature(context), active_chain(context)
-        assert ob is not None
-        assert tip is not None
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
             found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
@@ -48,8 +46,6 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
         ob, tip = armature(context), active_chain(context)
-        assert ob is not None
-        assert tip is not None
         found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
         chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation folds to no side.
@@ -78,7 +74,7 @@ def _set_side(
     return {"FINISHED"}
 
 
-class IK_ADDON_OT_stiffness_share(ArmatureOperator):
+class IK_ADDON_OT_stiffness_share(ChainOperator):
     """Let stiffness share the bend out."""
 
     bl_idname = "ik_addon.stiffness_share"
@@ -90,19 +86,14 @@ class IK_ADDON_OT_stiffness_share(ArmatureOperator):
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain of that kind."""
-        tip = active_chain(context)
-        if tip is None:
-            return say(NO_CHAIN)
-        return (
-            "" if has_old_stiffness(bending_bones(tip)) else say("Stiffness shares out the bend of this chain already")
-        )
+    def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
+        """It must be a chain of that kind."""
+        is_old = has_old_stiffness(bending_bones(tip))
+        return "" if is_old else say("Stiffness shares out the bend of this chain already")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do so."""
         tip = active_chain(context)
-        assert tip is not None
         chain_of(tip).stiff_as_limited = False
         context.view_layer.update()  # solves where Live is on
         return {"FINISHED"}

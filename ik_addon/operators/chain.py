@@ -17,7 +17,7 @@ from ..live import registry
 from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
 from ..setup import ends, new_chain, removal
 from ..translation.sentences import say
-from .active import NO_CHAIN, ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
+from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
 from .bake import FRAME_RANGES
 
 
@@ -95,7 +95,6 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
         ob = armature(context)
-        assert ob is not None
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
             self.report(
@@ -182,7 +181,6 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Remove the chain."""
         tip = active_chain(context)
-        assert tip is not None
         kept = removal.remove_chain(context, tip, self.remove_targets)
         message = say("Removed the chain on '{tip}'", tip=tip.name)
         if kept:
@@ -192,7 +190,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         return {"FINISHED"}
 
 
-class IK_ADDON_OT_end_fit(ArmatureOperator):
+class IK_ADDON_OT_end_fit(ChainOperator):
     """Have a hand or foot turn with the target."""
 
     bl_idname = "ik_addon.end_fit"
@@ -212,11 +210,8 @@ class IK_ADDON_OT_end_fit(ArmatureOperator):
     frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
         """There must be an end bone, or one to be found, and a target."""
-        tip = active_chain(context)
-        if tip is None:
-            return say(NO_CHAIN)
         if chain_of(tip).target is None:
             return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
         if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:
@@ -226,8 +221,6 @@ class IK_ADDON_OT_end_fit(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Turn it."""
         ob, tip = armature(context), active_chain(context)
-        assert ob is not None
-        assert tip is not None
         ops: Any = bpy.ops
         before = reach_of(tip)
         with registry.paused(ob):  # an end bone that is not connected is brought to another place than the tail was
@@ -274,7 +267,6 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Select the bone."""
         ob = armature(context)
-        assert ob is not None
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
             self.report({"ERROR"}, say("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip))
@@ -308,7 +300,6 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Insert the key."""
         ob = armature(context)
-        assert ob is not None
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
             self.report({"ERROR"}, say("'{object}' has no chain on a bone '{tip}'", object=ob.name, tip=self.tip))

@@ -72,7 +72,6 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
-        assert ob is not None
         self.prefer(with_poles="with_pole", controls="controls")
         wishes = character.Wishes(
             regions=frozenset(Region[name] for name in self.regions),

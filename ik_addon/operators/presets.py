@@ -32,7 +32,6 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Read the file into a profile, and apply that."""
         tip = active_chain(context)
-        assert tip is not None
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
             self.report({"ERROR"}, say("'{filepath}' is no preset of chains", filepath=self.filepath))

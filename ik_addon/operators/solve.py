@@ -58,7 +58,6 @@ class IK_ADDON_OT_solve(ChainsOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Solve."""
         ob = armature(context)
-        assert ob is not None
         chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
@@ -104,7 +103,6 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Restore the pose."""
         ob = armature(context)
-        assert ob is not None
         chosen = self.active_only(context)
         if chosen == []:
             self.report({"ERROR"}, say(NONE_ACTIVE))

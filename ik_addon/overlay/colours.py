@@ -23,6 +23,7 @@ class Palette:
     twist: Colour
     at_limit: Colour
     reach: Colour
+    pin: Colour
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def chosen(own: Any) -> Palette:
         twist=_opaque(own.color_twist),
         at_limit=_opaque(own.color_limited),
         reach=faded(_opaque(own.color_reach), REACH),
+        pin=_opaque(own.color_pin),
     )
 
 
@@ -75,6 +77,7 @@ def themed(theme: bpy.types.Theme) -> Palette:
         twist=_opaque(interface.axis_y),
         at_limit=warning,
         reach=faded(_opaque(view.bone_pose), REACH),
+        pin=_opaque(interface.gizmo_view_align),
     )
 
 

@@ -18,9 +18,10 @@ from ..data import chain_settings, preferences, settings
 from ..data.settings import overlay_of
 from ..drag.cursor import MACROS
 from ..pose.skeleton import inverse, matrix_array
-from .colours import Palette, Sizes, palette
+from .colours import Colour, Palette, Sizes, palette
 from .geometry import Drawing, Lines, drawing, transformed
 from .limits import reach
+from .pins import marks, pinned
 from .read import Reader, Wanted
 from .shown import Active
 
@@ -94,6 +95,7 @@ def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
     return (
         (settings.on_overlay_switched, switched),
         (chain_settings.on_chain_changed, _chains_changed),
+        (chain_settings.on_pin_changed, _chains_changed),
         (handlers.undo_post, _data_changed),
         (handlers.redo_post, _data_changed),
         (handlers.load_post, _data_changed),
@@ -116,19 +118,23 @@ def _draw(context: bpy.types.Context) -> None:
     options = overlay_of(context.scene)
     if not (options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
         return
-    signature, shown = state.reader.read(
-        context.view_layer, space, Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
-    )
-    if shown is None:
-        return
+    rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()
     colours = palette(context.preferences.themes[0], own)
+    scale = context.preferences.system.ui_scale
+    if options.show_pins and any(layout.pins for _, layout in rigs):
+        lines = marks(pinned(rigs, context.view_layer.depsgraph), view, context.region.width, scale)
+        draw_lines(lines, colours.pin, Sizes.of(own, scale).thin)
+    wanted = Wanted(options.show_limits, options.show_reach, is_transforming(context.window))
+    signature, shown = state.reader.read(context.view_layer, rigs, wanted)
+    if shown is None:
+        return
     known = state.kept.get(space.as_pointer())
     if known is None or known[0] != (signature, colours):
         known = (signature, colours), batches(drawing(shown.chains, shown.actives, colours))
         state.kept[space.as_pointer()] = known
     outlines = [outline(active, view) for active in shown.actives if active.reach is not None]
-    draw(known[1], outlines, colours, Sizes.of(own, context.preferences.system.ui_scale))
+    draw(known[1], outlines, colours, Sizes.of(own, scale))
 
 
 def is_transforming(window: bpy.types.Window) -> bool:
@@ -171,8 +177,7 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) ->
         if kept.faces is not None:
             fill.bind()
             kept.faces.draw(fill)
-        viewport: Any = gpu.state.viewport_get  # the stubs know of no result
-        size = viewport()[2:]
+        size = _viewport()
         circles = [points for points in outlines if len(points)]
         if circles:
             _set_line(plain, size, sizes.thin)
@@ -190,6 +195,25 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) ->
             gpu.state.point_size_set(1.0)
     finally:
         gpu.state.blend_set("NONE")
+
+
+def draw_lines(lines: Any, colour: Colour, width: float) -> None:
+    """Draw lines (k, 3) of one colour, over all else."""
+    if len(lines):
+        shader, viewport = _shader("POLYLINE_UNIFORM_COLOR"), _viewport()
+        gpu.state.blend_set("ALPHA")
+        gpu.state.depth_test_set("NONE")
+        try:
+            _set_line(shader, viewport, width)
+            shader.uniform_float("color", colour)
+            batch_for_shader(shader, "LINES", {"pos": lines}).draw(shader)
+        finally:
+            gpu.state.blend_set("NONE")
+
+
+def _viewport() -> tuple[int, int]:
+    viewport: Any = gpu.state.viewport_get  # the stubs know of no result
+    return viewport()[2:]
 
 
 def _set_line(shader: Any, size: tuple[int, int], width: float) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton
+from ..posing.pins import stored_pins
 from ..rig.plan import chain as chains
 from ..solve.problem import Floats, Ints
 
@@ -34,6 +35,8 @@ class Layout:
     """(C,) how far the end is from the head of the bone there, along its Y axis."""
     normals: dict[int, Floats]
     """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
+    pins: dict[str, frozenset[str]]
+    """What of bones is pinned, by name."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> Layout:
@@ -61,6 +64,7 @@ class Layout:
             names=names,
             ends=np.cumsum([len(path) + 1 for path in paths], dtype=np.int64) - 1,
             lengths=np.array([b.bone.length if b == tip else 0.0 for tip, b in zip(tips, at_ends, strict=True)], float),
+            pins=stored_pins(ob),
             normals={i: skeleton.normal_at_rest([index[name] for name in paths[i]]) for i in flat},
         )
 
@@ -68,7 +72,7 @@ class Layout:
         """Whether the armature still has these tips; that no chain changed must be known otherwise."""
         bones = ob.pose.bones
         # Bones are looked up by name: by index Blender counts them one by one.
-        return len(bones) == self.count and all(name in bones for name in self.tips)
+        return len(bones) == self.count and all(name in bones for name in (*self.tips, *self.pins))
 
 
 @dataclass(frozen=True)

@@ -61,30 +61,34 @@ class Reader:
         self._layouts.clear()
         self._whole = None
 
-    def read(
-        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None, wanted: Wanted
-    ) -> tuple[Hashable, Shown | None]:
-        """Read all armatures that are shown in a viewport.
-
-        Args:
-            view_layer: what the viewport shows, evaluated.
-            space: the viewport.
-            wanted: what is read of the active chain.
-
-        Returns:
-            A signature, equal where everything that is shown is equal, and what is shown, where anything is.
-        """
-        obs, layouts = [], []
+    def rigs(
+        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None
+    ) -> list[tuple[bpy.types.Object, Layout]]:
+        """The armatures that are shown in a viewport of a view layer."""
+        found = []
         for ob in view_layer.objects if view_layer.depsgraph is not None else ():
             if ob.type != "ARMATURE" or ob.pose is None or not ob.visible_get(viewport=space):
                 continue
             if ob.mode == "EDIT":
                 self._layouts.pop(ob.session_uid, None)
                 continue
-            layout = self._layout(ob)
-            if layout.tips:
-                obs.append(ob)
-                layouts.append(layout)
+            found.append((ob, self._layout(ob)))
+        return found
+
+    def read(
+        self, view_layer: bpy.types.ViewLayer, rigs: Sequence[tuple[bpy.types.Object, Layout]], wanted: Wanted
+    ) -> tuple[Hashable, Shown | None]:
+        """Read the chains of armatures.
+
+        Args:
+            view_layer: what the viewport shows, evaluated.
+            rigs: as `rigs` finds them there.
+            wanted: what is read of the active chain.
+
+        Returns:
+            A signature, equal where everything that is shown is equal, and what is shown, where anything is.
+        """
+        obs, layouts = [ob for ob, layout in rigs if layout.tips], [layout for _, layout in rigs if layout.tips]
         if not obs:
             return (), None
         if self._whole is None or not self._whole.is_of(layouts):

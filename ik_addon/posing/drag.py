@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -18,21 +18,15 @@ from ..pose import channels
 from ..pose.channels import FIELDS, Row
 from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, steered_bones, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
+from ..solve.body.ends import movable_bones
 from ..solve.maths.products import times, times_back
+from ..solve.problem import Floats
 from ..translation.sentences import say
-from .figure import feet_of, root_of
+from .extent import Extent, Free
+from .figure import feet_of
+from .mirror import Mirror
+from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
-
-FLAGS = frozenset(("LOCATION", "ROTATION"))
-
-
-class Free(Enum):
-    """What holds a figure that has no pins."""
-
-    FEET = "FEET"
-    """Its feet stay where they are."""
-    ROOT = "ROOT"
-    """Its root stays, and the joints from there to what is dragged turn."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +39,26 @@ class Ask:
     pins: dict[str, frozenset[str]] | None = None
     """What of bones is pinned, `FLAGS` by name; None: as bones have it stored."""
     without_pins: Free = Free.FEET
+    length: int = 0
+    """How many bones up from what is dragged turn; 0: the whole body comes along."""
+
+
+class _Held(NamedTuple):
+    """A joint that is dragged."""
+
+    bone: int
+    start: Floats
+    """(3,) where it is in the body."""
+    point: Floats | None
+    """The same; None: it is the head of the bone."""
+    mirror: Mirror | None
+    """How it follows what a user drags; None: it is that."""
 
 
 class BodyDrag:
     """A bone on its way."""
+
+    turns_in_place = True
 
     def __init__(self, context: bpy.types.Context, ob: bpy.types.Object, ask: Ask) -> None:
         """Take hold of it.
@@ -62,33 +72,24 @@ class BodyDrag:
         steered = steered_bones(ob)
         if ask.bone in steered:
             raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
-        self.ob, self.bone = ob, ask.bone
+        self.ob, self.bone, self._ask = ob, ask.bone, ask
         self._tips = [tip.name for tip in _solved_chains(ob)]
-        pins = pins_of(ob, ask, Figure.of(ob, steered))
-        root = _root_name(ob, ask, bool(pins), steered)
-        self.stand = stand = Stand.of(ob, root)
-        grabbed = stand.index[ask.bone]
-        point = None
-        if ask.use_tail:
-            point = stand.pose[grabbed, :3, 3] + stand.pose[grabbed, :3, 1] * ob.data.bones[ask.bone].length
-        wanted = [Pin(stand.index[name], "LOCATION" in own, "ROTATION" in own) for name, own in pins.items() if own]
-        self.pins = [pin for pin in wanted if not (pin.bone == grabbed and pin.location)]
-        self.pins += [Pin(grabbed, False, pin.rotation) for pin in wanted if pin.bone == grabbed and pin.location]
-        self.pins += [pin for tip in _solved_chains(ob) for pin in self._end_pins(tip)]
-        self._grab = Grab(grabbed, np.zeros(3), point)
+        self._figure = Figure.of(ob, steered)
+        image = image_of(ob, ask.bone)
+        self._names = [ask.bone, *([image] if image and image not in steered else [])]
+        self._pinned = pins_of(ob, ask, self._figure)
+        self.extent = self._extent(ask.length)
+        self.stand = Stand.of(ob, self.extent.root)
+        self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
-        try:
-            self._poser = Poser(stand.body, self.pins, [self._grab])
-        except ValueError:
-            raise ChainError(
-                "'{bone}' is not below '{root}', the bone that moves the body. Drag another",
-                bone=ask.bone,
-                root=root,
-            ) from None
+        """The same for where it also has an orientation."""
+        self._placed: tuple[tuple[float, ...], Floats] | None = None
+        """Where it was dragged to last before it turned, and what came of that."""
+        self._make_ready()
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
-        head = stand.pose[grabbed, :3, 3] if point is None else point
-        self.start = ob.matrix_world @ Vector(head.tolist())
+        self._asked: tuple[Vector, Quaternion | None] = (Vector(), None)
+        self.start = ob.matrix_world @ Vector(self._held[0].start.tolist())
         """Where the dragged joint was, in world space."""
         self.moved: list[int] = []
         """Pose bones that turned or moved."""
@@ -117,22 +118,37 @@ class BodyDrag:
         Args:
             context: of the view layer.
             offset: in world space.
-            turn: rotation of the bone in world space; None: as comes of the joint's place.
+            turn: rotation of the bone in world space, from what comes of the joint's place; None: that alone.
             hurried: makes no difference, each pose is found to the end.
         """
         del hurried
-        target = np.array(self.ob.matrix_world.inverted() @ (self.start + offset))
+        self._asked = offset.copy(), None if turn is None else turn.copy()
+        to_world = self.ob.matrix_world
+        own = np.array(to_world.inverted() @ (self.start + offset))
+        start = self._held[0].start
+        targets = [own if held.mirror is None else held.mirror.place(own, start, held.start) for held in self._held]
         poser, rotations = self._poser, []
         if turn is not None:
             if self._turning is None:
-                self._turning = Poser(self.stand.body, self.pins, [replace(self._grab, rotation=np.eye(3))])
+                dragged = {held.bone for held in self._held}
+                others = [pin for pin in self._pins if pin.bone not in dragged]
+                self._turning = Poser(self._body, others, self._grabs(np.eye(3)))
             poser = self._turning
-            space = self.ob.matrix_world.to_quaternion()
-            own = np.array((space.inverted() @ turn @ space).to_matrix())
-            rotations = [times(own, self.stand.body.frames[self._grab.bone])]
-        posed = poser.pose([target], rotations)
+            space = to_world.to_quaternion()
+            rotations = self._rotations(np.array((space.inverted() @ turn @ space).to_matrix()), targets)
+        posed = poser.pose(targets, rotations)
         self._write(context, posed, poser)
         return posed
+
+    def extend(self, context: bpy.types.Context, by: int) -> None:
+        """Let so many bones more come along, up to the whole body, or fewer; what is dragged stays where it is."""
+        length = min(max(1, (self.extent.length or self.extent.longest) + by), self.extent.longest)
+        self.extent, before = self._extent(length), self.extent
+        if self.extent == before:
+            return
+        self._make_ready()
+        offset, turn = self._asked
+        self.move(context, offset, turn)
 
     def settle(self, context: bpy.types.Context) -> None:
         """Nothing is left to be done when the mouse rests."""
@@ -170,11 +186,70 @@ class BodyDrag:
             channels.write(self.ob, np.arange(len(self._before)), self._before)
             context.view_layer.update()
 
+    def _extent(self, length: int) -> Extent:
+        grabbed = [self._figure.names.index(name) for name in self._names]
+        free = None if self._pinned else self._ask.without_pins
+        return Extent.of(self.ob, self._figure, grabbed, use_tail=self._ask.use_tail, length=length, without_pins=free)
+
+    def _hold(self, name: str) -> _Held:
+        stand, bone = self.stand, self.stand.index[name]
+        head = stand.pose[bone, :3, 3]
+        point = None
+        if self._ask.use_tail:
+            point = head + stand.pose[bone, :3, 1] * self.ob.data.bones[name].length
+        mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
+        return _Held(bone, head if point is None else point, point, mirror)
+
+    def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
+        return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
+
+    def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
+        """Orientations of what is dragged after a rotation in the armature's space from where its place leaves it."""
+        place = tuple(targets[0].tolist())
+        if self._placed is None or self._placed[0] != place:
+            self._placed = place, self._poser.pose(targets).frames
+        frames = self._placed[1]
+        image = frames[self._held[0].bone]
+        own = times(turn, image)
+        return [
+            own if held.mirror is None else held.mirror.orientation(own, image, frames[held.bone])
+            for held in self._held
+        ]
+
+    def _make_ready(self) -> None:
+        """Have a body with what may move of it, ready to be posed.
+
+        Raises:
+            ChainError: what is dragged can't move.
+        """
+        root, turning, body = self.extent.root, self.extent.turning, self.stand.body
+        give = body.give
+        if turning is not None:
+            give = np.where([name in turning for name in self.stand.index], give, 0.0)
+        self._body = replace(body, root=self.stand.index.get(root), give=give)
+        movable = movable_bones(self._body)
+        if self._held[0].bone not in movable:
+            raise ChainError(
+                "'{bone}' is not below '{root}', the bone that moves the body. Drag another", bone=self.bone, root=root
+            )
+        self._held = [held for held in self._held if held.bone in movable]
+        self._pins = self._all_pins()
+        self._poser = Poser(self._body, self._pins, self._grabs())
+        self._turning = self._placed = None
+
+    def _all_pins(self) -> list[Pin]:
+        """What holds: pins, but the place of what is dragged, and the ends of live chains."""
+        dragged = {held.bone for held in self._held}
+        pins = [(self.stand.index[name], own) for name, own in self._pinned.items() if own]
+        found = [Pin(bone, "LOCATION" in own and bone not in dragged, "ROTATION" in own) for bone, own in pins]
+        return found + [pin for tip in _solved_chains(self.ob) for pin in self._end_pins(tip)]
+
     def _end_pins(self, tip: bpy.types.PoseBone) -> list[Pin]:
         """What the target of a live chain holds, but where the chain itself is dragged."""
         own = posed_bones(tip)
         end = end_of(tip)
-        if self.bone in {bone.name for bone in own} or (end is not None and self.bone == end.name):
+        whole = {self.stand.index[bone.name] for bone in (*own, *([] if end is None else [end]))}
+        if any(held.bone in whole for held in self._held):
             return []
         last = self.stand.index[tip.name]
         place = self.stand.pose[last] @ np.array(reach_of(tip).to_4d())
@@ -203,7 +278,7 @@ class BodyDrag:
             pose_bone = ob.pose.bones[i]
             rotation = channels.basis_rotation(basis, rows[i][None])
             rows[i] = channels.with_rotation(rows[i][None], rotation, np.array([pose_bone.rotation_mode]))[0]
-            if bone == stand.body.root:
+            if bone == self._body.root:
                 rows[i, FIELDS["location"]] = basis[0, :3, 3]
             self.moved.append(i)
         self._rows = rows
@@ -215,9 +290,7 @@ class BodyDrag:
 
 def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
     """What of bones holds, by name: what is asked for, else what is stored, else what `without_pins` says."""
-    pins = ask.pins
-    if pins is None:
-        pins = {bone.name: frozenset(chain_of(bone).pin) for bone in ob.pose.bones if chain_of(bone).pin}
+    pins = stored_pins(ob) if ask.pins is None else ask.pins
     found = dict(pins)
     if not found and ask.without_pins is Free.FEET:
         found = {figure.names[foot]: FLAGS for foot in feet_of(figure)}
@@ -227,18 +300,3 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
 def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The tips of the chains that solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
-
-
-def _root_name(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: frozenset[str]) -> str:
-    """The bone that moves freely; empty: none does."""
-    figure = Figure.of(ob, steered)
-    grabbed = figure.names.index(ask.bone)
-    root = root_of(figure, grabbed)
-    if not has_pins and ask.without_pins is Free.ROOT and root != grabbed:
-        return ""
-    # A connected bone can't move away from its parent.
-    for bone in figure.up(root):
-        data = ob.data.bones[figure.names[bone]]
-        if data.parent is None or not data.use_connect:
-            return figure.names[bone]
-    return ""

@@ -1,4 +1,4 @@
-"""What a figure does in the hand without being told: which bone moves freely, and what stays where it is."""
+"""What a figure does in the hand without being told: which bone moves freely, and which are its feet and hands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def root_of(figure: Figure, grabbed: int) -> int:
     A bone above the hips from which nothing else descends, but helpers, is for the whole character and stays.
     """
     above = list(figure.up(grabbed))
-    carrying = {parent_bone_of(figure, list(leg.row)) for leg in _legs(figure)}
+    carrying = {parent_bone_of(figure, list(leg.row)) for leg in _limbs(figure, Region.LEG)}
     for bone in above[:0:-1]:
         branches = [b for b in figure.children[bone] if not is_helper(figure.names[b])]
         if bone in carrying or len(branches) != 1 or not figure.children[branches[0]]:
@@ -25,12 +25,21 @@ def root_of(figure: Figure, grabbed: int) -> int:
 
 def feet_of(figure: Figure) -> list[int]:
     """The feet, or the last bones of legs that have none."""
+    return _ends(figure, Region.LEG)
+
+
+def hands_of(figure: Figure) -> list[int]:
+    """The hands, or the last bones of arms that have none."""
+    return _ends(figure, Region.ARM)
+
+
+def _ends(figure: Figure, region: Region) -> list[int]:
     found = []
-    for leg in _legs(figure):
-        end = end_below(figure, list(leg.row))
-        found.append(leg.row[-1] if end is None else end)
+    for limb in _limbs(figure, region):
+        end = end_below(figure, list(limb.row))
+        found.append(limb.row[-1] if end is None else end)
     return found
 
 
-def _legs(figure: Figure) -> list[Member]:
-    return [member for member in find_members(figure) if member.region is Region.LEG]
+def _limbs(figure: Figure, region: Region) -> list[Member]:
+    return [member for member in find_members(figure) if member.region is region]

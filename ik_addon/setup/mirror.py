@@ -14,7 +14,7 @@ from ..controls import bones as control_bones
 from ..controls.bones import MADE
 from ..controls.made import is_made
 from ..data.chain_settings import IKAddonChain
-from ..data.settings import chain_of
+from ..data.settings import OF_BONES, chain_of
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
@@ -82,9 +82,12 @@ def mirror_chain(
 
     with_end = pairs if end is None else [*pairs, end]
     remarks = [remark for bone, image in with_end if bone != image and (remark := _mirror_limits(bone, image))]
+    for bone, of_other in with_end:
+        for name in OF_BONES:
+            setattr(chain_of(of_other), name, getattr(chain_of(bone), name))
     image = chain_of(other)
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
-        if name not in OWN:
+        if name not in OWN | OF_BONES:
             setattr(image, name, getattr(chain, name))
     image.target, image.target_bone = _made(context, ob, target), target.bone
     image.pole, image.pole_bone = _made(context, ob, pole), pole.bone

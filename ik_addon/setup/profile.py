@@ -27,7 +27,7 @@ from bpy.props import (
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
 from ..data import versions
-from ..data.chain_settings import OUT_OF_REACH, SOLVERS
+from ..data.choices import OUT_OF_REACH, SOLVERS
 from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones

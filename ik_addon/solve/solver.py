@@ -107,7 +107,7 @@ def pole_angle(
     *,
     folds: bool = False,
 ) -> Floats:
-    """Return the `Goal.pole_angle` (B,) in radians with which chains keep their present bend.
+    """Return the `Goal.pole_angle` (B,) in radians with which chains keep their current bend.
 
     A chain bends towards the perpendicular part of its centroid as a curve, seen from the line from root to tip: for
     two bones that is where the elbow points. A straight chain bends about the X axis of its root bone; one with a bend

@@ -75,7 +75,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.end_fit", "ORIENTATION_LOCAL"),
         ("ik_addon.stiffness_share", "TOOL_SETTINGS"),
     ),
-    (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED")),
+    (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED"), ("ik_addon.pin_release", "UNPINNED")),
     (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
     (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
 )
@@ -135,6 +135,7 @@ def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> 
     parts.active = options.show_overlay
     parts.prop(options, "show_limits")
     parts.prop(options, "show_reach")
+    parts.prop(options, "show_pins")
 
 
 CLASSES = (IK_ADDON_MT_pie, IK_ADDON_MT_pose)

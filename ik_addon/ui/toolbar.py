@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
+from ..operators.body.tool import TOOL, IK_ADDON_OT_body_grab
+from . import highlight
 from .gizmos import IK_ADDON_GGT_tool
 
 
@@ -28,17 +32,29 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
 
     bl_space_type = "VIEW_3D"
     bl_context_mode = "POSE"
-    bl_idname = "ik_addon.body"
+    bl_idname = TOOL
     bl_label = "Pose Body"
     bl_description = (
         "Drag any bone by its nearest joint; the whole body comes along, pinned bones and feet stay.\n"
-        "P pins the selected bones, drag elsewhere to select"
+        "The wheel sets how many bones come along, P pins the selected bones, drag elsewhere to select"
     )
     bl_icon = "ops.pose.push"
     bl_keymap = (
         ("ik_addon.body_grab", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),
         ("ik_addon.pin", {"type": "P", "value": "PRESS"}, None),
     )
+
+    @staticmethod
+    def draw_settings(_context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
+        """Draw what holds the body, and how much of it comes along, into the header."""
+        settings = tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
+        layout.prop(settings, "without_pins")
+        layout.prop(settings, "length")
+
+    @staticmethod
+    def draw_cursor(context: bpy.types.Context, _tool: Any, place: tuple[int, int]) -> None:
+        """Show what would be dragged."""
+        highlight.draw(context, place)
 
 
 def register() -> None:

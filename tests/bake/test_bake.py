@@ -54,7 +54,7 @@ def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Obje
 
 
 def poses(ob: bpy.types.Object, frames: list[int] = FRAMES) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Pose matrices (frames, bones * 16) as evaluated; the present frame is kept."""
+    """Pose matrices (frames, bones * 16) as evaluated; the current frame is kept."""
     scene = bpy.context.scene
     present = scene.frame_current, scene.frame_subframe
     found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,16 @@ def test_every_module_is_in_a_room() -> None:
     assert outside == {"__init__.py", "compat.py", "registration.py", "problem.py", *presets}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_map_shows_it(room: str) -> None:
-    assert f"`ik_addon/{room}/`" in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+def test_the_map_shows_them_in_this_order() -> None:
+    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `ik_addon/(.*)/` \|", table, re.MULTILINE)) == ROOMS
+
+
+@pytest.mark.parametrize("page", ["architecture", "solvers", "live", "decisions"])
+def test_what_the_pages_name_is_there(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    homes = (ROOT, PRODUCT, PRODUCT / "solve")
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]*)`", text))
+    assert named
+    for name in named:
+        assert any((home / name).exists() or (home / f"{name}.py").exists() for home in homes), name

@@ -197,6 +197,12 @@ def test_the_parts_of_the_suite_are_all_of_it() -> None:
         assert list((environments.ROOT / folder).rglob("test_*.py")), folder
 
 
+def test_each_part_runs_on_each_blender() -> None:
+    whole = [suite.Run(name, name, Path(sys.executable), ()) for name in "abc"]
+    runs = list(suite.in_parts(whole))
+    assert [run.folder for run in runs] == ["a", "b", "c"] * len(list(suite.parts()))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
 class TestKernels:
     def test_those_that_the_processor_cannot_run_are_left_out(self, tmp_path: Path) -> None:

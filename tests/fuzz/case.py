@@ -76,7 +76,7 @@ class Case:
     # ---- what is known
 
     def animated(self, ob: bpy.types.Object) -> dict[tuple[str, str, int], float]:
-        """What the F-curves of an armature say at the present frame, by bone, channel and index."""
+        """What the F-curves of an armature say on the current frame, by bone, channel and index."""
         data: Any = ob.animation_data
         if data is None:
             return {}
@@ -88,13 +88,13 @@ class Case:
         return animated(ob, [(owner, frame) for owner, frame in owners if owner is not None])
 
     def take_animated(self) -> None:
-        """Set what is known of keyed channels to what the F-curves say at the present frame."""
+        """Set what is known of keyed channels to what the F-curves say on the current frame."""
         for ob in armatures():
             for (bone, field, index), value in self.animated(ob).items():
                 self.known.put_number(ob.name, bone, field, index, value)
 
     def is_as_animated(self) -> bool:
-        """Whether all keyed channels are known to hold what their F-curves say at the present frame."""
+        """Whether all keyed channels are known to hold what their F-curves say on the current frame."""
         return all(
             self.known.rows[ob.name, bone][field][index] == np.float32(value)
             for ob in armatures()

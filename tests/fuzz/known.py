@@ -62,7 +62,7 @@ class Known:
     """The channels of all bones of a scene, but for the solutions in them."""
 
     def __init__(self, armatures: Iterable[bpy.types.Object]) -> None:
-        """Take the present channels: at the beginning, before anything is solved."""
+        """Take the current channels: at the beginning, before anything is solved."""
         self.rows: dict[tuple[str, str], Channels] = {}
         """By names of object and bone."""
         self.converted: dict[tuple[str, str], dict[str, str]] = {}
@@ -70,7 +70,7 @@ class Known:
         self.add(armatures)
 
     def add(self, armatures: Iterable[bpy.types.Object]) -> None:
-        """Take the present channels of armatures."""
+        """Take the current channels of armatures."""
         for ob in armatures:
             for bone in ob.pose.bones:
                 self.rows[ob.name, bone.name] = channels(bone)

@@ -149,6 +149,11 @@ class Session:
             tip.ik_addon.is_chain = trees or not taken & bones
             tip.ik_addon.iterations = min(tip.ik_addon.iterations, ITERATIONS)
             taken |= bones
+            # A bone that begins at the target and is aimed at it has no direction but that of rounding.
+            for child in tip.children:
+                for aim in [each for each in child.constraints if each.type == "DAMPED_TRACK"]:
+                    if aim.target == tip.ik_addon.target:
+                        child.constraints.remove(aim)
 
     def animate(self) -> None:
         """Key some properties, whichever can be keyed, and drive some by one that is keyed, or turned by hand."""

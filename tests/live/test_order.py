@@ -193,6 +193,73 @@ def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shar
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
 
 
+def other_armature_with_joints() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """An arm whose target is the last of three bones of another armature, keyed as Euler angles."""
+    follower = rigs.arm()[0]
+    other = rigs.armature("Other")
+    rigs.add_bones(other, [(0.4, 0.1, 0.2), (0.5, 0.2, 0.6), (0.3, 0.3, 0.9), (0.4, 0.2, 1.3)], ["a", "b", "c"])
+    for bone, turn in (("a", (0.9, 0.5, -0.4)), ("b", (-0.3, 0.6, 0.8))):
+        other.pose.bones[bone].rotation_mode = "XYZ"
+        other.pose.bones[bone].rotation_euler = turn
+    rigs.key(other, "location", {1: (0.0, 0.0, 0.0), 20: (0.2, -0.1, 0.1)})
+    rigs.chain(follower, "lower", other, 2, target_bone="c", out_of_reach="STRETCH")
+    follower.ik_addon.live = True
+    return follower, other
+
+
+@pytest.mark.parametrize("first", [1, 20])
+def test_a_target_below_a_bone_of_another_armature_whose_rotation_mode_is_keyed(first: int) -> None:
+    follower, other = other_armature_with_joints()
+    for frame, mode in ((1, "YXZ"), (11, "ZXY")):
+        other.pose.bones["a"].rotation_mode = mode
+        other.pose.bones["a"].keyframe_insert("rotation_mode", frame=frame)
+    bpy.context.scene.frame_set(first)
+    for frame in (20, 1, 2, 10, 11, 12, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, "lower") - rigs.head(other, "c")) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        ("pose", "rotation_mode", "ZYX"),
+        ("data", "use_inherit_rotation", False),
+        ("data", "inherit_scale", "NONE"),
+        ("data", "use_local_location", False),
+    ],
+)
+def test_a_target_below_a_bone_of_another_armature_that_is_edited(where: str, name: str, value: object) -> None:
+    follower, other = other_armature_with_joints()
+    other.pose.bones["a"].scale = (0.8, 0.9, 1.1)
+    other.pose.bones["b"].location = (0.1, 0.2, 0.1)
+    for frame in (1, 2, 3):
+        bpy.context.scene.frame_set(frame)
+    setattr(other.pose.bones["b"] if where == "pose" else other.data.bones["b"], name, value)
+    bpy.context.view_layer.update()
+    for frame in (3, 4, 5):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, "lower") - rigs.head(other, "c")) < 1e-5
+
+
+def test_bones_of_a_chain_without_a_target_go_with_the_chain_above(addon: Addon) -> None:
+    """While the FK pose stands still and the frames are looked up."""
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0.0, 0.1, 2.1), (0.0, 0.2, 2.4), (0.1, 0.1, 2.7)], ["palm", "finger"], parent="lower")
+    rigs.chain(ob, "finger", rigs.empty("Gone"), 2)
+    gone = bpy.data.objects["Gone"]
+    bpy.context.scene.collection.objects.unlink(gone)
+    rigs.key(target, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(1)
+    before = rigs.evaluated(ob).pose.bones["lower"].matrix.inverted() @ rigs.evaluated(ob).pose.bones["palm"].matrix
+    for frame in (2, 3, 4, 12, 20, 7):
+        bpy.context.scene.frame_set(frame)
+        assert "Internal" not in addon.module("live.reports").get(ob, "lower").message
+        assert missed(ob, "lower", target) < 1e-5
+        bones = rigs.evaluated(ob).pose.bones
+        assert np.allclose(bones["lower"].matrix.inverted() @ bones["palm"].matrix, before, atol=1e-5)
+
+
 @pytest.mark.parametrize("inherit", ["FULL", "FIX_SHEAR", "ALIGNED"])  # NONE and AVERAGE magnify rounding here
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("held", ["hand", "thumb"])

@@ -479,7 +479,7 @@ def test_select_refuses_a_bone_that_is_gone() -> None:
 
 
 def overridden(library: Path) -> bpy.types.Object:
-    """An override of the armature in the present file, in a file of its own, active."""
+    """An override of the armature in the current file, in a file of its own, active."""
     bpy.ops.wm.save_as_mainfile(filepath=str(library))
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     libraries: Any = bpy.data.libraries  # the stubs know of no result

@@ -48,7 +48,8 @@ def read(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
             ob.data.bones.active = None if tip is None else ob.data.bones[tip.name]
     bpy.context.view_layer.update()
     reader = addon.module("overlay.draw").state.reader
-    signature, shown = reader.read(bpy.context.view_layer, None, addon.module("overlay.read").Wanted(**wanted))
+    rigs_ = reader.rigs(bpy.context.view_layer, None)
+    signature, shown = reader.read(bpy.context.view_layer, rigs_, addon.module("overlay.read").Wanted(**wanted))
     return signature, [] if shown is None else [Seen(shown.chains, shown.actives)]
 
 

@@ -256,31 +256,97 @@ def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon
     drag.move(bpy.context, Vector(), spin)
     assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
     assert angle(turn(human, "hand.L"), spin @ orientation) < 0.1
-    drag.move(bpy.context, Vector((0.0, 0.0, 0.1)))
-    assert angle(turn(human, "hand.L"), spin @ orientation) > 5.0, "only as its arm takes it along"
+    drag.move(bpy.context, Vector((0.0, 0.0, 0.3)))
+    carried, place = turn(human, "hand.L"), head(human, "hand.L")
+    assert angle(carried, orientation) > 5.0, "as its arm takes it along"
+    drag.move(bpy.context, Vector((0.0, 0.0, 0.3)), spin)
+    assert (head(human, "hand.L") - place).length < 1e-4 * HEIGHT
+    assert angle(turn(human, "hand.L"), spin @ carried) < 0.1
     drag.cancel(bpy.context)
     assert rows(human) == before
 
 
-# ---- pins
+def test_a_pinned_bone_turns_as_well(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    drag = module.BodyDrag(bpy.context, human, module.Ask("foot.L"))
+    orientation, other, spin = turn(human, "foot.L"), turn(human, "foot.R"), Quaternion((1.0, 0.0, 0.0), -0.4)
+    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)))
+    assert angle(turn(human, "foot.L"), orientation) < 0.1
+    drag.move(bpy.context, Vector((0.0, -0.1, 0.1)), spin)
+    assert angle(turn(human, "foot.L"), spin @ orientation) < 0.1
+    assert angle(turn(human, "foot.R"), other) < 0.1
 
 
-def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
-    bpy.ops.ik_addon.pin()
-    assert human.pose.bones["hand.L"].ik_addon.pin == {"LOCATION", "ROTATION"}
-    bpy.ops.ik_addon.pin(what="LOCATION")
-    assert human.pose.bones["hand.L"].ik_addon.pin == {"LOCATION"}
-    bpy.ops.ik_addon.pin(what="LOCATION")
-    assert human.pose.bones["hand.L"].ik_addon.pin == set()
+# ---- how much comes along
 
 
-def test_pins_are_kept_in_files_and_by_renamed_and_duplicated_armatures(human: bpy.types.Object, tmp_path: Any) -> None:
-    human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
-    human.data.bones["hand.R"].name = "other"
-    bpy.ops.object.duplicate()
-    path = str(tmp_path / "pins.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    rigs_ = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
-    assert len(rigs_) == 2
-    assert all(ob.pose.bones["other"].ik_addon.pin == {"ROTATION"} for ob in rigs_)
+def moved(ob: bpy.types.Object) -> set[str]:
+    """The bones that were turned or moved."""
+    return {bone.name for bone in ob.pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-6)}
+
+
+@pytest.mark.parametrize(
+    ("length", "turned"),
+    [
+        (1, {"forearm.L"}),
+        (2, {"upper_arm.L", "forearm.L"}),
+        (3, {"shoulder.L", "upper_arm.L", "forearm.L"}),
+    ],
+)
+def test_only_so_many_bones_come_along(human: bpy.types.Object, length: int, turned: set[str]) -> None:
+    pose(bone="hand.L", offset=(-0.05, -0.2, 0.1), length=length)
+    assert moved(human) == turned
+
+
+def test_a_tail_is_moved_by_its_own_bone_first(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", use_tail=True, offset=(0.0, -0.05, 0.02), length=1)
+    assert moved(human) == {"hand.L"}
+
+
+def test_more_bones_than_there_are_are_the_whole_body(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=(-0.3, -0.6, 0.2))
+    one = rigs.channels(human)
+    for bone in human.pose.bones:
+        bone.matrix_basis = Matrix()
+    bpy.context.view_layer.update()
+    pose(bone="hand.L", offset=(-0.3, -0.6, 0.2), length=99)
+    assert (rigs.channels(human) == one).all()
+    assert human.pose.bones["spine"].location.length > 1e-3
+
+
+def test_a_pin_below_what_comes_along_holds(human: bpy.types.Object) -> None:
+    human.pose.bones["hand.R"].ik_addon.pin = {"LOCATION"}
+    start, feet = head(human, "hand.R"), [head(human, foot) for foot in FEET]
+    pose(bone="spine.003", use_tail=True, offset=(0.0, -0.05, 0.0), length=3)
+    assert (head(human, "hand.R") - start).length < 1e-4 * HEIGHT
+    assert {"upper_arm.R", "spine.001"} <= moved(human)
+    assert all((head(human, foot) - place).length < 1e-6 for foot, place in zip(FEET, feet, strict=True))
+
+
+def test_the_chain_alone_turns_as_with_auto_ik(human: bpy.types.Object) -> None:
+    pose(bone="hand.L", offset=(-0.05, -0.2, 0.1), without_pins="CHAIN")
+    assert moved(human) == {"upper_arm.L", "forearm.L"}
+    human.pose.bones["foot.L"].ik_addon.pin = {"LOCATION"}
+    pose(bone="hand.L", offset=(-0.05, -0.2, 0.1), without_pins="CHAIN")
+    assert "spine" in moved(human), "there is a pin now"
+
+
+def test_more_or_less_comes_along_in_a_drag(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("posing.drag")
+    drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
+    start, offset = head(human, "hand.L"), Vector((-0.1, -0.3, 0.1))
+    drag.move(bpy.context, offset)
+    whole = rows(human)
+    assert drag.extent.length == 0
+    drag.extend(bpy.context, -1)
+    assert drag.extent.length == drag.extent.longest - 1
+    assert (head(human, "hand.L") - start - offset).length < 1e-3
+    assert human.pose.bones["spine"].location.length == 0.0
+    for _ in range(20):
+        drag.extend(bpy.context, -1)
+    assert drag.extent.length == 1
+    assert moved(human) == {"forearm.L"}
+    for _ in range(20):
+        drag.extend(bpy.context, 1)
+    assert drag.extent.length == 0
+    assert rows(human) == whole

@@ -411,7 +411,8 @@ REPORTED = (
     'armatures/Rig/bones["tail1"].inherit_scale',
 )
 """What was found to be read once for a session, or is most often animated."""
-SAMPLE = 42
+SAMPLE = 20
+"""How many others a run takes: on each Blender its own."""
 
 
 @pytest.fixture(scope="module")
@@ -422,13 +423,13 @@ def character(addon: Addon, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def sample(character: Character, count: int) -> list[Animatable]:
-    """Some of the properties of bones, constraints and settings, each of another kind: the same ones each time."""
+    """Properties of bones, constraints and settings, each of another kind: always the same ones in one Blender."""
     kinds: dict[str, list[Animatable]] = {}
     for prop in character.compared():
         part, _, identifier = prop.path.rpartition(".")
         if part:
             kinds.setdefault(f"{prop.kind} {identifier}", []).append(prop)
-    chosen = random.Random(13)
+    chosen = random.Random(bpy.app.version_string)
     return [chosen.choice(kinds[kind]) for kind in chosen.sample(sorted(kinds), count)]
 
 

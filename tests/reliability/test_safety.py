@@ -252,7 +252,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     )
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
     wanted = addon.module("overlay.read").Wanted()
-    settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting")
+    settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting", "pin")
     ob = arms(*settings, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
     for setting in settings:
@@ -271,7 +271,7 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
         assert panel.texts_of(tip, report)
         addon.module("ui.panels.chain").shares_bones(tip)
         addon.module("setup.joint_names").names_of(tip)
-        assert draw.read(view_layer, None, wanted)[1] is not None
+        assert draw.read(view_layer, draw.rigs(view_layer, None), wanted)[1] is not None
         for operator, options in (
             ("snap_target", {"chains": "ACTIVE"}),
             ("preset_add", {"name": f"Own {tip.name}"}),

@@ -21,6 +21,10 @@ INSIDE = Path(__file__).with_name("inside.py")
 """What runs in the program itself."""
 WHEEL_DOWN = 5
 """A button of the mouse."""
+TURNS = 2
+"""How often the program goes around its main loop to come to rest: it handles events, then draws what came of them."""
+ROW = 12
+"""Pixels from one place to the next where a button is looked for: fewer than a button is high."""
 REACHED = 1e-4
 """In chain lengths: a tip that is nearer to its target is there."""
 ROUNDED = 1e-6
@@ -58,9 +62,12 @@ class Window:
         self.show_tab()
 
     def show_tab(self) -> None:
-        """Bring the extension's tab to the front by a click on it, unless it is there."""
+        """Bring the extension's tab to the front."""
         if not self.inside.has_tab_in_front("IK"):
-            self.session.click_tab("IK")
+            self.session.call("open_sidebar()")
+            self.rest()  # before it was drawn there are no tabs
+            self.inside.show_sidebar("IK")
+            self.rest()
 
     # ---- eyes
 
@@ -76,9 +83,11 @@ class Window:
         self.shot(name)
         return dict(self.inside.state())
 
-    def rest(self, seconds: float = 0.3) -> None:
-        """Let the program do what it was told."""
-        self.session.idle(seconds)
+    def rest(self, seconds: float = 0.0) -> None:
+        """Let the program do what it was told, however long that takes, after waiting for what goes by a clock."""
+        time.sleep(seconds)
+        for _ in range(TURNS):
+            self.session.call("pass")
 
     def wait(self, for_what: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait until something is so."""
@@ -97,11 +106,11 @@ class Window:
         """Find the button of an operator, or of a setting, in the sidebar and click it."""
         self.click_at(*self.find(operator))
 
-    def find(self, what: str, **where: Any) -> tuple[int, int]:
-        """Where in the sidebar a button is; scrolls down to it."""
+    def find(self, what: str, step: int = ROW, **where: Any) -> tuple[int, int]:
+        """Where in the sidebar a button is, to within a `step`; scrolls down to it."""
         for _ in range(5):
             with contextlib.suppress(LookupError):
-                found: tuple[int, int] = self.session.find_button(what, **where)
+                found: tuple[int, int] = self.session.find_button(what, step=step, **where)
                 return found
             self.session.x("click", "--repeat", 8, WHEEL_DOWN)
             self.rest(0.5)
@@ -111,7 +120,7 @@ class Window:
         """Where at the right edge of the sidebar a button is, without scrolling."""
         sidebar = self.session.call("result = rects()['UI']")
         try:
-            found: tuple[int, int] = self.session.find_button(what, x=sidebar["x"] + sidebar["w"] - 50)
+            found: tuple[int, int] = self.session.find_button(what, step=ROW, x=sidebar["x"] + sidebar["w"] - 50)
         except LookupError as error:
             raise AssertionError(f"There is no {what}: {error}") from None
         return found
@@ -121,36 +130,47 @@ class Window:
         view = self.session.call("result = rects()['WINDOW']")
         return view["x"] + view["w"] // 3, view["y"] + view["h"] // 2
 
+    def move(self, x: int, y: int) -> None:
+        """Move the mouse to a place."""
+        self.session.move(x, y, settle=0.0)
+        self.rest()
+
     def key(self, keys: str) -> None:
         """Press a key, or keys as in "ctrl+z", with the mouse over the viewport."""
-        self.session.move(*self.middle())
-        self.session.key(keys)
+        self.move(*self.middle())
+        self.tap(keys)
+
+    def tap(self, *keys: str) -> None:
+        """Press keys one after the other where the mouse is."""
+        self.session.key(*keys, settle=0.0)
+        self.rest()
 
     def click(self, button: int = 1) -> None:
         """Click where the mouse is, slowly enough for a program that takes long to draw: 1 is left, 3 is right."""
         self.session.x("mousedown", button)
-        time.sleep(0.1)
+        self.rest()
         self.session.x("mouseup", button)
         self.rest()
 
     def click_at(self, x: int, y: int) -> None:
         """Click at a place."""
-        self.session.move(x, y, settle=0.2)
+        self.move(x, y)
         self.click()
 
-    def sweep(self, x: int, y: int, steps: int = 6) -> None:
+    def sweep(self, x: int, y: int) -> None:
         """Move the mouse from the middle by so many pixels."""
-        start = self.middle()
-        for step in range(1, steps + 1):
-            self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.1)
-        self.rest()
+        self._glide(self.middle(), x, y)
 
-    def pull(self, start: tuple[int, int], x: int, y: int, steps: int = 6) -> None:
+    def pull(self, start: tuple[int, int], x: int, y: int) -> None:
         """Press the left button at a place and move the mouse by so many pixels; `release` ends it."""
-        self.session.move(*start, settle=0.3)
+        self.move(*start)
         self.session.x("mousedown", 1)
+        self._glide(start, x, y)
+
+    def _glide(self, start: tuple[int, int], x: int, y: int, steps: int = 6) -> None:
         for step in range(1, steps + 1):
-            self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.1)
+            self.session.move(start[0] + x * step // steps, start[1] + y * step // steps, settle=0.0)
+            self.session.call("pass")
         self.rest()
 
     def release(self) -> None:
@@ -160,7 +180,7 @@ class Window:
 
     def grab(self, operator: str, x: int, y: int) -> None:
         """Start an operator with the mouse over the middle, and sweep."""
-        self.session.move(*self.middle())
+        self.move(*self.middle())
         self.inside.start(operator)
         self.sweep(x, y)
 

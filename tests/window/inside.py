@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import bpy
+import numpy as np
 from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
 from mathutils import Quaternion
@@ -46,7 +47,7 @@ def version() -> str:
 
 
 def open_file(path: str, mode: str = "POSE") -> None:
-    """Open a file in the present window, with its armature active."""
+    """Open a file in the current window, with its armature active."""
     bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
     with bpy.context.temp_override(**viewport()):
         bpy.context.view_layer.objects.active = rig()
@@ -116,7 +117,7 @@ def pose() -> dict[str, list[float]]:
 
 
 def poses(frames: list[int]) -> list[dict[str, list[float]]]:
-    """The pose on each of some frames; goes back to the present one."""
+    """The pose on each of some frames; goes back to the current one."""
     scene, found = bpy.context.scene, []
     before = scene.frame_current
     for frame in frames:
@@ -255,6 +256,37 @@ def heads() -> dict[str, list[float]]:
     return {bone.name: list((rig().matrix_world @ bone.head).to_tuple()) for bone in rig().pose.bones}
 
 
+def turns() -> dict[str, list[float]]:
+    """How the bones are turned in the world, as quaternions."""
+    world = rig().matrix_world
+    rotations: dict[str, Any] = {bone.name: (world @ bone.matrix).to_quaternion() for bone in rig().pose.bones}
+    return {name: [*rotation] for name, rotation in rotations.items()}
+
+
+def turned_bones() -> list[str]:
+    """The bones that are not in their rest pose."""
+    return [bone.name for bone in rig().pose.bones if not np.allclose(bone.matrix_basis, np.eye(4), atol=1e-5)]
+
+
+def pins() -> dict[str, list[str]]:
+    """What of bones is pinned."""
+    return {bone.name: sorted(bone.ik_addon.pin) for bone in rig().pose.bones if bone.ik_addon.pin}
+
+
+def mirror_x(on: bool) -> None:
+    """Switch X-Axis Mirror of the armature."""
+    rig().pose.use_mirror_x = on
+
+
+def tool_setting(operator: str, name: str, value: Any = None) -> Any:
+    """What a tool's operator is set to in the header, after it was set to a value if there is one."""
+    tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
+    settings = tool.operator_properties(operator)
+    if value is not None:
+        setattr(settings, name, value)
+    return getattr(settings, name)
+
+
 def active_bone() -> str:
     """The name of the active bone."""
     return rig().data.bones.active.name
@@ -278,9 +310,10 @@ def cursor() -> list[float]:
     return [*found.location, *found.rotation_euler]
 
 
-def adjust(value: Any) -> None:
-    """Have the last drag done again, as Adjust Last Operation does, by another distance or angle."""
-    bpy.context.window_manager.operators[-1].macros[1].properties.value = value
+def adjust(value: Any = None) -> None:
+    """Have the last drag done again, as Adjust Last Operation does, by another distance or angle if one is given."""
+    if value is not None:
+        bpy.context.window_manager.operators[-1].macros[1].properties.value = value
     with bpy.context.temp_override(**viewport()):
         bpy.ops.ed.undo_redo()
 

@@ -23,8 +23,8 @@ def test_a_character_from_the_panel(window: Window) -> None:
     assert not differences(window.state("redone"), made)
 
     window.inside.select_goal("shin.L")
-    window.session.move(*window.middle())
-    window.session.key("g")
+    window.move(*window.middle())
+    window.tap("g")
     window.sweep(30, -70)
     window.click()
     moved = window.state("moved")

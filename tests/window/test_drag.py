@@ -27,7 +27,7 @@ def test_a_drag_is_cancelled_to_the_bit(arm: Window, live: bool) -> None:
         assert moving["goals"] != before["goals"]
         assert arm.is_reached(), "the tip follows while the mouse moves"
         if how == "Escape":
-            arm.session.key("Escape")
+            arm.tap("Escape")
         else:
             arm.click(RIGHT_BUTTON)
         assert not differences(arm.state(f"cancelled-{how}"), before)
@@ -58,18 +58,18 @@ def test_a_drag_is_confirmed_by_a_click_and_undone(arm: Window, live: bool) -> N
 def test_a_drag_stays_on_an_axis_or_a_plane(arm: Window, keys: list[str], still: tuple[int, ...]) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
-    arm.session.key(*keys)
+    arm.tap(*keys)
     along = arm.state("-".join(keys))["goals"]["Target"]
     moved = [abs(a - b) > 1e-6 for a, b in zip(along, before, strict=True)]
     assert moved == [i not in still for i in range(3)]
-    arm.session.key("Escape")
+    arm.tap("Escape")
 
 
 def test_numbers_are_typed(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
-    arm.session.key("z", "minus", "period", "1")
-    arm.session.key("Return")
+    arm.tap("z", "minus", "period", "1")
+    arm.tap("Return")
     after = arm.state("typed")["goals"]["Target"]
     assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.0, 0.0, -0.1], abs=1e-6)
     assert arm.is_reached()
@@ -79,8 +79,8 @@ def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
     before = arm.state("before")
     turned = arm.inside.goal_rotation("Target")
     arm.grab(DRAG, -60, -50)
-    arm.session.key("r", "y", "3", "0")
-    arm.session.key("Return")
+    arm.tap("r", "y", "3", "0")
+    arm.tap("Return")
     assert not differences(arm.state("turned")["goals"], before["goals"], 1e-6)
     along = sum(a * b for a, b in zip(arm.inside.goal_rotation("Target"), turned, strict=True))
     assert 2.0 * math.acos(abs(along)) == pytest.approx(math.radians(30.0), abs=1e-4)
@@ -92,8 +92,7 @@ def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
 def test_a_move_is_adjusted(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
-    arm.session.key("Return")
-    arm.rest()
+    arm.tap("Return")
     arm.inside.adjust([0.05, 0.0, 0.1])
     arm.rest()
     after = arm.state("adjusted")["goals"]["Target"]
@@ -105,9 +104,8 @@ def test_a_rotation_is_adjusted(arm: Window) -> None:
     before, turned = arm.state("before"), arm.inside.goal_rotation("Target")
     pose = arm.inside.pose()
     arm.grab(DRAG, -60, -50)
-    arm.session.key("r", "y", "3", "0")
-    arm.session.key("Return")
-    arm.rest()
+    arm.tap("r", "y", "3", "0")
+    arm.tap("Return")
     arm.inside.adjust(math.radians(50.0))
     arm.rest()
     assert not differences(arm.state("adjusted")["goals"], before["goals"], 1e-6)
@@ -121,8 +119,7 @@ def test_the_cursor_is_where_it_was(arm: Window) -> None:
     for end in ("Escape", "Return"):
         arm.grab(DRAG, -60, -50)
         assert arm.inside.cursor() != before
-        arm.session.key(end)
-        arm.rest()
+        arm.tap(end)
         assert arm.inside.cursor() == before
 
 
@@ -131,7 +128,7 @@ def test_from_its_button_the_target_does_not_jump(arm: Window) -> None:
     arm.press(DRAG)
     assert is_dragging(arm)
     assert not differences(arm.state("pressed")["goals"], before["goals"], 1e-6)
-    arm.session.key("Escape")
+    arm.tap("Escape")
     assert not differences(arm.state("cancelled"), before)
 
 
@@ -144,25 +141,24 @@ def test_shift_moves_precisely(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, 0)
     plain = offset(arm, before, "plain")[0]
-    arm.session.key("Escape")
-    arm.rest()
-    arm.session.move(*arm.middle())
+    arm.tap("Escape")
+    arm.move(*arm.middle())
     arm.inside.start(DRAG)
     arm.session.x("keydown", "shift")
     arm.sweep(-60, 0)
     precise = offset(arm, before, "precise")[0]
     arm.session.x("keyup", "shift")
-    arm.session.key("Escape")
+    arm.tap("Escape")
     assert precise == pytest.approx(plain / 10.0, rel=0.1)
 
 
 def test_ctrl_snaps(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
-    arm.session.move(*arm.middle())
+    arm.move(*arm.middle())
     arm.inside.start(DRAG)
     arm.session.x("keydown", "ctrl")
     arm.sweep(-260, -30)
     snapped = offset(arm, before, "snapped")
     arm.session.x("keyup", "ctrl")
-    arm.session.key("Escape")
+    arm.tap("Escape")
     assert snapped == pytest.approx([-1.0, 0.0, 0.0], abs=1e-5), "steps of the grid"

@@ -48,7 +48,7 @@ def test_a_pole_is_pulled_by_its_ring_and_taken_back(arm: Window) -> None:
     during = arm.state("during")
     assert during["goals"]["Pole"] != before["goals"]["Pole"]
     assert during["goals"]["Target"] == before["goals"]["Target"]
-    arm.session.key("Escape")
+    arm.tap("Escape")
     arm.release()
     assert not differences(arm.state("cancelled"), before)
 
@@ -152,8 +152,7 @@ def test_keys_work_while_a_ring_is_pulled(arm: Window) -> None:
     before = arm.state("before")["goals"]
     arm.rest()
     arm.pull(arm.inside.place_of("Target"), -60, -50)
-    arm.session.key("x")
-    arm.rest()
+    arm.tap("x")
     arm.release()
     assert moved(arm, before, "Target") == [True, False, False]
 

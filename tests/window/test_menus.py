@@ -10,11 +10,10 @@ RIGHT_BUTTON = 3
 def test_the_search_finds_a_command(arm: Window) -> None:
     before = arm.state("before")
     arm.key("F3")
-    arm.rest(0.5)
     arm.session.x("type", "--delay", "60", "flip bend")
-    arm.rest(0.7)
+    arm.rest()
     arm.shot("found")
-    arm.session.key("Return")
+    arm.tap("Return")
     after = arm.state("after")
     assert after["chains"]["forearm"]["bend_side"] != before["chains"]["forearm"]["bend_side"]
     arm.key("ctrl+z")
@@ -23,10 +22,9 @@ def test_the_search_finds_a_command(arm: Window) -> None:
 
 def test_the_context_menu_of_a_bone_has_the_commands_of_its_chain(arm: Window) -> None:
     before = arm.state("before")
-    arm.session.move(*arm.inside.place_of_bone("upper_arm"))
+    arm.move(*arm.inside.place_of_bone("upper_arm"))
     arm.click(RIGHT_BUTTON)
-    arm.rest(0.7)
-    arm.shot("menu")
-    arm.session.key("Escape")
     arm.rest()
+    arm.shot("menu")
+    arm.tap("Escape")
     assert not differences(arm.state("closed"), before)

@@ -44,8 +44,8 @@ def test_a_chain_from_the_panel_alone(window: Window) -> None:
     assert not differences(live, added, ROUNDED)
 
     window.inside.select_goal("forearm.L")
-    window.session.move(*window.middle())
-    window.session.key("g")
+    window.move(*window.middle())
+    window.tap("g")
     window.sweep(-60, -90)
     window.click()
     dragged = window.state("dragged")
@@ -97,11 +97,11 @@ def test_alt_changes_a_setting_of_all_selected_chains(window: Window) -> None:
     # Blender tells of no setting in a group of settings that it is under the mouse: Limits is two rows below Flip Bend.
     sidebar = window.session.call("result = rects()['UI']")
     # Below the list, which scrolls as well.
-    window.session.move(left + 100, sidebar["y"] + sidebar["h"] - 60, settle=0.3)
+    window.move(left + 100, sidebar["y"] + sidebar["h"] - 60)
     window.session.x("click", "--repeat", 8, WHEEL_DOWN)
     window.rest()
-    x, y = window.find("ik_addon.flip_bend")
-    window.session.move(x - 15, y + 47, settle=0.3)
+    x, y = window.find("ik_addon.flip_bend", step=6)
+    window.move(x - 15, y + 47)
     window.session.x("keydown", "alt")
     window.click()
     window.session.x("keyup", "alt")
@@ -117,11 +117,10 @@ def test_nothing_moves_under_the_mouse(window: Window) -> None:
     window.show_tab()
 
     def height(operator: str) -> int:
-        window.session.move(*window.middle())  # away from what is under the mouse
-        window.rest()
-        return window.find(operator)[1]
+        window.move(*window.middle())  # away from what is under the mouse
+        return window.find(operator, step=6)[1]
 
-    before = window.find("ik_addon.chain_add")
+    before = window.find("ik_addon.chain_add", step=6)
     window.click_at(*before)
     window.state("added")
     assert abs(height("ik_addon.chain_add") - before[1]) < 6

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
 
-from tests.window.driving import Window, differences
+from tests.window.driving import Window, changed, differences, pixels
 
 MACRO = "IK_ADDON_OT_body_move"
+GRAB = "ik_addon.body_grab"
+WHEEL_UP, WHEEL_DOWN = 4, 5
+"""Buttons of the mouse."""
 
 
 @pytest.fixture
@@ -18,6 +22,8 @@ def human(window: Window) -> Iterator[Window]:
     window.inside.metarig()
     window.show_tab()
     window.inside.choose_tool("ik_addon.body")
+    window.inside.tool_setting(GRAB, "length", 0)
+    window.inside.tool_setting(GRAB, "without_pins", "FEET")
     yield window
     window.inside.choose_tool("builtin.select_box")
 
@@ -26,6 +32,17 @@ def heads(window: Window) -> dict[str, list[float]]:
     """Where bones are in the world."""
     window.rest()
     return dict(window.inside.heads())
+
+
+def along(one: list[float], other: list[float]) -> float:
+    """How much two quaternions are the same rotation, from 0 to 1."""
+    return abs(sum(a * b for a, b in zip(one, other, strict=True)))
+
+
+def wheel(window: Window, button: int, times: int) -> None:
+    for _ in range(times):
+        window.session.x("click", button)
+        window.rest(0.2)
 
 
 def far(one: list[float], other: list[float]) -> float:
@@ -54,7 +71,7 @@ def test_escape_puts_everything_back(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 60, -90)
     assert far(heads(human)["hand.L"], before["hand.L"]) > 0.05
-    human.session.key("Escape")
+    human.tap("Escape")
     human.release()
     assert all(far(place, before[bone]) < 1e-6 for bone, place in heads(human).items())
 
@@ -62,8 +79,7 @@ def test_escape_puts_everything_back(human: Window) -> None:
 def test_keys_of_axes_work_in_it(human: Window) -> None:
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 40, -60)
-    human.session.key("z")
-    human.rest()
+    human.tap("z")
     human.release()
     after = heads(human)
     # The head or the tail of the forearm, whichever was nearer to the mouse.
@@ -76,11 +92,119 @@ def test_keys_of_axes_work_in_it(human: Window) -> None:
 def test_p_pins_the_selected_bone_and_it_holds(human: Window) -> None:
     human.click_at(*human.inside.place_of_bone("forearm.R"))
     assert human.inside.active_bone() == "forearm.R"
-    human.session.key("p")
-    human.rest()
+    human.tap("p")
     before = heads(human)
     human.pull(human.inside.place_of_bone("forearm.L"), 50, -50)
     human.release()
     after = heads(human)
     assert far(after["forearm.R"], before["forearm.R"]) < 1e-3
     assert far(after["hand.L"], before["hand.L"]) > 0.05
+
+
+def test_what_would_be_dragged_is_shown_under_the_mouse(human: Window) -> None:
+    place = human.inside.place_of_bone("forearm.L")
+    human.session.move(place[0] + 120, place[1] - 80, settle=0.3)
+    human.rest()
+    without = pixels(human.shot("beside"))
+    human.session.move(*place, settle=0.3)
+    human.rest()
+    assert changed(pixels(human.shot("over")), without) > 50
+    human.session.move(place[0] + 120, place[1] - 80, settle=0.3)
+    human.rest()
+    assert changed(pixels(human.shot("beside-again")), without) < 20
+
+
+def test_the_wheel_says_how_much_of_the_body_comes_along(human: Window) -> None:
+    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
+    assert "spine" in human.inside.turned_bones()
+    wheel(human, WHEEL_UP, 8)
+    few = human.inside.turned_bones()
+    human.shot("few")
+    assert few in (["forearm.L"], ["upper_arm.L"])
+    wheel(human, WHEEL_DOWN, 1)
+    assert set(human.inside.turned_bones()) > set(few)
+    human.release()
+    assert MACRO not in human.inside.running()
+    assert human.inside.tool_setting(GRAB, "length") == 2
+    human.rest()
+    after = human.inside.turned_bones()
+    assert len(after) == 2
+    human.inside.adjust([0.0, 0.0, -0.05])
+    assert human.inside.turned_bones() == after, "repeated with as many bones"
+
+
+def test_the_wheel_zooms_beside_a_drag(human: Window) -> None:
+    before = human.inside.place_of_bone("hand.R")
+    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
+    human.release()
+    human.session.move(*human.middle())
+    wheel(human, WHEEL_UP, 2)
+    assert human.inside.tool_setting(GRAB, "length") == 0
+    assert human.inside.place_of_bone("hand.R") != before
+
+
+def test_r_turns_the_bone_where_it_was_dragged_to(human: Window) -> None:
+    place = human.inside.place_of_bone("hand.L")
+    human.pull((place[0], place[1] - 2), 40, -60)
+    bone = human.inside.active_bone()
+    before, turns = heads(human), human.inside.turns()
+    human.session.key("r", "y", "4", "0")
+    human.rest()
+    human.shot("turned")
+    human.session.key("Return")
+    human.release()
+    after = heads(human)
+    assert far(after[bone], before[bone]) < 2e-3
+    assert along(human.inside.turns()[bone], turns[bone]) == pytest.approx(math.cos(math.radians(20.0)), abs=1e-3)
+    human.inside.adjust()
+    assert far(heads(human)[bone], after[bone]) < 1e-6, "a rotation can't be repeated"
+
+
+def test_the_chain_alone_is_a_setting_of_the_tool(human: Window) -> None:
+    human.inside.tool_setting(GRAB, "without_pins", "CHAIN")
+    human.shot("header")
+    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
+    human.release()
+    assert set(human.inside.turned_bones()) <= {"upper_arm.L", "forearm.L"}
+    assert human.inside.turned_bones()
+
+
+def test_the_other_side_follows_with_x_axis_mirror(human: Window) -> None:
+    human.inside.mirror_x(True)
+    human.pull(human.inside.place_of_bone("forearm.L"), 25, -45)
+    human.release()
+    human.shot("after")
+    after = heads(human)
+    assert far(after["hand.R"], [-after["hand.L"][0], *after["hand.L"][1:]]) < 1e-3
+
+
+def open_body_panel(window: Window) -> None:
+    """Open the sub-panel of the whole body, which is the second of three closed ones."""
+    x, y = window.find("ik_addon.character_setup")
+    for header in range(y + 85, y + 140, 25):
+        window.click_at(x, header)
+        try:
+            window.session.find_button("ik_addon.pin(", y0=header, y1=header + 250)
+        except LookupError:
+            window.click_at(x, header)
+        else:
+            return
+    raise AssertionError("There is no such panel, see the screenshot")
+
+
+def test_feet_are_pinned_listed_shown_and_released_in_the_panel(human: Window) -> None:
+    view = "760x700+10+80"
+    human.session.move(*human.middle(), settle=0.3)
+    without = pixels(human.shot("without", crop=view))
+    open_body_panel(human)
+    human.click_at(*human.session.find_button("which='FEET'", x=human.find("ik_addon.character_setup")[0] - 50))
+    assert human.inside.pins() == {"foot.L": ["LOCATION", "ROTATION"], "foot.R": ["LOCATION", "ROTATION"]}
+    human.session.move(*human.middle(), settle=0.3)
+    human.rest()
+    human.shot("pinned")
+    assert changed(pixels(human.shot("with", crop=view)), without) > 50
+    human.click_at(*human.find_right("ik_addon.pin_release(bone="))
+    assert set(human.inside.pins()) == {"foot.R"}, "the first of the list"
+    human.shot("released")
+    human.key("ctrl+z")
+    assert set(human.inside.pins()) == {"foot.L", "foot.R"}

@@ -21,10 +21,10 @@ def fresh(window: Window) -> Iterator[Window]:
 
 def test_the_preferences_show_everything_there_is_to_set(fresh: Window) -> None:
     fresh.inside.show_preferences()
-    fresh.rest(1.0)
+    fresh.rest()
     fresh.shot("theme")
     fresh.inside.prefer({"use_theme": False})
-    fresh.rest(1.0)
+    fresh.rest()
     fresh.shot("colors")
     assert fresh.inside.keys_shown() == [
         "wm.call_menu_pie",
@@ -38,7 +38,7 @@ def test_the_preferences_show_everything_there_is_to_set(fresh: Window) -> None:
 
 def test_the_tab_has_the_name_that_was_chosen(fresh: Window) -> None:
     fresh.inside.prefer({"tab": "Animation"})
-    fresh.rest(0.5)
+    fresh.rest()
     fresh.session.click_tab("Animation")
     fresh.press("ik_addon.chain_add")
     assert fresh.state("added")["chains"]

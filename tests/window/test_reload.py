@@ -7,7 +7,7 @@ from tests.window.driving import Window
 
 def held(window: Window) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """The extension's handlers, and how often Blender calls into it to redraw and for a frame."""
-    window.rest(0.5)
+    window.rest()
     return window.inside.handlers(), window.inside.entries(False), window.inside.entries(True)
 
 
@@ -27,7 +27,7 @@ def test_reloading_scripts_leaves_one_of_each(arm: Window) -> None:
     assert framed["handlers.py:_frame_change_post"] == 1
     for _ in range(2):
         arm.inside.start("script.reload")
-        arm.rest(3.0)
+        arm.rest()
         assert held(arm) == before
     assert follows(arm)
     arm.inside.start("ik_addon.solve")
@@ -46,7 +46,7 @@ def test_switched_off_and_on_while_live(arm: Window) -> None:
 def test_factory_settings_leave_nothing_behind(arm: Window) -> None:
     before = held(arm)
     arm.inside.factory_settings()
-    arm.rest(2.0)
+    arm.rest()
     arm.shot("factory")
     assert not arm.inside.is_enabled()
     assert held(arm) == ({}, {}, {})

@@ -32,7 +32,7 @@ def render(window: Window, keys: str) -> None:
     window.wait(lambda: window.inside.count_renders() > before, 120.0)
     window.shot("rendered")
     window.inside.close_other_windows()
-    window.rest(0.5)
+    window.rest()
 
 
 def expected(

@@ -19,11 +19,11 @@ def spider(window: Window) -> Window:
 
 def confirm(window: Window) -> None:
     """Snap a range, and press Snap in its dialog."""
-    window.session.move(*window.middle())
+    window.move(*window.middle())
     window.inside.start("ik_addon.snap_target", {"chains": "ALL", "pose": "SHOWN", "frame_range": "SCENE"})
-    window.rest(1.5)
+    window.rest()
     window.shot("dialog")
-    window.session.key("Return")
+    window.tap("Return")
 
 
 def is_snapping(window: Window) -> bool:
@@ -35,7 +35,7 @@ def test_a_snapped_range_plays_as_it_did_and_is_one_step(spider: Window) -> None
     shown = spider.inside.poses(frames)
     before = spider.state("before")
     confirm(spider)
-    spider.rest(1.0)
+    spider.rest()
     spider.wait(lambda: not is_snapping(spider))
     snapped = spider.state("snapped")
     assert all(chain["enabled"] for chain in snapped["chains"].values())
@@ -52,10 +52,10 @@ def test_snapping_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     before, pose = spider.state("before"), spider.inside.pose()
     confirm(spider)
     spider.wait(lambda: is_snapping(spider))
-    spider.rest(1.0)
+    spider.rest()
     spider.shot("progress")
     assert is_snapping(spider), "it is long enough to be interrupted"
-    spider.session.key("Escape")
+    spider.tap("Escape")
     spider.wait(lambda: not is_snapping(spider))
     assert not differences(spider.state("cancelled"), before)
     assert not differences(spider.inside.pose(), pose)
@@ -66,15 +66,15 @@ def test_snapping_cancelled_by_escape_changes_nothing(spider: Window) -> None:
 def test_applying_a_range_cancelled_by_escape_changes_nothing(spider: Window) -> None:
     spider.inside.set_frames(1, 20_000)
     before, pose = spider.state("before"), spider.inside.pose()
-    spider.session.move(*spider.middle())
+    spider.move(*spider.middle())
     spider.inside.start("ik_addon.apply_pose", {"chains": "ALL", "frame_range": "SCENE"})
-    spider.rest(1.5)
-    spider.session.key("Return")
+    spider.rest()
+    spider.tap("Return")
     spider.wait(lambda: "left" in str(spider.inside.status_text()))
-    spider.rest(0.5)
+    spider.rest()
     spider.shot("progress")
     assert spider.inside.status_text().startswith("Applying the solved pose: ")
-    spider.session.key("Escape")
+    spider.tap("Escape")
     spider.wait(lambda: APPLY not in spider.inside.running())
     assert not differences(spider.state("cancelled"), before)
     assert not differences(spider.inside.pose(), pose)

@@ -17,7 +17,7 @@ def german(window: Window) -> Iterator[Window]:
     window.show_tab()
     if not window.inside.speak("de"):
         pytest.skip("this Blender knows English alone")
-    window.rest(1.0)
+    window.rest()
     yield window
     window.inside.speak_english()
 
@@ -31,17 +31,17 @@ def test_buttons_messages_and_reports_are_german(german: Window) -> None:
     too_far = german.inside.said("Too far by {error} of its length", {"error": "12%"})
     assert too_far == "Um 12% ihrer Länge zu weit"
     german.inside.move_goal("forearm.L", [0.0, -2.0, 0.0])
-    german.rest(0.5)
+    german.rest()
     german.shot("missed")
     german.inside.show_preferences()
-    german.rest(0.5)
+    german.rest()
     german.shot("preferences")
     german.inside.reset_preferences()
 
 
 def test_a_begun_language_speaks_english_where_it_is_silent(german: Window) -> None:
     german.inside.speak("fr")
-    german.rest(0.5)
+    german.rest()
     german.shot("french")
     assert german.inside.label("ik_addon.chain_add") == "Ajouter une chaîne"
     assert german.inside.said("Nothing was solved", {}) == "Nothing was solved"

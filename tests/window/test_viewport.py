@@ -17,7 +17,6 @@ def test_playing_shows_the_poses_of_the_frames(window: Window) -> None:
     window.wait(lambda: len(window.inside.played()) > 8)
     window.shot("playing")
     window.key("space")
-    window.rest()
     window.wait(lambda: not window.inside.is_playing())
     played = window.inside.stop_recording()
     frames = [frame for frame, _pose in played]
@@ -35,10 +34,8 @@ def test_pie_menu_opens_by_its_keys_and_is_obeyed(arm: Window) -> None:
     arm.inside.turn("forearm", 0.5)
     before = arm.state("before")
     arm.key("shift+alt+i")
-    arm.rest()
     arm.shot("pie")
-    arm.session.key("1")  # by its place on the numeric pad
-    arm.rest()
+    arm.tap("1")  # by its place on the numeric pad
     _lowest_x, highest_x, *_others = arm.state("limit-from-pose")["chains"]["forearm"]["limits"]
     assert abs(highest_x - 0.5) < 1e-5
     arm.key("ctrl+z")
@@ -49,9 +46,7 @@ def test_overlay_is_seen_and_switched_off_by_the_pie_menu(arm: Window) -> None:
     assert green(arm, "shown") > 300, "a line through the arm"
     assert arm.inside.overlay()
     arm.key("shift+alt+i")
-    arm.rest()
-    arm.session.key("9")
-    arm.rest()
+    arm.tap("9")
     assert not arm.inside.overlay()
     assert green(arm, "hidden") < 30
     arm.inside.set_overlay(True)
@@ -61,8 +56,7 @@ def test_overlay_is_seen_and_switched_off_by_the_pie_menu(arm: Window) -> None:
 
 def green(window: Window, name: str) -> int:
     """How many pixels of the left half of the viewport have the colour of a chain that reached its target."""
-    window.session.move(*window.middle())
-    window.rest(1.0)
+    window.move(*window.middle())
     view = window.session.call("result = rects()['WINDOW']")
     picture = pixels(window.shot(name, f"{view['w'] // 2}x{view['h']}+{view['x']}+{view['y']}"))
     red, greens, blue = picture.T

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
-from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, StringProperty
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatVectorProperty,
+    IntProperty,
+    StringProperty,
+)
 from mathutils import Vector
 
-from ...data.settings import chain_of
 from ...live.reports import percent
-from ...posing.drag import FLAGS, Ask, BodyDrag, Free
+from ...posing.drag import Ask, BodyDrag
+from ...posing.extent import Free
+from ...posing.pins import FLAGS
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
@@ -16,6 +26,32 @@ from ..gesture import finish
 
 MISSED = 1e-3
 """A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
+WITHOUT_PINS = (
+    (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
+    (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
+    (Free.CHAIN.name, "Chain Alone", "Only the connected bones up from the moved one turn, as with Auto IK"),
+)
+
+
+def without_pins_setting() -> Any:
+    """What holds a body that has no pins, as a property of an operator."""
+    return EnumProperty(
+        name="Without Pins",
+        description="What holds a body that has no pins",
+        items=WITHOUT_PINS,
+        default=Free.FEET.name,
+    )
+
+
+def length_setting() -> Any:
+    """How many bones come along, as a property of an operator."""
+    return IntProperty(
+        name="Bones",
+        description="How many bones up from the moved joint turn; 0: the whole body comes along",
+        default=0,
+        min=0,
+        soft_max=32,
+    )
 
 
 class IKAddonPinArgument(bpy.types.PropertyGroup):
@@ -66,15 +102,8 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         description="Bones that hold; none: those that are pinned",
         options={"SKIP_SAVE", "HIDDEN"},
     )
-    without_pins: EnumProperty(
-        name="Without Pins",
-        description="What holds a body that has no pins",
-        items=(
-            (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
-            (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
-        ),
-        default=Free.FEET.name,
-    )
+    without_pins: without_pins_setting()
+    length: length_setting()
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -94,7 +123,7 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             self.report({"ERROR"}, say("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown))
             return {"CANCELLED"}
         try:
-            drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins]))
+            drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins], self.length))
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -121,49 +150,4 @@ def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
     return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
 
 
-class IK_ADDON_OT_pin(ArmatureOperator):
-    """Pin selected bones, or release them."""
-
-    bl_idname = "ik_addon.pin"
-    bl_label = "Pin Bones"
-    bl_description = "Pin the selected bones, so that they stay while others are dragged; again: release them"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    what: EnumProperty(
-        name="What",
-        description="What of the bones stays",
-        items=(
-            ("BOTH", "Both", "The place and the orientation"),
-            ("LOCATION", "Location", "The place of the head"),
-            ("ROTATION", "Rotation", "The orientation"),
-        ),
-        default="BOTH",
-    )
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be bones to pin."""
-        return "" if _chosen(context, ob) else "Select the bones to pin in Pose Mode"
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Pin or release."""
-        ob = armature(context)
-        assert ob is not None
-        bones = _chosen(context, ob)
-        wanted = set(FLAGS) if self.what == "BOTH" else {self.what}
-        released = all(set(chain_of(bone).pin) == wanted for bone in bones)
-        for bone in bones:
-            chain_of(bone).pin = set() if released else wanted
-        names = ", ".join(f"'{bone.name}'" for bone in bones)
-        self.report({"INFO"}, say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
-        return {"FINISHED"}
-
-
-def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The selected bones of an armature in Pose Mode, or its active bone."""
-    selected = [bone for bone in context.selected_pose_bones or () if bone.id_data == ob]
-    active = active_bone(ob)
-    return selected or ([] if active is None else [active])
-
-
-CLASSES = (IKAddonPinArgument, IK_ADDON_OT_pose_body, IK_ADDON_OT_pin)
+CLASSES = (IKAddonPinArgument, IK_ADDON_OT_pose_body)

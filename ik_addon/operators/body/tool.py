@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, StringProperty
-from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
+from ... import compat
 from ...drag import cursor
 from ...posing.drag import Ask, BodyDrag
+from ...posing.extent import Free
+from ...posing.pick import Picked, picked
 from ...rig.plan.chain import ChainError
+from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import compose, start
-from .pose import name_of_active
+from .pose import length_setting, name_of_active, without_pins_setting
+
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""What changes how much of the body comes along, in the directions of Blender's Auto IK."""
+TOOL = "ik_addon.body"
 
 
 class IK_ADDON_OT_body_hold(ArmatureOperator):
@@ -31,16 +39,29 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     use_tail: BoolProperty(
         name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
     )
+    without_pins: without_pins_setting()
+    length: length_setting()
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Take hold for a drag with the mouse."""
+        return self._hold(context)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Take hold."""
+        """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
+        if _turned_last(context):
+            self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
+            return {"CANCELLED"}
+        return self._hold(context)
+
+    def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
         assert ob is not None
         name = self.bone or name_of_active(self, ob)
         if not name:
             return {"CANCELLED"}
+        ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
         try:
-            drag = BodyDrag(context, ob, Ask(name, self.use_tail))
+            drag = BodyDrag(context, ob, ask)
         except ChainError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -65,35 +86,83 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
     bl_description = "Drag the bone under the mouse by its nearest joint; the whole body comes along"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
+    without_pins: without_pins_setting()
+    length: length_setting()
+
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Select the bone where the mouse was pressed, and leave the rest to Blender's Move."""
+        """Select the bone where the mouse was pressed, leave its move to Blender, and watch the wheel meanwhile."""
         region: Any = context.region
         ob = armature(context)
         if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
             return {"PASS_THROUGH"}
         pressed = Vector((event.mouse_prev_press_x - region.x, event.mouse_prev_press_y - region.y))
         operators: Any = bpy.ops
-        if "FINISHED" not in operators.view3d.select(location=(int(pressed.x), int(pressed.y))):
+        grabbed = picked(context, pressed) or _selected(context, pressed)
+        if grabbed is None:
             operators.view3d.select_box("INVOKE_DEFAULT", wait_for_input=False)
             return {"INTERFACE"}
-        ob = armature(context)
-        active = None if ob is None else active_bone(ob)
-        if active is None:
-            return {"PASS_THROUGH"}
-        places = [_on_screen(context, ob.matrix_world @ end) for end in (active.head, active.tail)]
-        far = [float("inf") if place is None else (place - pressed).length for place in places]
-        return start(
+        bone = grabbed.bone
+        context.view_layer.objects.active = bone.id_data
+        compat.select_bone(bone.id_data, bone)
+        options = {"bone": bone.name, "use_tail": grabbed.use_tail}
+        started = start(
             self,
             operators.ik_addon.body_move,
-            IK_ADDON_OT_body_hold={"bone": active.name, "use_tail": far[1] < far[0]},
+            IK_ADDON_OT_body_hold={**options, "without_pins": self.without_pins, "length": self.length},
             TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
         )
+        if "CANCELLED" in started:
+            return started
+        # From here on this operator gets each event first.
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Take the wheel, and leave all else to Blender."""
+        drag = held_body()
+        if drag is None:
+            return {"FINISHED", "PASS_THROUGH"}
+        if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
+            return {"PASS_THROUGH"}
+        drag.extend(context, 1 if event.type in MORE else -1)
+        for remembered in self._remembered(context):
+            remembered.length = drag.extent.length
+        return {"RUNNING_MODAL"}
+
+    def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
+        """What the next drag, and a repetition of this one, take their settings from."""
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        if tool is not None and tool.idname == TOOL:
+            yield tool.operator_properties(self.bl_idname)
+        running: Any = context.window.modal_operators
+        for macro in running:
+            if macro.bl_idname == IK_ADDON_OT_body_move.__name__:
+                yield macro.macros[0].properties
 
 
-def _on_screen(context: bpy.types.Context, place: Vector) -> Vector | None:
-    """Where a place in the world is drawn in the region; None: behind the view."""
-    found: Vector | None = location_3d_to_region_2d(context.region, context.region_data, place)
-    return found
+def _turned_last(context: bpy.types.Context) -> bool:
+    """Whether the last operator is a drag of a bone that ended as a rotation.
+
+    It remembers the rotation alone: executed again, it would turn the bone without moving it.
+    """
+    done = context.window_manager.operators
+    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
+
+
+def held_body() -> BodyDrag | None:
+    """The body that is dragged with the mouse now."""
+    held = None if cursor.current is None else cursor.current.drag
+    return held if isinstance(held, BodyDrag) else None
+
+
+def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
+    """What Blender selects at a place in the region: custom shapes may be far from their bones."""
+    operators: Any = bpy.ops
+    if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
+        return None
+    ob = armature(context)
+    bone = None if ob is None else active_bone(ob)
+    return None if bone is None else Picked.nearest(context, bone, place)
 
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)

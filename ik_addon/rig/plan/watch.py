@@ -115,7 +115,7 @@ class Watch:
 
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
-    return (*_bones(ob.original), *_placing(ob.original), *_of_goal(ob.original))
+    return (*_bones(ob.original), *_flags(ob.original), *_placing(ob.original), *_of_goal(ob.original))
 
 
 def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
@@ -151,6 +151,16 @@ def _bones(ob: bpy.types.Object) -> Facts:
     rest = np.empty(16 * len(bones), dtype=np.float32)
     bones.foreach_get("matrix_local", rest)
     return *bones.keys(), rest.tobytes(), ob.data.pose_position
+
+
+def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
+    """How the bones of an armature object are turned, and what they inherit."""
+    if ob.type == "ARMATURE" and ob.pose is not None:
+        fields = (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS))
+        for name, bones in fields:
+            values = np.empty(len(bones), dtype=np.float32)
+            bones.foreach_get(name, values)
+            yield values.tobytes()
 
 
 def _settings(chain: Any) -> Iterator[object]:
@@ -255,10 +265,10 @@ def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
 
 
 def _of_goal(ob: bpy.types.Object) -> Iterator[str]:
-    """Everything but its transform that decides where a goal is, and the constraints on bones of an armature."""
+    """Everything but its transform that decides where a goal is, or a bone of it that is one."""
     for path in animated_paths(ob):
         match = BONE_PATH.fullmatch(path)
-        if _places(path) if match is None else match["rest"].startswith("constraints["):
+        if _places(path) if match is None else match["rest"].startswith(("constraints[", "rotation_mode")):
             yield path
 
 

@@ -84,6 +84,7 @@ class Still:
             channels=_repeated(still.channels, count),
             basis=_repeated(still.basis, count),
             poses=_repeated(still.poses, count),
+            carried=_repeated(still.carried, count),
             goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
         )
 
@@ -106,7 +107,7 @@ class FreeGoals:
         self._rows: dict[tuple[int, int], Ints | None] = {}
 
     def places(self, depsgraph: bpy.types.Depsgraph) -> Numbers | None:
-        """Where they stand (G, 3) in world space at the present frame; None if one is gone."""
+        """Where they stand (G, 3) in world space on the current frame; None if one is gone."""
         if len(self._known) >= MANY:
             objects = depsgraph.objects
             count = len(objects)

@@ -89,12 +89,12 @@ class Sample:
     """(F, k, 4, 4) basis matrices that these channels make."""
     poses: Floats
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
+    carried: Floats
+    """(F, a, 4, 4) basis matrices of `Plan.carried`."""
     goals: Goals
     """(F, C) of `Plan.chains`."""
     seen: Floats | None = None
     """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
-    carried: Floats | None = None
-    """(F, a, 4, 4) basis matrices of `Plan.carried`; None: there are none."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Some of the frames alone."""
@@ -130,16 +130,16 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         channels=rows[None],
         basis=basis(rows, plan.modes, plan.connected)[None],
         poses=channels.read_pose(evaluated, plan.sampled)[None],
-        goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
         carried=_carried(evaluated, plan),
+        goals=_goals(ob, evaluated, plan.chains, depsgraph, to_object),
     )
 
 
-def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats | None:
-    if not len(plan.carried):
-        return None
-    bones = plan.sampled[plan.carried].tolist()
-    return np.array([[matrix_array(evaluated.pose.bones[bone].matrix_basis) for bone in bones]])
+def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats:
+    found = np.empty((1, len(plan.carried), 4, 4))
+    for place, bone in enumerate(plan.sampled[plan.carried].tolist()):
+        found[0, place] = evaluated.pose.bones[bone].matrix_basis
+    return found
 
 
 def sample_of(plan: Plan, frames: Frames) -> Sample:
@@ -167,20 +167,19 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         channels=of_all(frames.channels),
         basis=of_all(frames.basis),
         poses=of_all(frames.poses),
+        carried=of_all(frames.sampled_basis[:, plan.carried]),
         goals=Goals(target, rotation, pole, frames.settings),
-        carried=of_all(frames.sampled_basis[:, plan.carried]) if len(plan.carried) else None,
     )
 
 
 def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
-    carried = [s.carried for s in samples if s.carried is not None]
     return Sample(
-        carried=np.concatenate(carried) if carried else None,
         world=np.concatenate([s.world for s in samples]),
         channels=np.concatenate([s.channels for s in samples]),
         basis=np.concatenate([s.basis for s in samples]),
         poses=np.concatenate([s.poses for s in samples]),
+        carried=np.concatenate([s.carried for s in samples]),
         goals=Goals(
             **{name: np.concatenate([vars(s.goals)[name] for s in samples]) for name in vars(samples[0].goals)}
         ),

@@ -249,8 +249,7 @@ class _Poses:
         self._plan = plan
         self._basis = sample.basis
         self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
-        carried = () if sample.carried is None else sample.carried.swapaxes(0, 1)
-        self._carried = dict(zip(plan.sampled[plan.carried].tolist(), carried, strict=True))
+        self._carried = dict(zip(plan.sampled[plan.carried].tolist(), sample.carried.swapaxes(0, 1), strict=True))
         """(F, 4, 4) the basis of each of `Plan.carried`, by its bone."""
         self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}

@@ -32,7 +32,7 @@ def first_guess(
     """Return directions (3, n, B) that bring the tip to about the wanted distance and keep the character of the pose.
 
     A chain that is to become shorter is bent about its normal as an arc is, one that is to become longer is pulled
-    straight. At the present distance nothing changes.
+    straight. At the current distance nothing changes.
 
     Args:
         directions: (3, n, B) unit directions of the bones.

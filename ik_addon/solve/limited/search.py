@@ -228,11 +228,6 @@ class _Task:
         objectives = len(self.body.segments) + len(goals.orientations) + len(goals.poles)
         return max(1, _FEW * objectives // len(self.body.parents))
 
-    @property
-    def leaves_choice(self) -> bool:
-        """Whether there is more to decide than where one end is."""
-        return not (self.goals.only_places and self.body.is_serial)
-
     def first(self, start: Floats) -> tuple[Floats, Ints]:
         """Make one descent, and another one to places alone where that does not arrive: angles and steps."""
         angles, error, steps = replace(self, iterations=min(self.iterations, _TOGETHER)).descended(start, PULL)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import bpy
 
-from ...data.settings import chain_of, has_settings
-from ...operators.active import armature
 from ..panel import ArmaturePanel
 from ..text import draw_button
 
@@ -18,7 +16,7 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the buttons, and what is pinned."""
+        """Draw the buttons."""
         layout = self.layout
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.snap_target", "SNAP_ON", "Snap Target")
@@ -32,14 +30,6 @@ class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
         draw_button(column, context, "ik_addon.restore_constraints", "LOOP_BACK", "Restore IK")
-        column = layout.column(align=True)
-        draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
-        ob = armature(context)
-        for bone in ob.pose.bones if ob is not None and ob.pose is not None else ():
-            if has_settings(bone) and chain_of(bone).pin:
-                row = column.row(align=True)
-                row.label(text=bone.name, translate=False)
-                row.prop(chain_of(bone), "pin", expand=True)
 
 
 CLASSES = (VIEW3D_PT_ik_addon_tools,)

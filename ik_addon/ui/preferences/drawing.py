@@ -18,6 +18,7 @@ COLORS = (
     "color_swing",
     "color_twist",
     "color_reach",
+    "color_pin",
 )
 SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 

@@ -1,0 +1,122 @@
+"""Pinning bones, and releasing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import EnumProperty, StringProperty
+
+from ...posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
+from ...translation.sentences import say
+from ..active import ArmatureOperator, active_bone, armature
+
+
+class IK_ADDON_OT_pin(ArmatureOperator):
+    """Pin bones, or release them."""
+
+    bl_idname = "ik_addon.pin"
+    bl_label = "Pin Bones"
+    bl_description = (
+        "Pin bones, so that they stay while others are dragged; again: release them. "
+        "X-Axis Mirror pins the other side as well"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    what: EnumProperty(
+        name="What",
+        description="What of the bones stays",
+        items=(
+            ("BOTH", "Both", "The place and the orientation"),
+            ("LOCATION", "Location", "The place of the head"),
+            ("ROTATION", "Rotation", "The orientation"),
+        ),
+        default="BOTH",
+    )
+    which: EnumProperty(
+        name="Bones",
+        description="Which bones are pinned",
+        items=(
+            ("SELECTED", "Selected", "The selected bones"),
+            (Extremities.FEET.name, "Feet", "The feet of the figure"),
+            (Extremities.HANDS.name, "Hands", "The hands of the figure"),
+        ),
+        default="SELECTED",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+        """Say which bones a button pins."""
+        if properties.which == "SELECTED":
+            return say(cls.bl_description)
+        return say(
+            {
+                Extremities.FEET.name: "Pin the feet of the figure where they stand; again: release them",
+                Extremities.HANDS.name: "Pin the hands of the figure where they are; again: release them",
+            }[properties.which]
+        )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Pin or release."""
+        ob = armature(context)
+        assert ob is not None
+        if self.which == "SELECTED":
+            bones, none = _chosen(context, ob), say("Select the bones to pin in Pose Mode")
+        else:
+            bones = extremities(ob, Extremities[self.which])
+            none = say("No such bones found. Select the bones to pin")
+        if not bones:
+            self.report({"ERROR"}, none)
+            return {"CANCELLED"}
+        wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
+        stored = stored_pins(ob)
+        released = all(stored.get(bone) == wanted for bone in bones)
+        set_pins(ob, bones, frozenset() if released else wanted)
+        names = ", ".join(f"'{bone}'" for bone in bones)
+        self.report({"INFO"}, say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
+        return {"FINISHED"}
+
+
+def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+    """The selected bones of an armature in Pose Mode, or its active bone."""
+    selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
+    active = active_bone(ob)
+    return selected or ([] if active is None else [active.name])
+
+
+class IK_ADDON_OT_pin_release(ArmatureOperator):
+    """Release a pinned bone, or all of them."""
+
+    bl_idname = "ik_addon.pin_release"
+    bl_label = "Release Pins"
+    bl_description = "Release all pinned bones of the armature"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    bone: StringProperty(name="Bone", description="The bone to release; empty: all", options={"SKIP_SAVE", "HIDDEN"})
+
+    @classmethod
+    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+        """Say which bone a button releases."""
+        return say("Release '{bone}'", bone=properties.bone) if properties.bone else say(cls.bl_description)
+
+    @classmethod
+    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+        """There must be a pin."""
+        return "" if stored_pins(ob) else say("No bone is pinned")
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Release."""
+        ob = armature(context)
+        assert ob is not None
+        pinned = stored_pins(ob)
+        bones = [bone for bone in pinned if self.bone in ("", bone)]
+        if not bones:
+            self.report({"ERROR"}, say("'{bone}' is not pinned", bone=self.bone))
+            return {"CANCELLED"}
+        set_pins(ob, bones, ())
+        self.report({"INFO"}, say("Released {bones}", bones=", ".join(f"'{bone}'" for bone in bones)))
+        return {"FINISHED"}
+
+
+CLASSES = (IK_ADDON_OT_pin, IK_ADDON_OT_pin_release)

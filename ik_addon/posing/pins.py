@@ -1,0 +1,51 @@
+"""Pins: marks on bones that say what of them stays while the body is posed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+import bpy
+
+from ..anatomy.figure import Figure
+from ..data.settings import chain_of, has_settings
+from ..rig.plan.chain import steered_bones
+from .figure import feet_of, hands_of
+
+FLAGS = frozenset(("LOCATION", "ROTATION"))
+
+
+class Extremities(Enum):
+    """The ends of limbs that can be pinned together."""
+
+    FEET = "FEET"
+    HANDS = "HANDS"
+
+
+def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
+    """What of bones is pinned, by name, in the order of the armature."""
+    if ob.pose is None:
+        return {}  # Blender has not evaluated it yet
+    marked = (bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).pin)
+    return {bone.name: frozenset(chain_of(bone).pin) for bone in marked}
+
+
+def set_pins(ob: bpy.types.Object, names: Iterable[str], flags: Iterable[str]) -> None:
+    """Pin bones, with X-Axis Mirror those of the other side as well; no flags: release them."""
+    for name in names:
+        for bone in (name, image_of(ob, name)):
+            if bone:
+                chain_of(ob.pose.bones[bone]).pin = set(flags)
+
+
+def image_of(ob: bpy.types.Object, name: str) -> str:
+    """The bone of the other side that X-Axis Mirror takes along; empty where it is off or there is none."""
+    other = bpy.utils.flip_name(name) if ob.pose.use_mirror_x else name
+    return other if other != name and other in ob.pose.bones else ""
+
+
+def extremities(ob: bpy.types.Object, which: Extremities) -> list[str]:
+    """The feet of a figure, or its hands."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = feet_of(figure) if which is Extremities.FEET else hands_of(figure)
+    return [figure.names[bone] for bone in found]

@@ -1,0 +1,81 @@
+"""What the tool Pose Body shows at the mouse: the joint that it would drag, and in a drag how many bones come along."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import blf
+import bpy
+import numpy as np
+from mathutils import Vector
+
+from ..drag import cursor
+from ..operators.active import obstacle
+from ..operators.body.tool import held_body
+from ..overlay.colours import faded
+from ..overlay.draw import draw_lines
+from ..posing.pick import picked
+from ..translation.sentences import say
+
+log = logging.getLogger(__name__)
+FONT = 0
+RING = 8.0
+"""Radius of the ring round the joint, in pixels at a resolution scale of 1."""
+LINE = 4.0
+"""Width of the line along the bone, likewise."""
+BESIDE = (18.0, -26.0)
+"""Where the text is, seen from the mouse, likewise."""
+ANGLES = np.repeat(2.0 * np.pi * np.arange(25) / 24, 2)[1:-1]
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+"""(48, 2) lines of a circle."""
+
+
+class _State:
+    broken = False
+    """An error nobody expected was logged: nothing is shown until Blender is started again."""
+
+
+def draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
+    """Draw around the mouse, which is at a place of the window; an error is logged once."""
+    if _State.broken:
+        return
+    try:
+        _draw(context, place)
+    except Exception:
+        _State.broken = True  # once in the console, not at each move of the mouse
+        log.exception("The tool Pose Body does not show any more what is under the mouse")
+
+
+def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
+    drag = held_body()
+    if drag is not None:
+        if drag.extent.length:
+            _write(context, place, say("Bones: {count}", count=drag.extent.length))
+        return
+    if cursor.current is not None or context.mode != "POSE" or context.region_data is None or obstacle(context):
+        return
+    corner = np.array([context.region.x, context.region.y])
+    found = picked(context, Vector((place[0] - corner[0], place[1] - corner[1])))
+    if found is not None:
+        scale = context.preferences.system.ui_scale
+        hue = context.preferences.themes[0].user_interface.gizmo_hi
+        colour = (hue[0], hue[1], hue[2], 1.0)
+        ends = corner + found.ends
+        draw_lines(_flat(ends), faded(colour, 0.5), LINE * scale)
+        draw_lines(_flat(ends[int(found.use_tail)] + RING * scale * CIRCLE), colour, LINE / 2.0 * scale)
+
+
+def _flat(points: Any) -> Any:
+    """Points (k, 2) on the screen as (k, 3)."""
+    return np.pad(points, ((0, 0), (0, 1))).astype(np.float32)
+
+
+def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:
+    """Draw a text beside the mouse."""
+    scale = context.preferences.system.ui_scale
+    colour = context.preferences.themes[0].view_3d.space.text_hi
+    blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)
+    blf.color(FONT, colour[0], colour[1], colour[2], 1.0)
+    blf.position(FONT, place[0] + BESIDE[0] * scale, place[1] + BESIDE[1] * scale, 0.0)
+    blf.draw(FONT, text)

@@ -1,0 +1,109 @@
+"""Pose Body together with live chains: what is shown in a drag stands at the release, and targets hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+import pytest
+from mathutils import Quaternion, Vector
+
+from tests.anatomy.test_chain_ends_named import rigify
+from tests.posing.test_drag import head, human, turn
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["human", "rigify"]
+ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
+
+
+@pytest.fixture
+def character(human: bpy.types.Object) -> bpy.types.Object:
+    """The human metarig with live chains on all limbs, with poles."""
+    assert bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"}) == {"FINISHED"}
+    bpy.context.view_layer.update()
+    return human
+
+
+def heads(ob: bpy.types.Object) -> dict[str, Vector]:
+    return {bone.name: head(ob, bone.name) for bone in ob.pose.bones}
+
+
+def farthest(ob: bpy.types.Object, before: dict[str, Vector]) -> float:
+    return max((head(ob, name) - place).length for name, place in before.items())
+
+
+@pytest.mark.parametrize(
+    ("bone", "offset", "spin"),
+    [
+        ("hand.L", (-0.2, -0.4, 0.3), None),
+        ("hand.L", (-0.1, -0.2, 0.1), Quaternion((1.0, 0.2, 0.0), 0.5)),
+        ("forearm.L", (0.0, 0.1, 0.1), None),
+        ("foot.R", (-0.1, -0.3, 0.3), None),
+        ("spine", (0.1, 0.0, -0.2), None),
+        ("spine.004", (0.0, -0.2, -0.1), None),
+    ],
+)
+def test_what_a_drag_shows_stands_at_its_release(
+    character: bpy.types.Object, addon: Addon, bone: str, offset: tuple[float, ...], spin: Quaternion | None
+) -> None:
+    module = addon.module("posing.drag")
+    drag = module.BodyDrag(bpy.context, character, module.Ask(bone))
+    start = head(character, bone)
+    drag.move(bpy.context, Vector(offset), spin)
+    bpy.context.view_layer.update()
+    assert (head(character, bone) - start - Vector(offset)).length < 1e-3
+    shown, turned = heads(character), turn(character, bone)
+    assert drag.finish(bpy.context) == []
+    assert farthest(character, shown) < 1e-5
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    assert farthest(character, shown) < 1e-5
+    assert turned.rotation_difference(turn(character, bone)).angle < 0.01
+
+
+@pytest.mark.parametrize("bone", ["spine", "spine.004", "hand.L"])
+def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, bone: str) -> None:
+    before = {name: head(character, name) for name in ENDS if name != bone}
+    targets = {
+        tip.name: tip.ik_addon.target.matrix_world.translation.copy()
+        for tip in character.pose.bones
+        if tip.ik_addon.is_chain
+    }
+    bpy.ops.ik_addon.pose_body(bone=bone, offset=(0.0, -0.15, -0.1))
+    bpy.context.view_layer.update()
+    assert {name: place for name, place in before.items() if (head(character, name) - place).length > 1e-3} == {}
+    went = [
+        tip
+        for tip, place in targets.items()
+        if (character.pose.bones[tip].ik_addon.target.matrix_world.translation - place).length > 1e-3
+    ]
+    assert went == (["forearm.L"] if bone == "hand.L" else [])
+
+
+def test_the_pole_of_a_posed_chain_comes_along(character: bpy.types.Object) -> None:
+    chain = character.pose.bones["forearm.L"].ik_addon
+    before = chain.pole.matrix_world.translation.copy()
+    bpy.ops.ik_addon.pose_body(bone="forearm.L", offset=(0.0, 0.1, 0.15))
+    bpy.context.view_layer.update()
+    assert (chain.pole.matrix_world.translation - before).length > 0.05
+
+
+def test_the_target_of_the_other_side_comes_along_with_x_axis_mirror(character: bpy.types.Object) -> None:
+    character.pose.use_mirror_x = True
+    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(-0.1, -0.3, 0.2))
+    bpy.context.scene.frame_set(bpy.context.scene.frame_current + 1)
+    for tip in ("forearm.L", "shin.L"):
+        one, other = (character.pose.bones[name] for name in (tip, bpy.utils.flip_name(tip)))
+        place = one.ik_addon.target.matrix_world.translation
+        mirrored = Vector((-place.x, place.y, place.z))
+        assert (other.ik_addon.target.matrix_world.translation - mirrored).length < 1e-3
+        assert (head(character, other.name) - Vector((-1, 1, 1)) * head(character, one.name)).length < 1e-3
+
+
+def test_pins_hold_beside_targets(character: bpy.types.Object) -> None:
+    character.pose.bones["spine.006"].ik_addon.pin = {"LOCATION"}
+    before = head(character, "spine.006")
+    bpy.ops.ik_addon.pose_body(bone="hand.L", offset=(0.3, -0.3, 0.2))
+    bpy.context.view_layer.update()
+    assert (head(character, "spine.006") - before).length < 1e-3

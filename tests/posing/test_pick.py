@@ -1,0 +1,89 @@
+"""The bone under the mouse, by lines as they are on the screen."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Vector
+
+from tests.anatomy.test_chain_ends_named import rigify
+from tests.posing.test_drag import human
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["human", "rigify"]
+NEAR = 10.0
+
+
+def found(addon: Addon, lines: Any, place: tuple[float, float]) -> int | None:
+    index: int | None = addon.module("posing.pick").nearest(np.array(lines, dtype=float), np.array(place), NEAR)
+    return index
+
+
+ARM = [[(0, 0, 0.5), (50, 0, 0.5)], [(50, 0, 0.5), (100, 0, 0.5)]]
+
+
+@pytest.mark.parametrize(
+    ("place", "index"),
+    [
+        ((20, 5), 0),
+        ((80, -5), 1),
+        ((50, 3), 1),  # the joint belongs to the child
+        ((20, 11), None),
+        ((-9, 0), 0),
+        ((-11, 0), None),
+    ],
+)
+def test_the_nearest_is_found_within_some_pixels(addon: Addon, place: tuple[float, float], index: int | None) -> None:
+    assert found(addon, ARM, place) == index
+
+
+def test_a_long_bone_is_as_fat_as_it_is_drawn(addon: Addon) -> None:
+    assert found(addon, [[(0, 0, 0.5), (500, 0, 0.5)]], (250, 40)) == 0
+
+
+def test_of_two_in_one_place_the_nearer_to_the_viewer_is_taken(addon: Addon) -> None:
+    behind, before = [(0, 0, 0.7), (50, 0, 0.7)], [(0, 0, 0.3), (50, 0, 0.3)]
+    assert found(addon, [behind, before], (20, 0)) == 1
+    assert found(addon, [before, behind], (20, 0)) == 0
+
+
+def test_what_is_behind_the_viewer_or_of_no_length(addon: Addon) -> None:
+    nan = float("nan")
+    assert found(addon, [[(nan, nan, nan), (50, 0, 0.5)]], (20, 0)) is None
+    assert found(addon, [[(20, 0, 0.5), (20, 0, 0.5)]], (25, 0)) == 0
+
+
+@pytest.fixture
+def seen(human: bpy.types.Object) -> Any:
+    """The human metarig, seen from the front in a region of 1000 by 1000 pixels, 400 to a metre."""
+    bpy.ops.object.mode_set(mode="POSE")
+    view = Matrix(((1, 0, 0, 0), (0, 0, 1, -1), (0, -1, 0, -10), (0, 0, 0, 1)))
+    matrix = Matrix.Diagonal((0.8, 0.8, -0.01, 1.0)) @ view
+    return SimpleNamespace(
+        region=SimpleNamespace(width=1000, height=1000),
+        region_data=SimpleNamespace(perspective_matrix=matrix),
+        visible_pose_bones=bpy.context.visible_pose_bones,
+        preferences=bpy.context.preferences,
+    )
+
+
+def test_bones_of_an_armature_are_found_in_a_view(addon: Addon, human: bpy.types.Object, seen: Any) -> None:
+    module = addon.module("posing.pick")
+    bone = human.pose.bones["forearm.L"]
+    for share, use_tail in ((0.2, False), (0.8, True)):
+        place = human.matrix_world @ bone.head.lerp(bone.tail, share)
+        pixel = Vector((500.0 + 400.0 * place.x, 500.0 + 400.0 * (place.z - 1.0)))
+        found = module.picked(seen, pixel)
+        assert (found.bone.name, found.use_tail) == ("forearm.L", use_tail)
+        ends = [(500.0 + 400.0 * end.x, 500.0 + 400.0 * (end.z - 1.0)) for end in (bone.head, bone.tail)]
+        assert np.allclose(found.ends, ends, atol=1e-2)
+    assert module.picked(seen, Vector((20.0, 20.0))) is None
+    human.data.bones["forearm.L"].hide_select = True
+    found = module.picked(seen, pixel)
+    assert found is None or found.bone.name != "forearm.L"

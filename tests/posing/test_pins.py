@@ -1,0 +1,162 @@
+"""Pins: set, released, shown, and kept through everything that happens to a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.operators.states import activate, refused
+from tests.posing.test_drag import human
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+__all__ = ["human", "rigify"]
+BOTH = {"LOCATION", "ROTATION"}
+
+
+def pinned(ob: bpy.types.Object) -> dict[str, set[str]]:
+    return {bone.name: set(bone.ik_addon.pin) for bone in ob.pose.bones if bone.ik_addon.pin}
+
+
+def test_pins_are_set_and_released(human: bpy.types.Object) -> None:
+    bpy.ops.ik_addon.pin()
+    assert pinned(human) == {"hand.L": BOTH}
+    bpy.ops.ik_addon.pin(what="LOCATION")
+    assert pinned(human) == {"hand.L": {"LOCATION"}}
+    bpy.ops.ik_addon.pin(what="LOCATION")
+    assert pinned(human) == {}
+
+
+def test_feet_and_hands_are_pinned_in_one_go(human: bpy.types.Object) -> None:
+    bpy.ops.ik_addon.pin(which="FEET")
+    assert pinned(human) == {"foot.L": BOTH, "foot.R": BOTH}
+    bpy.ops.ik_addon.pin(which="HANDS", what="LOCATION")
+    assert pinned(human) == {"foot.L": BOTH, "foot.R": BOTH, "hand.L": {"LOCATION"}, "hand.R": {"LOCATION"}}
+    bpy.ops.ik_addon.pin(which="FEET")
+    assert pinned(human) == {"hand.L": {"LOCATION"}, "hand.R": {"LOCATION"}}
+
+
+@pytest.mark.usefixtures("rigify")
+def test_a_horse_has_four_feet_and_no_hands() -> None:
+    ob = armature_of("horse")
+    activate(ob, "head")
+    bpy.ops.ik_addon.pin(which="FEET")
+    assert set(pinned(ob)) == {"r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"}
+    with refused("No such bones found"):
+        bpy.ops.ik_addon.pin(which="HANDS")
+
+
+def test_one_pin_or_all_are_released(human: bpy.types.Object) -> None:
+    with refused("No bone is pinned"):
+        bpy.ops.ik_addon.pin_release()
+    bpy.ops.ik_addon.pin(which="FEET")
+    bpy.ops.ik_addon.pin(which="HANDS")
+    bpy.ops.ik_addon.pin_release(bone="foot.L")
+    assert set(pinned(human)) == {"foot.R", "hand.L", "hand.R"}
+    with refused("'foot.L' is not pinned"):
+        bpy.ops.ik_addon.pin_release(bone="foot.L")
+    bpy.ops.ik_addon.pin_release()
+    assert pinned(human) == {}
+
+
+def test_undo_takes_a_pin_back(human: bpy.types.Object) -> None:
+    name = human.name
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ik_addon.pin("EXEC_DEFAULT", True)
+    assert pinned(bpy.data.objects[name])
+    bpy.ops.ed.undo()
+    assert not pinned(bpy.data.objects[name])
+    bpy.ops.ed.redo()
+    assert pinned(bpy.data.objects[name]) == {"hand.L": BOTH}
+
+
+def test_pins_are_kept_in_files_and_by_renamed_and_duplicated_armatures(human: bpy.types.Object, tmp_path: Any) -> None:
+    human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
+    human.data.bones["hand.R"].name = "other"
+    bpy.ops.object.duplicate()
+    path = str(tmp_path / "pins.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    rigs = [ob for ob in bpy.data.objects if ob.type == "ARMATURE"]
+    assert len(rigs) == 2
+    assert all(pinned(ob) == {"other": {"ROTATION"}} for ob in rigs)
+
+
+def test_a_chain_that_comes_and_goes_leaves_the_pins_of_its_bones(human: bpy.types.Object) -> None:
+    activate(human, "forearm.L")
+    bones = [human.pose.bones[name] for name in ("forearm.L", "hand.L")]
+    for bone in bones:
+        bone.ik_addon.pin, bone.ik_addon.give = {"ROTATION"}, 0.5
+    bpy.ops.ik_addon.chain_add()
+    assert human.pose.bones["forearm.L"].ik_addon.is_chain
+    bpy.ops.ik_addon.chain_remove()
+    assert pinned(human) == {"forearm.L": {"ROTATION"}, "hand.L": {"ROTATION"}}
+    assert [bone.ik_addon.give for bone in bones] == [0.5, 0.5]
+
+
+def test_mirror_chain_mirrors_the_pins_of_its_bones_and_its_hand(human: bpy.types.Object) -> None:
+    activate(human, "forearm.L")
+    bpy.ops.ik_addon.chain_add()
+    human.pose.bones["hand.L"].ik_addon.pin = BOTH
+    human.pose.bones["upper_arm.L"].ik_addon.give = 0.25
+    activate(human, "forearm.L")
+    bpy.ops.ik_addon.mirror_chain()
+    assert human.pose.bones["forearm.R"].ik_addon.is_chain
+    assert pinned(human) == {"hand.L": BOTH, "hand.R": BOTH}
+    assert human.pose.bones["upper_arm.R"].ik_addon.give == 0.25
+
+
+# ---- what is shown
+
+
+def marks(addon: Addon) -> dict[float, Any]:
+    """Where marks are, as the overlay finds them."""
+    view_layer = bpy.context.view_layer
+    view_layer.update()
+    rigs = addon.module("overlay.draw").state.reader.rigs(view_layer, None)
+    found: dict[float, Any] = addon.module("overlay.pins").pinned(rigs, view_layer.depsgraph)
+    return found
+
+
+def test_marks_are_where_pinned_bones_are(human: bpy.types.Object, addon: Addon) -> None:
+    module = addon.module("overlay.pins")
+    assert not any(len(places) for places in marks(addon).values())
+    human.matrix_world = Matrix.Translation((1.0, 2.0, 3.0))
+    human.pose.bones["hand.L"].ik_addon.pin = {"LOCATION"}
+    human.pose.bones["foot.L"].ik_addon.pin = BOTH
+    found = marks(addon)
+    hand, foot = (np.array((1, 2, 3)) + human.pose.bones[name].head for name in ("hand.L", "foot.L"))
+    assert np.allclose(sorted(found[module.DIAMOND].tolist()), sorted([hand.tolist(), foot.tolist()]), atol=1e-6)
+    assert np.allclose(found[module.RING], [foot], atol=1e-6)
+    human.pose.bones["foot.L"].ik_addon.pin = set()
+    human.data.bones["hand.L"].name = "other"
+    assert [len(places) for places in marks(addon).values()] == [1, 0]
+
+
+class View:
+    """A view from the front, orthographic or in perspective, as a viewport has one."""
+
+    def __init__(self, projection: Any) -> None:
+        self.view_matrix = Matrix.Identity(4)
+        self.perspective_matrix = Matrix(projection)
+
+
+@pytest.mark.parametrize("is_perspective", [False, True])
+def test_marks_have_the_same_size_on_the_screen(addon: Addon, is_perspective: bool) -> None:
+    module = addon.module("overlay.pins")
+    last = (0, 0, -1, 0) if is_perspective else (0, 0, 0, 1)
+    view = View([(0.5, 0, 0, 0), (0, 0.5, 0, 0), (0, 0, -1, -2), last])
+    places = np.array([(0.0, 0.0, -1.0), (0.3, 0.0, -4.0)])
+    lines = module.marks({module.RING: places, module.DIAMOND: np.zeros((0, 3))}, view, 800.0, 2.0)
+    clip = np.concatenate([lines, np.ones((len(lines), 1))], axis=1).dot(np.array(view.perspective_matrix).T)
+    pixels = clip[:, 0] / clip[:, 3] * 400.0
+    for part in np.split(pixels, 2):
+        assert np.ptp(part) / 2.0 == pytest.approx(2.0 * module.RING, rel=1e-3)
+    behind = module.marks({module.RING: np.array([(0.0, 0.0, 1.0)])}, view, 800.0, 1.0)
+    assert len(behind) == (0 if is_perspective else 2 * module.SIDES[module.RING])
