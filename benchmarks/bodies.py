@@ -78,7 +78,7 @@ def drags(steps: int) -> Iterator[Drag]:
     human = _figure("human")
     bpy.ops.ik_addon.character_setup(live=False)
     yield from _drags("human", human, "hand.L", "upper_arm.L", steps)
-    yield from _drags("horse", _figure("horse"), "forefoot.L", "upper_arm.L", steps)
+    yield from _drags("horse", _figure("horse"), "f_toe.L", "upper_arm.L", steps)
     yield from _drags("bird", _figure("bird"), "head", "spine.006", steps)
     yield from _drags("spider", _spider(), "foot.0.L", "hip.0.L", steps)
 
@@ -156,8 +156,8 @@ def measure(drag: Drag) -> dict[str, object]:
     milliseconds = 1e3 * np.array(times)
     speeds = _speeds(body, poses) / drag.step
     held = np.array([p.pin_error < HELD * drag.height and np.degrees(p.pin_turn) < TURNED for p in poses])
-    outside = _outside(body, body.frames)
-    broken = sum(bool((_outside(body, pose.frames) > outside + 1e-5).any()) for pose in poses)
+    before = outside(body, body.frames)
+    broken = sum(bool((outside(body, pose.frames) > before + 1e-5).any()) for pose in poses)
     again = [poser.pose([place]) for place in drag.path[::-97]]
     alike = all((one.frames == other.frames).all() for one, other in zip(again, poses[::-97], strict=True))
     errors = np.array([pose.error for pose in poses]) / drag.height
@@ -184,7 +184,7 @@ def _local(body: Body, frames: Floats) -> Floats:
     return np.einsum("nji,njk->nik", above, frames)
 
 
-def _outside(body: Body, frames: Floats) -> Floats:
+def outside(body: Body, frames: Floats) -> Floats:
     """Return how far (n,) joints are outside of their limits; the root has none."""
     assert body.rest is not None
     assert body.cones is not None

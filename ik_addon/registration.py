@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from .bake import command
+from .bake.command import command as bake_command
 from .data import overrides, preferences, settings, versions
 from .drag import cursor
 from .live import handlers
@@ -23,17 +23,20 @@ from .operators import solve as solve_operators
 from .operators.body import pins as pin_operators
 from .operators.body import pose as body_operators
 from .operators.body import tool as body_tool
+from .operators.clip import contacts as contact_operators
+from .operators.clip import plant as plant_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
 from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
+from .posing.command import command as pose_command
 from .setup import new_chain, profile
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, menus, panel, presets, toolbar
-from .ui.panels import body, chain, chains, character, limits, tools
+from .ui.panels import body, chain, chains, character, clip, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
 
@@ -50,6 +53,8 @@ CLASSES: Final = (
     *snap_operators.CLASSES,
     *ik_fk_operators.CLASSES,
     *space_operators.CLASSES,
+    *contact_operators.CLASSES,
+    *plant_operators.CLASSES,
     *limit_operators.CLASSES,
     *gesture.CLASSES,
     *drag_operators.CLASSES,
@@ -67,6 +72,7 @@ CLASSES: Final = (
     *character.CLASSES,
     *menus.CLASSES,
     *body.CLASSES,
+    *clip.CLASSES,
     *tools.CLASSES,
     *presets.CLASSES,
     *gizmos.CLASSES,
@@ -111,7 +117,8 @@ def register() -> None:
     drawn_preferences.register()
     tab.register(CLASSES)
     toolbar.register()
-    command.register()
+    bake_command.register()
+    pose_command.register()
     _registered = True
 
 
@@ -120,7 +127,8 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
-    command.unregister()
+    pose_command.unregister()
+    bake_command.unregister()
     toolbar.unregister()
     tab.unregister()
     drawn_preferences.unregister()

@@ -6,6 +6,7 @@ Each shows one solver, moves, and is solved live. The saved pose is in the file:
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -359,21 +360,7 @@ def converted() -> None:
 def character() -> None:
     """A figure of whom Set Up Character made all chains: the hips move, hands and feet stay on their targets."""
     new_file(frames=120)
-    names = ("hips", "spine.001", "spine.002", "chest", "neck", "head")
-    heights = (0.97, 1.05, 1.18, 1.31, 1.46, 1.54, 1.76)
-    deep = (0.0, 0.0, -0.015, -0.02, 0.0, -0.01, -0.02)
-    trunk = [(0.0, y, z) for y, z in zip(deep, heights, strict=True)]
-    rig = armature("Figure", dict(zip(names, pairwise(trunk), strict=True)))
-    for side, x in (("L", 1.0), ("R", -1.0)):
-        shoulder, elbow, wrist = Vector((0.17 * x, 0, 1.42)), Vector((0.39 * x, 0.01, 1.24)), Vector((0.6 * x, 0, 1.07))
-        add_bones(rig, {f"shoulder.{side}": ((0.03 * x, 0, 1.42), shoulder)}, parent="chest")
-        add_bones(rig, {f"upper_arm.{side}": (shoulder, elbow), f"forearm.{side}": (elbow, wrist)}, f"shoulder.{side}")
-        add_bones(rig, {f"hand.{side}": (wrist, (0.69 * x, -0.01, 0.99))}, parent=f"forearm.{side}")
-        roll(rig, (f"upper_arm.{side}", f"forearm.{side}"), (0, 1, 0))  # X is what the elbow bends about
-        hip, knee, ankle = Vector((0.1 * x, 0, 0.94)), Vector((0.1 * x, -0.005, 0.52)), Vector((0.1 * x, 0, 0.1))
-        add_bones(rig, {f"thigh.{side}": (hip, knee), f"shin.{side}": (knee, ankle)}, parent="hips")
-        ball, toe = (0.1 * x, -0.14, 0.035), (0.1 * x, -0.21, 0.035)
-        add_bones(rig, {f"foot.{side}": (ankle, ball), f"toe.{side}": (ball, toe)}, parent=f"shin.{side}")
+    rig = human()
     OPERATORS.ik_addon.character_setup()
     hips = rig.pose.bones["hips"]  # its Y axis is up, its Z axis to the front
     for frame, place, lean in (
@@ -401,6 +388,139 @@ def character() -> None:
     )
     for tip in (bone for bone in rig.pose.bones if bone.ik_addon.is_chain):
         show_goals(tip.ik_addon, 0.045)
+    body = dress_human(rig)
+    figure = together(rig, body)
+    scenery.stage((2.0, -3.9, 1.5), (0.0, -0.05, 0.86), lens=48)
+    save(rig, "character")
+    mark_as_asset(
+        figure, "A figure with chains on arms, legs, spine and head, set up in one click", "rig", "ik", "human"
+    )
+    save(rig, "character")
+
+
+def posing_human() -> None:
+    """The figure without chains, with the limits of a human and pins on its feet, and its head looks ahead."""
+    new_file(frames=48)
+    rig = human()
+    OPERATORS.ik_addon.character_setup(live=False)
+    for tip in [bone for bone in rig.pose.bones if bone.ik_addon.is_chain]:
+        activate(rig, tip.name)
+        OPERATORS.ik_addon.chain_remove()
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in ("hand.L", "hand.R"):
+        rig.data.edit_bones[name].use_connect = True  # as Auto IK wants it
+    bpy.ops.object.mode_set(mode="POSE")
+    for name in ("foot.L", "foot.R"):
+        rig.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
+    rig.pose.bones["head"].ik_addon.pin = {"ROTATION"}
+    dress_human(rig)
+    scenery.stage((2.2, -3.9, 1.5), (0.1, -0.2, 0.86), lens=39)
+    hand = {1: (0.6, 0, 1.07), 13: (0.2, -0.6, 0.45), 25: (0.35, -0.15, 1.9), 37: (1.0, -0.1, 1.35), 49: (0.6, 0, 1.07)}
+    write_goals("posing_human", {"bone": "hand.L"}, hand)
+    save_posing(rig, "posing_human", "hand.L")
+
+
+def posing_horse() -> None:
+    """A horse with hinges at its knees and hocks, and pins on its hooves: drag its muzzle to the ground."""
+    new_file(frames=48)
+    trunk = [(0, 0.62, 1.36), (0, 0.3, 1.36), (0, -0.05, 1.33), (0, -0.45, 1.38), (0, -0.72, 1.62), (0, -0.95, 1.84)]
+    names = ("hips", "spine", "chest", "neck.001", "neck.002")
+    rig = armature("Horse", dict(zip(names, pairwise(trunk), strict=True)))
+    add_bones(rig, {"head": (trunk[-1], (0, -1.38, 1.62))}, parent="neck.002")
+    tail = [(0, 0.68, 1.34), (0, 0.86, 1.12), (0, 0.9, 0.86), (0, 0.88, 0.62)]
+    add_bones(rig, {f"tail.00{i + 1}": ends for i, ends in enumerate(pairwise(tail))}, parent="hips")
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        hind = [(0.15, 0.6, 1.27), (0.17, 0.4, 0.98), (0.16, 0.73, 0.62), (0.15, 0.68, 0.2), (0.15, 0.6, 0.03)]
+        fore = [(0.08, -0.32, 1.38), (0.15, -0.6, 1.1), (0.16, -0.38, 0.88), (0.15, -0.42, 0.5), (0.15, -0.42, 0.18)]
+        for bones, places, above in (
+            (("thigh", "shin", "cannon", "hoof"), hind, "hips"),
+            (("shoulder", "upper_arm", "forearm", "forecannon", "forehoof"), [*fore, (0.15, -0.5, 0.03)], "chest"),
+        ):
+            points = [(px * x, py, pz) for px, py, pz in places]
+            own = [f"{bone}.{side}" for bone in bones]
+            add_bones(rig, dict(zip(own, pairwise(points), strict=True)), parent=above)
+            roll(rig, own, (0, 1, 0))  # X is what they bend about
+        for name, low, high in (("shin", -60, 40), ("cannon", -40, 70), ("forearm", -20, 80), ("forecannon", -100, 5)):
+            limit(rig, f"{name}.{side}", x=(low, high), y=(0, 0), z=(0, 0))
+        for name in ("hoof", "forehoof"):
+            rig.pose.bones[f"{name}.{side}"].ik_addon.pin = {"LOCATION", "ROTATION"}
+    coat = scenery.material("Coat", (0.27, 0.12, 0.05))
+    dark = scenery.material("Mane", (0.05, 0.035, 0.03))
+    parts = [
+        scenery.Part("hips", 0.24, 0.26, coat),
+        scenery.Part("spine", 0.26, 0.27, coat),
+        scenery.Part("chest", 0.27, 0.21, coat),
+        scenery.Part("neck.001", 0.17, 0.13, coat),
+        scenery.Part("neck.002", 0.13, 0.1, coat),
+        scenery.Part("head", 0.115, 0.065, coat),
+        *(scenery.Part(f"tail.00{i}", 0.04, 0.03, dark) for i in (1, 2, 3)),
+    ]
+    for side in "LR":
+        sizes = {"thigh": (0.15, 0.1), "shin": (0.09, 0.055), "cannon": (0.05, 0.038), "hoof": (0.042, 0.05)}
+        sizes |= {"shoulder": (0.1, 0.11), "upper_arm": (0.11, 0.08), "forearm": (0.075, 0.05)}
+        sizes |= {"forecannon": (0.046, 0.036), "forehoof": (0.04, 0.048)}
+        for name, (head, end) in sizes.items():
+            parts.append(scenery.Part(f"{name}.{side}", head, end, dark if "hoof" in name else coat))
+    scenery.body(rig, parts)
+    scenery.stage((3.6, -4.6, 1.7), (0.0, -0.3, 0.85), lens=48, ground=-0.02)
+    muzzle = {
+        1: (0, -1.38, 1.62),
+        13: (0.2, -1.25, 0.2),
+        25: (-0.15, -1.3, 0.3),
+        37: (0.75, -0.85, 1.5),
+        49: (0, -1.38, 1.62),
+    }
+    write_goals("posing_horse", {"bone": "head", "use_tail": True}, muzzle)
+    save_posing(rig, "posing_horse", "head")
+
+
+def activate(rig: bpy.types.Object, bone: str) -> None:
+    """Make a bone the active one, and the only one that is selected, in Pose Mode."""
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="DESELECT")
+    rig.data.bones.active = rig.data.bones[bone]
+
+
+def write_goals(name: str, goal: dict[str, Any], places: Mapping[int, Sequence[float]]) -> None:
+    """Write the file from which ik_pose moves a bone from place to place, easing in and out, up to the last frame."""
+    frames = []
+    for (first, start), (last, end) in pairwise(places.items()):
+        for frame in range(first, last):
+            share = 0.5 - 0.5 * math.cos(math.pi * (frame - first) / (last - first))
+            location = [round(a + share * (b - a), 4) for a, b in zip(start, end, strict=True)]
+            frames.append(json.dumps({"frame": frame, "goals": [{**goal, "location": location}]}))
+    lines = ",\n    ".join(frames)
+    (FOLDER / f"{name}.json").write_text(f'{{\n  "frames": [\n    {lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+def save_posing(rig: bpy.types.Object, name: str, bone: str) -> None:
+    """Save the file in Pose Mode with an active bone, ready to be dragged."""
+    activate(rig, bone)
+    save(rig, name, live=False)
+
+
+def human() -> bpy.types.Object:
+    """A figure at rest."""
+    names = ("hips", "spine.001", "spine.002", "chest", "neck", "head")
+    heights = (0.97, 1.05, 1.18, 1.31, 1.46, 1.54, 1.76)
+    deep = (0.0, 0.0, -0.015, -0.02, 0.0, -0.01, -0.02)
+    trunk = [(0.0, y, z) for y, z in zip(deep, heights, strict=True)]
+    rig = armature("Figure", dict(zip(names, pairwise(trunk), strict=True)))
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        shoulder, elbow, wrist = Vector((0.17 * x, 0, 1.42)), Vector((0.39 * x, 0.01, 1.24)), Vector((0.6 * x, 0, 1.07))
+        add_bones(rig, {f"shoulder.{side}": ((0.03 * x, 0, 1.42), shoulder)}, parent="chest")
+        add_bones(rig, {f"upper_arm.{side}": (shoulder, elbow), f"forearm.{side}": (elbow, wrist)}, f"shoulder.{side}")
+        add_bones(rig, {f"hand.{side}": (wrist, (0.69 * x, -0.01, 0.99))}, parent=f"forearm.{side}")
+        roll(rig, (f"upper_arm.{side}", f"forearm.{side}"), (0, 1, 0))  # X is what the elbow bends about
+        hip, knee, ankle = Vector((0.1 * x, 0, 0.94)), Vector((0.1 * x, -0.005, 0.52)), Vector((0.1 * x, 0, 0.1))
+        add_bones(rig, {f"thigh.{side}": (hip, knee), f"shin.{side}": (knee, ankle)}, parent="hips")
+        ball, toe = (0.1 * x, -0.14, 0.035), (0.1 * x, -0.21, 0.035)
+        add_bones(rig, {f"foot.{side}": (ankle, ball), f"toe.{side}": (ball, toe)}, parent=f"shin.{side}")
+    return rig
+
+
+def dress_human(rig: bpy.types.Object) -> bpy.types.Object:
+    """What shows the figure."""
     cloth = scenery.material("Cloth", (0.07, 0.22, 0.42))
     skin = scenery.material("Skin", (0.72, 0.44, 0.30))
     dark = scenery.material("Shoes", (0.08, 0.08, 0.09))
@@ -422,14 +542,7 @@ def character() -> None:
             scenery.Part(f"foot.{side}", 0.045, 0.033, dark, width=1.2),
             scenery.Part(f"toe.{side}", 0.033, 0.03, dark, width=1.3),
         ]
-    body = scenery.body(rig, parts)
-    figure = together(rig, body)
-    scenery.stage((2.0, -3.9, 1.5), (0.0, -0.05, 0.86), lens=48)
-    save(rig, "character")
-    mark_as_asset(
-        figure, "A figure with chains on arms, legs, spine and head, set up in one click", "rig", "ik", "human"
-    )
-    save(rig, "character")
+    return scenery.body(rig, parts)
 
 
 def horse() -> None:
@@ -705,9 +818,9 @@ def mark_as_asset(collection: Any, description: str, *tags: str) -> None:
     camera.lens = lens
 
 
-def save(rig: bpy.types.Object, name: str) -> None:
-    """Switch Live on, make renders safe, and save the file."""
-    rig.ik_addon.live = True
+def save(rig: bpy.types.Object, name: str, *, live: bool = True) -> None:
+    """Switch Live on or off, make renders safe, and save the file."""
+    rig.ik_addon.live = live
     bpy.context.scene.render.use_lock_interface = True  # as live chains want it
     bpy.context.scene.frame_set(SHOWN)
     # The file browser remembers the folder of whoever runs this.
@@ -728,6 +841,8 @@ SAMPLES: tuple[Callable[[], None], ...] = (
     character,
     horse,
     switches,
+    posing_human,
+    posing_horse,
 )
 
 

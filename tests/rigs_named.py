@@ -1,7 +1,7 @@
 """Characters with the bone names and the hierarchy that common rigs publish.
 
 A rig is text: one bone a line, indented below its parent, `NAME PLACE`. `{s}` in a name is the side, and such a bone is
-made twice. A place is one of `PLACES`, with an offset from there after `+`: small bones beside a limb.
+made twice; `~` is a space. A place is one of `PLACES`, with an offset from there after `+`: small bones beside a limb.
 """
 
 from __future__ import annotations
@@ -70,8 +70,13 @@ class NamedRig:
 
     def named(self, names: str) -> list[list[str]]:
         """These names on the left and on the right; once where they have no side."""
-        both = [names.replace("{s}", side).split() for side in self.sides]
+        both = [spaced(names.replace("{s}", side).split()) for side in self.sides]
         return both[:1] if "{s}" not in names else both
+
+
+def spaced(names: Sequence[str]) -> list[str]:
+    """Names with the spaces that they have in a rig."""
+    return [name.replace("~", " ") for name in names]
 
 
 @dataclass
@@ -110,7 +115,7 @@ def _lines(rig: NamedRig, places: Mapping[str, Vector]) -> list[_Line]:
     above: list[tuple[int, dict[str, int]]] = []  # indentation, and the bone of each side
     for text in rig.bones.strip("\n").splitlines():
         indent = len(text) - len(text.lstrip())
-        name, place = text.split()
+        name, place = spaced(text.split())
         above = [entry for entry in above if entry[0] < indent]
         key, *offsets = place.split("+")
         made: dict[str, int] = {}
@@ -130,7 +135,7 @@ def both(rig: NamedRig) -> Sequence[tuple[list[str], list[str]]]:
     for chain, also in rig.chains.items():
         for bones in rig.named(chain):
             side = rig.sides[rig.named(chain).index(bones)]
-            found.append((bones, [*bones, *also.replace("{s}", side).split()]))
+            found.append((bones, [*bones, *spaced(also.replace("{s}", side).split())]))
     return found
 
 

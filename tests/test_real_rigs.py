@@ -6,7 +6,6 @@ import importlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bpy
@@ -15,15 +14,13 @@ import pytest
 from mathutils import Vector
 from numpy.typing import NDArray
 
-from tests import rigs
+from tests import recorded, rigs
 from tools import blender
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
 Points = NDArray[np.float64]
-
-WALK = Path(__file__).resolve().parents[2] / "shared" / "data" / "cmu_12_01_walk.bvh"
 
 
 def addon_utils() -> Any:
@@ -96,14 +93,8 @@ def delete_keys(addon: Addon, ob: bpy.types.Object, bones: list[str]) -> None:
 @pytest.fixture(params=["over the recording", "from rest"])
 def walk(request: pytest.FixtureRequest, addon: Addon) -> Walk:
     """The walk, its legs live: with the recorded rotations as their FK pose, or with none."""
-    if not WALK.is_file():
-        pytest.skip(f"needs the recorded walk, which is not part of the project, as {WALK.name} in ../shared/data")
-    addon_utils().enable("io_anim_bvh")
-    bpy.ops.import_anim.bvh(filepath=str(WALK))
-    ob = bpy.context.object
-    first, last = (round(frame) for frame in ob.animation_data.action.frame_range)
-    bpy.context.scene.frame_start, bpy.context.scene.frame_end = first, last
-    frames = range(first, last + 1)
+    ob = recorded.walk()
+    frames = range(bpy.context.scene.frame_start, bpy.context.scene.frame_end + 1)
     shins = ["LeftLeg", "RightLeg"]
     legs = [
         Leg(ob.data.bones[shin].parent.name, shin, rigs.length(ob, shin, 2), knees, ankles)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpy
 import numpy as np
@@ -15,6 +16,9 @@ from tests import rigs
 from tests.rig.test_limits import ALLOWED
 from tests.rig.test_limits import beyond as beyond_limits
 from tools import blender
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
 
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
 ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
@@ -396,3 +400,67 @@ def test_the_character_is_an_asset_that_brings_all_it_needs() -> None:
     target.location.z += 0.1
     bpy.context.view_layer.update()
     assert miss(rig) < SOLVED
+
+
+# ---- bodies without chains, with pins
+
+PINNED = {
+    "posing_human": {"foot.L": True, "foot.R": True, "head": False},
+    "posing_horse": {f"{hoof}.{side}": True for hoof in ("hoof", "forehoof") for side in "LR"},
+}
+"""Per sample the bones that are pinned: their orientation, and whether their place is."""
+
+
+def ends_of(rig: bpy.types.Object, bones: dict[str, bool]) -> dict[str, np.ndarray]:
+    """Per bone its axes and, where it counts, its place."""
+    posed = rigs.evaluated(rig).pose.bones
+    return {bone: np.array(posed[bone].matrix)[:3, : 4 if placed else 3] for bone, placed in bones.items()}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_body_opens_ready_to_be_dragged(name: str) -> None:
+    assert (FOLDER / f"{name}.blend").stat().st_size < 500_000
+    rig = open_sample(name)
+    assert rig.mode == "POSE"
+    assert not any(bone.ik_addon.is_chain for bone in rig.pose.bones)
+    assert [ob.name for ob in bpy.context.scene.objects if ob.type == "EMPTY"] == []
+    wanted = {bone: {"LOCATION", "ROTATION"} if placed else {"ROTATION"} for bone, placed in PINNED[name].items()}
+    assert {bone.name: set(bone.ik_addon.pin) for bone in rig.pose.bones if bone.ik_addon.pin} == wanted
+    assert [bone.name for bone in rig.pose.bones if bone.use_ik_limit_x], "it has limits"
+    (body,) = (ob for ob in bpy.context.scene.objects if ob.find_armature() == rig)
+    assert {group.name for group in body.vertex_groups} == set(rig.pose.bones.keys())
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_pins_of_a_body_hold_while_its_active_bone_is_dragged(name: str) -> None:
+    rig = open_sample(name)
+    active = bpy.context.active_pose_bone.name
+    pinned = ends_of(rig, PINNED[name])
+    for offset in ((0.1, -0.1, 0.2), (-0.1, 0.1, -0.3), (0.2, 0.2, 0.1)):
+        before = rigs.head(rig, active)
+        bpy.ops.ik_addon.pose_body(offset=offset)
+        bpy.context.view_layer.update()
+        assert rigs.head(rig, active) - before == pytest.approx(np.array(offset), abs=2e-4)
+        for bone, place in ends_of(rig, PINNED[name]).items():
+            assert place == pytest.approx(pinned[bone], abs=2e-3), bone
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_goals_beside_a_body_are_reached_without_a_window(name: str, tmp_path: Path, addon: Addon) -> None:
+    rig = open_sample(name)
+    pinned, report = ends_of(rig, PINNED[name]), tmp_path / "report.json"
+    main = addon.module("posing.command").main
+    assert main([str(FOLDER / f"{name}.json"), "--strict", "--report", str(report)]) == 0
+    (told,) = json.loads(report.read_text())["armatures"]
+    assert (told["frames"], told["missed"]) == (48, [])
+    poses = []
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        poses.append(np.array([bone.matrix for bone in rigs.evaluated(rig).pose.bones]))
+        for bone, place in ends_of(rig, PINNED[name]).items():
+            assert place == pytest.approx(pinned[bone], abs=2e-3), f"'{bone}' on frame {frame}"
+        ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
+        assert min(end.z for end in ends) > -1e-3, f"frame {frame}"
+    steps = np.linalg.norm(np.diff(np.array(poses)[..., :3, 3], axis=0), axis=-1)
+    assert steps.max() < 0.25, "nothing jumps"
+    assert np.ptp(np.array(poses)[..., :3, 3], axis=0).max() > 0.5, "it moves"

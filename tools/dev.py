@@ -120,14 +120,15 @@ def with_extension(blender: Blender, script: Path, arguments: Sequence[str]) -> 
 def pictures(arguments: Sequence[str]) -> int:
     """Take the pictures of the documentation anew."""
     code = with_extension(NEWEST, ROOT / "tools" / "sample_pictures.py", arguments)
-    code = code or with_extension(NEWEST, ROOT / "tools" / "moving_picture.py", ())
+    for script in ("moving_picture.py", "posing_pictures.py"):
+        code = code or with_extension(NEWEST, ROOT / "tools" / script, ())
     try:
         window.driver()
     except ToolError as error:
         print(f"The pictures of the window stay as they are. {error}", flush=True)
         return code
-    script = ROOT / "tools" / "window_pictures.py"
-    return code or subprocess.run([sys.executable, str(script)], check=False).returncode
+    of_windows = ROOT / "tools" / "window_pictures.py"
+    return code or subprocess.run([sys.executable, str(of_windows)], check=False).returncode
 
 
 def main(arguments: Sequence[str]) -> int:

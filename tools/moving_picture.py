@@ -25,10 +25,10 @@ TOLERANCE = 8
 """Of 255: what changes less is noise."""
 
 
-def render(frames: range, samples: int) -> NDArray[np.uint8]:
+def render(frames: range, samples: int, size: tuple[int, int] = (WIDTH, HEIGHT)) -> NDArray[np.uint8]:
     """Render frames of the scene; return their pixels (count, height, width, 3), the first row at the top."""
     scene = bpy.context.scene
-    scenery.crop(WIDTH, HEIGHT)
+    scenery.crop(*size)
     scene.cycles.samples = samples
     scene.render.use_persistent_data = True  # only the pose changes
     pictures = []

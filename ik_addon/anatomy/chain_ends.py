@@ -12,16 +12,20 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from .figure import Figure
-from .limbs import free_twin, limb_of, part_of, top_of, tops
-from .parts import Part, is_helper, side_of, stem
+from .limbs import TWIN, free_twin, limb_of, part_of, top_of, tops
+from .parts import EXTREMITIES, Part, is_helper, side_of, stem
 
 LONGER = 1.5
 """The two bones of a limb without telling names are longer than all others in line by this factor at least."""
 MOST_OF_A_LIMB = 6
-"""A longer line of bones is a tail, whatever the lengths."""
-DWARFED = 3.0
-"""A bone goes on in the child that reaches farther than the others by this factor."""
+"""A longer line of bones is a tail, unless two that are much longer than the others are alike."""
+ALIKE = 0.7
+"""Such bones differ by no smaller factor: a tail that gets smaller by this has no two that are much longer."""
+DWARFED = (3.0, 2.0)
+"""A bone goes on in the child that reaches farther than the others by this factor; the second if it is at its tail."""
 
 
 class Ends(NamedTuple):
@@ -34,8 +38,10 @@ class Ends(NamedTuple):
 
 def find(figure: Figure, bone: int) -> Ends:
     """The chain that is meant by any of its bones, or by the hand, foot or shoulder at its ends."""
-    row = limb_of(figure, bone)
-    row = free_twin(figure, row) if row else _free_part(figure, _row(figure, bone), bone)
+    limb = limb_of(figure, bone)
+    row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
+    if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
+        return find(figure, other)
     return Ends(row[-1], len(row))
 
 
@@ -47,12 +53,32 @@ def find_above(figure: Figure, tip: int) -> Ends:
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
-    """The part of a row about a bone between mechanism bones, where something else moves any of the row."""
-    if figure.steered.isdisjoint(row) or bone in figure.steered:
+    """The part of a row about a bone between those that follow others, where something else moves any of the row."""
+    if figure.is_free(row) or bone in figure.steered:
         return row
     if bone not in row:
         return [bone]
-    return _part_with(row, bone, lambda b: b == bone or part_of(figure, b) is not Part.HELPER)
+    return _part_with(
+        row, bone, lambda b: b == bone or not (figure.steered.get(b) or part_of(figure, b) is Part.HELPER)
+    )
+
+
+def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
+    """The bone to pose instead of one that others move: one that it follows, or is named like, best in its place.
+
+    A limb may follow what is elsewhere by Blender's IK, for which a chain on that would be none.
+    """
+    if figure.is_free([bone]):
+        return None
+    known = [bone]
+    for own in known:
+        known += [other for other in figure.steered.get(own, ()) if other not in known]
+    found = [other for other in known if figure.is_free([other])]
+    near = np.linalg.norm(figure.heads - figure.heads[bone], axis=1) < TWIN * figure.length(bone)
+    if not is_limb:
+        named = (other for other in np.flatnonzero(near).tolist() if part_of(figure, other) is not Part.HELPER)
+        found += [o for o in named if figure.is_free([o]) and stem(figure.names[o]) == stem(figure.names[bone])]
+    return next((other for other in found if near[other]), None if is_limb else next(iter(found), None))
 
 
 # ---- spines and necks
@@ -66,7 +92,14 @@ def _limb_parents(figure: Figure) -> list[int]:
             b for b in figure.up(figure.parents[top]) if not side_of(figure.names[b]) and not is_helper(figure.names[b])
         )
         found.add(next(above, -1))
-    return sorted(found - {-1}, key=lambda b: sum(1 for _ in figure.up(b)))
+    return sorted(on_trunk(figure, found - {-1}), key=lambda b: sum(1 for _ in figure.up(b)))
+
+
+def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
+    """Of bones that carry limbs those from which the body goes on to a neck, if several do: wings are beside it."""
+    necks = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.NECK]
+    trunk = {above for neck in necks for above in figure.up(neck)}
+    return carrying & trunk if len(carrying & trunk) > 1 else carrying
 
 
 def _trunk(figure: Figure, bone: int) -> list[int] | None:
@@ -120,6 +153,10 @@ def _row(figure: Figure, bone: int) -> list[int]:
             return trunk
     if part is Part.NECK:
         return _spread(figure, bone, lambda b: part_of(figure, b) is Part.NECK)
+    if part in EXTREMITIES and figure.parents[bone] >= 0:
+        above = _longest_two(figure, _line(figure, figure.parents[bone]))
+        if above and above[-1] == figure.parents[bone]:
+            return above
     line = _line(figure, bone)
     same = _part_with(line, bone, lambda b: stem(figure.names[b]) == name)
     if len(same) > 1:
@@ -140,22 +177,23 @@ def _line(figure: Figure, bone: int) -> list[int]:
     line = [bone]
     while (
         (parent := figure.parents[line[0]]) >= 0
-        and _next(figure, parent) == line[0]
+        and next_of(figure, parent) == line[0]
         and _go_together(figure, parent, line[0])
     ):
         line.insert(0, parent)
-    while (child := _next(figure, line[-1])) is not None and _go_together(figure, line[-1], child):
+    while (child := next_of(figure, line[-1])) is not None and _go_together(figure, line[-1], child):
         line.append(child)
     return line
 
 
-def _next(figure: Figure, bone: int) -> int | None:
+def next_of(figure: Figure, bone: int) -> int | None:
     """The child in which a bone goes on; None where it ends or branches."""
     children = [child for child in figure.children[bone] if part_of(figure, child) is not Part.HELPER]
     if len(children) > 1:
         same = [child for child in children if stem(figure.names[child]) == stem(figure.names[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]
-        dwarfs = figure.reaches[far[1]] > DWARFED * figure.reaches[far[0]]
+        at_tail = float(np.linalg.norm(figure.heads[far[1]] - figure.tails[bone])) < TWIN * figure.length(bone)
+        dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
         children = same if len(same) == 1 or not dwarfs else far[1:]
     return children[0] if len(children) == 1 else None
 
@@ -176,10 +214,12 @@ def _part_with(line: list[int], bone: int, belongs: Callable[[int], bool]) -> li
 
 def _longest_two(figure: Figure, line: list[int]) -> list[int]:
     """The two neighbours that are by far the longest of a short line; none where no two are."""
-    if not 2 < len(line) <= MOST_OF_A_LIMB:
+    if len(line) < 3:
         return []
     sizes = [figure.length(bone) for bone in line]
     for i in range(len(line) - 1):
-        if min(sizes[i : i + 2]) > LONGER * max((*sizes[:i], *sizes[i + 2 :])):
+        pair, others = sizes[i : i + 2], (*sizes[:i], *sizes[i + 2 :])
+        is_limb = len(line) <= MOST_OF_A_LIMB or min(pair) > ALIKE * max(pair)
+        if is_limb and min(pair) > LONGER * max(others):
             return line[i : i + 2]
     return []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from .chain_ends import LONGER
+from .chain_ends import LONGER, next_of
 from .figure import Figure
-from .limbs import limb_of, part_of
+from .limbs import NO_SEGMENT, limb_of, part_of
 from .parts import ARM, EXTREMITIES, Part, is_end
 
 NUB = 0.02
@@ -14,12 +16,13 @@ NUB = 0.02
 
 
 def end_below(figure: Figure, row: list[int]) -> int | None:
-    """The hand or foot that is a child of the last bone of a limb, root first; None where there is none.
+    """The hand or foot below the last bone of a limb, root first; None where there is none.
 
     Names tell it. Without telling names it is what goes on below two bones that are by far longer.
     """
     tip = row[-1]
-    children = [b for b in figure.children[tip] if part_of(figure, b) is not Part.HELPER and b not in figure.steered]
+    size = float(np.linalg.norm(figure.heads[tip] - figure.heads[row[0]])) + figure.length(tip)
+    children = [bone for bone in _next(figure, tip, size) if bone not in figure.steered]
     limb = limb_of(figure, tip)
     if limb:
         if tip != limb[-1] or len(row) < 2:
@@ -30,12 +33,24 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
         ]
         found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
         return None if found is None or _is_nub(figure, row, found) else found
-    is_plain = len(row) == 2 and len(children) == 1 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
-    if not is_plain or is_end(figure.names[children[0]]) or _is_nub(figure, row, children[0]):
+    end = next_of(figure, tip)
+    is_plain = len(row) == 2 and all(part_of(figure, b) is Part.UNKNOWN for b in row)
+    if not is_plain or end not in children or is_end(figure.names[end]) or _is_nub(figure, row, end):
         return None
-    joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[children[0]]])
+    joints = np.array([*(figure.heads[bone] for bone in row), figure.heads[end]])
     shortest = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).min())
-    return children[0] if shortest > LONGER * figure.length(children[0]) else None
+    return end if shortest > LONGER * figure.length(end) else None
+
+
+def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:
+    """The children of a bone at the end of a limb of some size, and in the place of mechanism bones their children."""
+    for child in figure.children[bone]:
+        steps = figure.heads[list(figure.children[child])] - figure.heads[child]
+        is_no_segment = len(steps) == 1 and float(np.linalg.norm(steps[0])) < NO_SEGMENT * size
+        if is_no_segment or part_of(figure, child) is Part.HELPER:
+            yield from _next(figure, child, size)
+        else:
+            yield child
 
 
 def _is_nub(figure: Figure, row: list[int], bone: int) -> bool:

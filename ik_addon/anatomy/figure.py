@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +27,12 @@ class Figure:
     """(m, 3)"""
     tails: Floats
     """(m, 3)"""
-    steered: frozenset[int] = frozenset()
-    """Bones that something else than animation moves: a chain of them can't be solved."""
+    steered: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Bones that something else than animation moves, each with those that it follows: they have no chains."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, steered: frozenset[str] = frozenset()) -> Figure:
-        """Read an armature object; `steered` are names of bones."""
+    def of(cls, ob: bpy.types.Object, steered: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Figure:
+        """Read an armature object; `steered` are names of bones, each with those that it follows."""
         armature: Any = ob.data
         bones = list(armature.bones)
         names = tuple(bone.name for bone in bones)
@@ -44,8 +45,12 @@ class Figure:
             parents=tuple(-1 if bone.parent is None else index[bone.parent.name] for bone in bones),
             heads=heads.astype(np.float64),
             tails=tails.astype(np.float64),
-            steered=frozenset(index[name] for name in steered if name in index),
+            steered={index[name]: tuple(index[other] for other in copied) for name, copied in steered.items()},
         )
+
+    def is_free(self, bones: Iterable[int]) -> bool:
+        """Whether nothing but animation moves any of these bones, so that a chain of them can be solved."""
+        return not any(bone in self.steered for bone in bones)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

@@ -51,10 +51,11 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
     """The bones of the arm or leg of which a bone is part, parent or child, root first; none where it is another."""
     part = part_of(figure, bone)
     if part is Part.GIRDLE:
-        own = [child for child in figure.children[bone] if top_of(figure, child) == child]
-        beside = any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in figure.children[bone])
-        carried = own or [child for child in figure.children[bone] if part_of(figure, child) is Part.GIRDLE]
-        return limb_of(figure, carried[0]) if len(carried) == 1 and not beside else []
+        carried = _carried(figure, bone)
+        if not carried:
+            carried = next((own for other in _girdles_like(figure, bone) if (own := _carried(figure, other))), [])
+        is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
+        return way_down(figure, carried[0]) if is_one else []
     if part is Part.UNKNOWN:
         return _limb_through(figure, bone)
     if part in (Part.FINGER, Part.SPINE, Part.NECK):
@@ -96,9 +97,9 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
             row.append(best)
     if end is not None:
         size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
-        while (
-            len(row) > 1 and part_of(figure, row[-1]) is Part.HELPER and _gap(figure, row[-1], end) < NO_SEGMENT * size
-        ):
+        while len(row) > 1 and _gap(figure, row[-1], end) < NO_SEGMENT * size:
+            if len(row) == 2 and part_of(figure, row[-1]) is not Part.HELPER:
+                break
             row.pop()
     return row, end
 
@@ -127,19 +128,42 @@ def extremity_of(figure: Figure, row: list[int]) -> int | None:
     return next((bone for bone in figure.below(row[-1]) if bone != row[-1] and part_of(figure, bone) in wanted), None)
 
 
+def _is_twin(figure: Figure, top: int, other: int) -> bool:
+    """Whether two limbs, by their first bones, have their joints in the same places, as those of a control rig have."""
+    joints = _halves(figure, top)
+    size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
+    return bool(np.linalg.norm(_halves(figure, other) - joints, axis=1).max() < TWIN * size)
+
+
+def _carried(figure: Figure, girdle: int) -> list[int]:
+    """The first bones of the limbs that a shoulder or hip bone carries; none where it carries a spine as well."""
+    children = figure.children[girdle]
+    if any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in children):
+        return []
+    own = [child for child in children if top_of(figure, child) == child]
+    inner = [child for child in children if part_of(figure, child) is Part.GIRDLE]
+    return own or (_carried(figure, inner[0]) if len(inner) == 1 else [])
+
+
+def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
+    """Other shoulders in the place of one, as control rigs have them."""
+    ends = np.array([figure.heads[bone], figure.tails[bone]])
+    for other in range(len(figure.names)):
+        if other != bone and part_in(figure.names[other]) is Part.GIRDLE:
+            gaps = np.linalg.norm(np.array([figure.heads[other], figure.tails[other]]) - ends, axis=1)
+            if gaps.max() < TWIN * figure.length(bone):
+                yield other
+
+
 def free_twin(figure: Figure, limb: list[int]) -> list[int]:
     """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
-    if figure.steered.isdisjoint(limb):
+    if figure.is_free(limb):
         return limb
-    found, joints = [limb], _halves(figure, limb[0])
-    size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
     for top in tops(figure):
         twin = way_down(figure, top)
-        if top == limb[0] or not figure.steered.isdisjoint(twin):
-            continue
-        if np.linalg.norm(_halves(figure, top) - joints, axis=1).max() < TWIN * size:
-            found.append(twin)
-    return found[min(1, len(found) - 1)]
+        if top != limb[0] and figure.is_free(twin) and _is_twin(figure, limb[0], top):
+            return twin
+    return limb
 
 
 def _halves(figure: Figure, top: int) -> Floats:
@@ -276,7 +300,7 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
     return min(
         limbs,
         key=lambda limb: (
-            not figure.steered.isdisjoint(limb),
+            not figure.is_free(limb),
             min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
         ),
         default=[],

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain_ends import find
+from .chain_ends import find, on_trunk
 from .figure import Figure
 from .limbs import TWIN, extremity_of, part_of, tops
 from .parts import ARM, Part, is_animal, is_helper, side_of
@@ -64,7 +64,7 @@ def find_members(figure: Figure) -> list[Member]:
     trunk = [
         Member(region, tuple(row))
         for region, row in ((Region.SPINE, spine), (Region.HEAD, head))
-        if len(row) >= least and figure.steered.isdisjoint(row)
+        if len(row) >= least and figure.is_free(row)
     ]
     return [*trunk, *limbs]
 
@@ -112,7 +112,7 @@ def _limbs(figure: Figure) -> list[Member]:
     for top in tops(figure):
         row = figure.row(*find(figure, top))
         is_known = any(not set(row).isdisjoint(known) or are_twins(figure, row, known) for known in rows)
-        if len(row) > 1 and figure.steered.isdisjoint(row) and not is_known:
+        if len(row) > 1 and figure.is_free(row) and not is_known:
             rows.append(row)
     parents = [_parent_bone(figure, row) for row in rows]
     depths = [sum(1 for _ in figure.up(parent_bone)) for parent_bone in parents]
@@ -139,7 +139,7 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
     """The bone that arms or front legs are attached to; None where nothing tells it from the hips."""
     parents = {_parent_bone(figure, member.row) for member in limbs} - {-1}
     arms = {_parent_bone(figure, member.row) for member in limbs if member.region is Region.ARM} - {-1}
-    found = parents if len(parents) > 1 else arms
+    found = on_trunk(figure, parents) if len(parents) > 1 else arms
     return max(found, key=lambda bone: sum(1 for _ in figure.up(bone)), default=None)
 
 

@@ -104,6 +104,11 @@ class Solved:
         self._error[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
+    @property
+    def errors(self) -> Floats:
+        """(F, C) how far each chain is from its target, in chain lengths; not a number where it can't be solved."""
+        return self._error
+
     def is_never_solved(self, tip: str) -> bool:
         """Whether the chain on a tip bone was solved on no frame."""
         return tip in self._baked and bool((self._status[:, self._baked.index(tip)] == Status.INVALID).all())

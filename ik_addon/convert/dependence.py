@@ -11,8 +11,8 @@ from typing import Any
 
 import bpy
 
+from ..pose.constraints import moved_by
 from ..rig.plan.attachments import PARENTING
-from ..rig.plan.chain import moved_by
 from ..setup.constraints import Source
 
 

@@ -11,7 +11,7 @@ from .. import compat
 from ..data.settings import chain_of
 from ..pose import keyframes
 from ..pose.skeleton import Skeleton
-from ..rig.plan.chain import ChainError, chain_bones
+from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
 from ..setup import ends
 from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, silence
 from ..setup.present import Limb, seen_from, world_of
@@ -91,12 +91,13 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
 
     Returns what `give_end_rotation_back` needs; nothing where there is no such constraint.
     """
-    copy = _end_rotation(ob, source)
     tip = source.tip
     chain = chain_of(tip)
-    if copy is None or chain.use_rotation:
+    found = None if chain.use_rotation else _end_rotation(ob, source)
+    if found is None:
         return {}
-    chain.end_bone = next(end.name for end in tip.children if copy in end.constraints.values())
+    end, copy = found
+    chain.end_bone = end.name
     try:
         ends.fit(tip, depsgraph)
     except ChainError:
@@ -114,15 +115,19 @@ def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -
         copy.mute = False
 
 
-def _end_rotation(ob: bpy.types.Object, source: Source) -> bpy.types.CopyRotationConstraint | None:
-    """The constraint by which a hand or foot below the tip takes the rotation of a constraint's target, and no more."""
+def _end_rotation(
+    ob: bpy.types.Object, source: Source
+) -> tuple[bpy.types.PoseBone, bpy.types.CopyRotationConstraint] | None:
+    """The hand or foot below the tip that takes the rotation of a constraint's target, and what makes it do no more."""
     tip = source.tip.bone
-    for end in source.tip.children:
-        if (end.bone.head_local - tip.tail_local).length > BESIDE * tip.length:
-            continue  # the constraint brings the tail of the tip to its target, and a chain the head of its end bone
+    for end in source.tip.children_recursive:
+        # The constraint brings the tail of the tip to its target, and a chain the head of its end bone.
+        is_there = (end.bone.head_local - tip.tail_local).length <= BESIDE * tip.length
+        if not is_there or holding_constraints(ob, source.tip, end):
+            continue
         active = [c for c in end.constraints if not c.mute and c not in source.constraints]
         if len(active) == 1 and _is_end_rotation(ob, active[0], source.constraint):
-            return active[0]
+            return end, active[0]
     return None
 
 

@@ -17,8 +17,7 @@ from bpy.props import (
 )
 
 from .choices import OUT_OF_REACH, PINS, SOLVERS
-
-OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+from .contact_settings import OVERRIDABLE, ContactSettings
 
 FOLDS = 32
 """Joints that can fold, each in its own way; Blender stores no longer vectors."""
@@ -86,7 +85,7 @@ class IKAddonFKStore(bpy.types.PropertyGroup):
     """The channels as Solve IK left them: where they differ by now, the bone was moved by hand since."""
 
 
-class IKAddonChain(bpy.types.PropertyGroup):
+class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
     resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
@@ -259,7 +258,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
     )
     end_bone: StringProperty(
         name="End Bone",
-        description="The hand or foot: a child of the tip, whose head the chain brings to the target",
+        description="The hand or foot: a bone below the tip, whose head the chain brings to the target",
         override=OVERRIDABLE,
         update=_changed,
     )

@@ -9,7 +9,8 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, IntProperty, PointerProperty
 
-from .chain_settings import FOLDS, OVERRIDABLE, IKAddonChain, IKAddonFKStore
+from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
+from .contact_settings import OVERRIDABLE
 
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
 """Called with the armature object when Live was switched on or off."""

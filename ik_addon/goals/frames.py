@@ -190,6 +190,8 @@ class Sampler:
             spots[chain.target.session_uid, chain.target_bone] = inputs.targets[c]
             if chain.pole is not None:
                 spots[chain.pole.session_uid, chain.pole_bone] = inputs.poles[c]
+        if any((goal.ob.session_uid, goal.bone) not in spots for goal in self.goals):
+            return None  # what the chains don't follow
         own = [spots[goal.ob.session_uid, goal.bone] for goal in self.goals]
         found = []
         for some in batches(len(frames), 1 if plan is None else len(plan.chains)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -140,7 +140,6 @@ class Snap:
 
     def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
         """The channels (F, g, 17) of the goals, and where (F, g, 3) in world space these belong."""
-        count = len(sampled.world)
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
@@ -163,23 +162,7 @@ class Snap:
                     stays = stays | straight(limbs.joints)
                 pole = applied(sampled.world[:, :3], _points(pole))
                 wanted[:, chain.pole] = np.where(stays[:, None], wanted[:, chain.pole], pole)
-        rows = np.empty((count, len(self.goals), channels.WIDTH), dtype=np.float32)
-        moved = sampled.goals.copy()
-        for g in _parents_first(sampled):
-            goal, own = self.goals[g], sampled.spaces[:, g]
-            basis = times(inverse(own), sampled.goals[:, g])
-            by = sampled.parents[:, g]
-            carrying = times(moved[np.arange(count), by], inverse(sampled.goals[np.arange(count), by]))
-            own = np.where((by >= 0)[:, None, None], times(carrying, own), own)
-            basis[:, :3, 3] = applied(inverse(own)[:, :3], _points(wanted[:, g]))
-            if goal.turns:
-                size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
-                basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turns[g] * size[:, None, :])
-            usable = np.isfinite(basis).all(axis=(1, 2))
-            rows[:, g] = goal.row()
-            rows[usable, g] = goal.rows(basis[usable])
-            moved[:, g] = times(own, basis)
-        return rows, wanted
+        return rows_of(self.goals, sampled, wanted, turns), wanted
 
     def held(self, sampled: Sampled, wanted: Floats) -> set[str]:
         """The names of goals that are not where (1, g, 3) they were put."""
@@ -200,6 +183,28 @@ class Snap:
         foot, toes = chain.toes
         turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
         return applied(turned, np.broadcast_to(toes, (len(turned), 3)))
+
+
+def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
+    """The channels (F, g, 17) that bring goals to places (F, g, 3) in world space, some turned as (F, 3, 3) say."""
+    count = len(sampled.world)
+    rows = np.empty((count, len(goals), channels.WIDTH), dtype=np.float32)
+    moved = sampled.goals.copy()
+    for g in _parents_first(sampled):
+        goal, own = goals[g], sampled.spaces[:, g]
+        basis = times(inverse(own), sampled.goals[:, g])
+        by = sampled.parents[:, g]
+        carrying = times(moved[np.arange(count), by], inverse(sampled.goals[np.arange(count), by]))
+        own = np.where((by >= 0)[:, None, None], times(carrying, own), own)
+        basis[:, :3, 3] = applied(inverse(own)[:, :3], _points(wanted[:, g]))
+        if goal.turns and g in turns:
+            size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
+            basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turns[g] * size[:, None, :])
+        usable = np.isfinite(basis).all(axis=(1, 2))
+        rows[:, g] = goal.row()
+        rows[usable, g] = goal.rows(basis[usable])
+        moved[:, g] = times(own, basis)
+    return rows
 
 
 def _is_one_sided(tip: bpy.types.PoseBone) -> bool:

@@ -20,6 +20,7 @@ from ..pose import channels
 from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
+from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 from ..rig.read.goals import Still
 from ..rig.read.keyed import Keyed
@@ -46,12 +47,6 @@ def _is_free(goal: bpy.types.Object) -> bool:
     """Whether an object goes nowhere but where its own F-curves take it."""
     data = goal.animation_data
     return goal.type != "ARMATURE" and goal.parent is None and not goal.constraints and not (data and data.drivers)
-
-
-def is_animated(ob: bpy.types.Object) -> bool:
-    """Whether anything but the user may change an object's pose from frame to frame."""
-    data = ob.animation_data
-    return data is not None and bool(data.action or data.nla_tracks or data.drivers)
 
 
 class Rig:

@@ -14,7 +14,8 @@ from ..controls.made import Controls
 from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
 from ..live import registry
-from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, steered_bones, tips
+from ..pose.constraints import steered_bones
+from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, tips
 from ..setup import ends, new_chain, removal
 from ..translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked

@@ -16,10 +16,11 @@ from ..goals.snap import in_fk, snap_here
 from ..live import registry
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
-from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, steered_bones, tips, turning_end
+from ..pose.constraints import steered_bones
+from ..rig.plan.chain import ChainError, end_of, posed_bones, reach_of, tips, turning_end
 from ..solve import Grab, Pin, PosedBody, Poser
 from ..solve.body.ends import movable_bones
-from ..solve.maths.products import times, times_back
+from ..solve.maths.products import times
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from .extent import Extent, Free
@@ -27,6 +28,9 @@ from .figure import feet_of
 from .mirror import Mirror
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
+
+MISSED = 1e-3
+"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,11 @@ class BodyDrag:
             raise ChainError("'{rig}' has no bone '{bone}'. Choose one of its bones", rig=ob.name, bone=ask.bone)
         steered = steered_bones(ob)
         if ask.bone in steered:
-            raise ChainError("A constraint moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone)
+            raise ChainError(
+                "A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=ask.bone
+            )
         self.ob, self.bone, self._ask = ob, ask.bone, ask
-        self._tips = [tip.name for tip in _solved_chains(ob)]
+        self._tips = [tip.name for tip in solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
@@ -193,12 +199,9 @@ class BodyDrag:
 
     def _hold(self, name: str) -> _Held:
         stand, bone = self.stand, self.stand.index[name]
-        head = stand.pose[bone, :3, 3]
-        point = None
-        if self._ask.use_tail:
-            point = head + stand.pose[bone, :3, 1] * self.ob.data.bones[name].length
+        point = stand.tail(bone) if self._ask.use_tail else None
         mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
-        return _Held(bone, head if point is None else point, point, mirror)
+        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, mirror)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
         return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
@@ -239,10 +242,8 @@ class BodyDrag:
 
     def _all_pins(self) -> list[Pin]:
         """What holds: pins, but the place of what is dragged, and the ends of live chains."""
-        dragged = {held.bone for held in self._held}
-        pins = [(self.stand.index[name], own) for name, own in self._pinned.items() if own]
-        found = [Pin(bone, "LOCATION" in own and bone not in dragged, "ROTATION" in own) for bone, own in pins]
-        return found + [pin for tip in _solved_chains(self.ob) for pin in self._end_pins(tip)]
+        found = self.stand.pins(self._pinned, {held.bone for held in self._held})
+        return found + [pin for tip in solved_chains(self.ob) for pin in self._end_pins(tip)]
 
     def _end_pins(self, tip: bpy.types.PoseBone) -> list[Pin]:
         """What the target of a live chain holds, but where the chain itself is dragged."""
@@ -265,22 +266,8 @@ class BodyDrag:
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
-        turns = times_back(posed.frames, stand.body.frames)
-        pose = stand.pose.copy()
-        pose[:, :3, :3] = times(turns, stand.pose[:, :3, :3])
-        pose[:, :3, 3] = posed.heads
-        rows = self._before.copy()
-        last, self.moved = self.moved, []
-        for bone in poser.tree.bones.tolist():
-            i, parent = int(stand.order[bone]), int(stand.body.parents[bone])
-            above = None if parent < 0 else pose[parent][None]
-            basis = stand.skeleton.to_basis(ob, i, pose[bone][None], above)
-            pose_bone = ob.pose.bones[i]
-            rotation = channels.basis_rotation(basis, rows[i][None])
-            rows[i] = channels.with_rotation(rows[i][None], rotation, np.array([pose_bone.rotation_mode]))[0]
-            if bone == self._body.root:
-                rows[i, FIELDS["location"]] = basis[0, :3, 3]
-            self.moved.append(i)
+        rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones, self._body.root)
+        last, self.moved = self.moved, stand.order[poser.tree.bones].tolist()
         self._rows = rows
         with registry.paused(ob):  # chains follow at the end, see `finish`
             written = sorted({*last, *self.moved})
@@ -297,6 +284,6 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
     return found
 
 
-def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The tips of the chains that solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []

@@ -9,7 +9,7 @@ import bpy
 
 from ..anatomy.figure import Figure
 from ..data.settings import chain_of, has_settings
-from ..rig.plan.chain import steered_bones
+from ..pose.constraints import steered_bones
 from .figure import feet_of, hands_of
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))

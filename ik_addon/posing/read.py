@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import bpy
@@ -9,11 +10,13 @@ import numpy as np
 
 from ..data.settings import chain_of
 from ..pose import channels
+from ..pose.channels import FIELDS, Row
+from ..pose.constraints import steered_bones
 from ..pose.skeleton import Skeleton, orthonormal
-from ..rig.plan.chain import ChainError, steered_bones
+from ..rig.plan.chain import ChainError
 from ..rig.plan.limits import ranges_of, stiffness_of
-from ..solve import Body
-from ..solve.maths.products import determinants
+from ..solve import Body, Pin, PosedBody
+from ..solve.maths.products import determinants, times, times_back
 from ..solve.problem import Floats, Ints
 
 
@@ -69,3 +72,42 @@ class Stand:
             root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
         return cls(skeleton, order, {bone.name: i for i, bone in enumerate(bones)}, pose, body)
+
+    def tail(self, bone: int) -> Floats:
+        """Return where (3,) a bone ends."""
+        return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
+
+    def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
+        """Return what holds of bones, by name, while others are grabbed: these leave their places."""
+        found = [(self.index[name], own) for name, own in pins.items()]
+        held = [Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own) for bone, own in found]
+        return [pin for pin in held if pin.location or pin.rotation]
+
+    def posed(self, posed: PosedBody) -> Floats:
+        """Return the pose matrices (n, 4, 4) of a body that was posed."""
+        pose = self.pose.copy()
+        pose[:, :3, :3] = times(times_back(posed.frames, self.body.frames), pose[:, :3, :3])
+        pose[:, :3, 3] = posed.heads
+        return pose
+
+    def rows(self, ob: bpy.types.Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
+        """Return the channels of all pose bones, of which `bones` were posed.
+
+        Args:
+            ob: the armature object.
+            rows: (len(ob.pose.bones), 17) the channels of the body as it stands.
+            pose: (n, 4, 4) pose matrices.
+            bones: those that turned or moved.
+            root: the one that moved; None: there is none.
+        """
+        rows = rows.copy()
+        for bone in bones.tolist():
+            i, parent = int(self.order[bone]), int(self.body.parents[bone])
+            above = None if parent < 0 else pose[parent][None]
+            basis = self.skeleton.to_basis(ob, i, pose[bone][None], above)
+            rotation = channels.basis_rotation(basis, rows[i][None])
+            mode = np.array([ob.pose.bones[i].rotation_mode])
+            rows[i] = channels.with_rotation(rows[i][None], rotation, mode)[0]
+            if bone == root:
+                rows[i, FIELDS["location"]] = basis[0, :3, 3]
+        return rows

@@ -14,7 +14,8 @@ from ..anatomy.figure import Figure
 from ..anatomy.members import LIMBS, Member, Region
 from ..controls.made import Controls
 from ..data.settings import chain_of, object_of
-from ..rig.plan.chain import ChainError, chain_bones, end_of, steered_bones, tips
+from ..pose.constraints import steered_bones
+from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
 from ..rig.plan.limits import is_free
 from ..rig.read import fcurves
 from ..solve.problem import Floats
@@ -192,7 +193,7 @@ def _left_out(
     moved: list[Member] = []
     absent = members.missing(found, regions)
     if absent and figure.steered:
-        all_parts = members.find_members(replace(figure, steered=frozenset()))
+        all_parts = members.find_members(replace(figure, steered={}))
         absent = members.missing(all_parts, regions)
         known = {part.words for part in found}
         moved = [part for part in all_parts if part.region in regions and part.words not in known]

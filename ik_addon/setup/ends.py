@@ -10,13 +10,14 @@ import numpy as np
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..data.settings import chain_of
+from ..pose.constraints import steered_bones
 from ..rig.plan.chain import (
     ChainError,
     chain_bones,
+    check_between,
     check_bones,
     end_of,
     posed_bones,
-    steered_bones,
     tips,
     turning_end,
 )
@@ -34,6 +35,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
     end = ob.pose.bones[figure.names[found]]
     try:
         check_bones(ob, [end])
+        check_between(ob, bones[-1], end)
     except ChainError:
         return None
     is_taken = any(end in posed_bones(tip) for tip in tips(ob) if tip != bones[-1])

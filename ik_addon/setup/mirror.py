@@ -15,7 +15,7 @@ from ..controls.bones import MADE
 from ..controls.made import is_made
 from ..data.chain_settings import IKAddonChain
 from ..data.settings import OF_BONES, chain_of
-from ..rig.plan.chain import chain_bones, end_of
+from ..rig.plan.chain import below, chain_bones, end_of
 from ..solve.problem import Floats
 from ..translation.sentences import UserError, say
 from .new_chain import why_unusable
@@ -27,7 +27,7 @@ ALIGNED = np.cos(np.radians(1.0))
 AXES = "xyz"
 OWN = frozenset(
     {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
-    | {"bend_side", "end_bone", "end_offset"}
+    | {"bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
 )
 """The settings of a chain that are not the same on the other side."""
 
@@ -147,10 +147,10 @@ def _end_pair(
     if end is None:
         return None
     name = bpy.utils.flip_name(end.name)
-    image = next((child for child in other.children if child.name == name), None)
+    image = below(other, name)
     if image is None:
         raise MirrorError(
-            "'{other}' has no child '{name}' that is the mirror image of the end bone '{end}'",
+            "There is no bone '{name}' below '{other}' that is the mirror image of the end bone '{end}'",
             other=other.name,
             name=name,
             end=end.name,

@@ -11,9 +11,9 @@ from ..controls import made
 from ..data import fk_store
 from ..data.settings import chain_of, object_of, reset
 from ..live import registry, reports
-from ..live.rig import is_animated
 from ..pose import channels
 from ..rig.plan.chain import posed_bones
+from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 
 

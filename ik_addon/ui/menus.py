@@ -76,6 +76,12 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.stiffness_share", "TOOL_SETTINGS"),
     ),
     (("ik_addon.pose_body", "ARMATURE_DATA"), ("ik_addon.pin", "PINNED"), ("ik_addon.pin_release", "UNPINNED")),
+    (
+        ("ik_addon.find_contacts", "VIEWZOOM"),
+        ("ik_addon.mark_contact", "KEYFRAME"),
+        ("ik_addon.find_pivots", "ORIENTATION_LOCAL"),
+        ("ik_addon.plant", "SNAP_FACE"),
+    ),
     (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
     (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
 )

@@ -10,7 +10,7 @@ import pytest
 from mathutils import Vector
 
 from tests import rigs
-from tests.operators.states import activate
+from tests.operators.states import activate, refused
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -282,3 +282,42 @@ def test_vertebrae_have_no_side(addon: Addon) -> None:
     arms, legs = ({name: own for name, own in limbs.items() if part in name} for part in ("Arm", "Leg"))
     ob = build({"Pelvis": {**legs, **row("L5", "L3", "T12", "T8", end={**arms, **row("Neck", "Head")})}})
     assert_found(ob, ("L5", "L3", "T12", "T8"), ("Pelvis",))
+
+
+def test_of_a_bone_that_follows_others_the_bones_that_it_follows_get_the_chain() -> None:
+    """A rig for animators beside the skeleton that a game has, with names that only its author knows."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(2), ["control.a", "control.b"])
+    rigs.add_bones(ob, rigs.bent(2), ["between.a", "between.b"])
+    rigs.add_bones(ob, rigs.bent(2), ["game.a", "game.b"])
+    for prefix, followed in (("game", "between"), ("between", "control")):
+        for part in ("a", "b"):
+            constraint: Any = ob.pose.bones[f"{prefix}.{part}"].constraints.new("COPY_TRANSFORMS")
+            constraint.target, constraint.subtarget = ob, f"{followed}.{part}"
+    bpy.context.view_layer.update()
+    for name in ("game.a", "game.b", "between.a", "control.b"):
+        assert added(ob, name) == ["control.a", "control.b"]
+
+
+def test_of_a_bone_that_a_driver_turns_the_bone_of_its_name_in_its_place_gets_it() -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["tail.1", "tail.2", "tail.3"])
+    rigs.add_bones(ob, rigs.bent(3), ["DEF-tail.1", "DEF-tail.2", "DEF-tail.3"])
+    for i in (1, 2, 3):
+        ob.pose.bones[f"DEF-tail.{i}"].driver_add("rotation_quaternion", 0)
+    bpy.context.view_layer.update()
+    for i in (1, 2, 3):
+        assert added(ob, f"DEF-tail.{i}") == ["tail.1", "tail.2", "tail.3"]
+
+
+def test_a_limb_that_is_stretched_to_something_elsewhere_stays_refused() -> None:
+    """The bone that a forearm points at is no limb that could be posed instead."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
+    rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])
+    constraint: Any = ob.pose.bones["forearm.L"].constraints.new("STRETCH_TO")
+    constraint.target, constraint.subtarget = ob, "control.L"
+    bpy.context.view_layer.update()
+    activate(ob, "forearm.L")
+    with refused("The constraint 'Stretch To' on bone 'forearm.L' also moves bones of this chain. Mute it"):
+        bpy.ops.ik_addon.chain_add()

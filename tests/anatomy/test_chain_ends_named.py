@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import bpy
+import numpy as np
 import pytest
+from mathutils import Vector
 
-from tests import rigs_named
+from tests import rigs, rigs_games, rigs_named
 from tests.anatomy.test_chain_ends import added
 from tests.operators.states import activate
 from tests.rigs_named import RIGS
@@ -17,27 +19,57 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
-@pytest.mark.parametrize("name", RIGS)
+PUBLISHED = {**RIGS, **rigs_games.RIGS}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_bone_of_a_limb_gives_the_same_chain(addon: Addon, name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
+    ob = rigs_named.build(PUBLISHED[name])
     ends, figures = addon.module("anatomy.chain_ends"), addon.module("anatomy.figure")
     figure = figures.Figure.of(ob)
-    for chain, meant in rigs_named.both(RIGS[name]):
+    for chain, meant in rigs_named.both(PUBLISHED[name]):
         for bone in meant:
             found = figure.row(*ends.find(figure, figure.names.index(bone)))
             assert [figure.names[i] for i in found] == chain, f"from '{bone}'"
 
 
-@pytest.mark.parametrize("name", RIGS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_limb_gets_a_pole_however_many_bones_it_has(name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
-    limbs = rigs_named.limbs(RIGS[name], ob)
+    ob = rigs_named.build(PUBLISHED[name])
+    limbs = rigs_named.limbs(PUBLISHED[name], ob)
     assert len(limbs) == 4
     for chain in limbs:
         activate(ob, chain[0])
         assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
         assert ob.pose.bones[chain[-1]].ik_addon.pole is not None, chain
         bpy.ops.ik_addon.chain_remove()
+
+
+@pytest.mark.parametrize("is_straight", [False, True], ids=["bent", "straight"])
+@pytest.mark.parametrize("language", rigs_games.FOREIGN)
+def test_names_in_other_languages_are_no_hindrance(addon: Addon, language: str, is_straight: bool) -> None:
+    rig = rigs_games.FOREIGN[language]
+    ob = rigs_named.build(rig, is_straight=is_straight)
+    for chain, meant in rigs_named.both(rig):
+        for bone in (name for name in meant if name in chain or language == "German"):
+            assert added(ob, bone) == chain, f"from '{bone}'"
+        activate(ob, chain[0])
+        bpy.ops.ik_addon.chain_add()
+        settings = ob.pose.bones[chain[-1]].ik_addon
+        assert (settings.end_bone, settings.pole is not None) == (meant[-1], True)
+        bpy.ops.ik_addon.chain_remove()
+
+
+@pytest.mark.parametrize("name", ["Mixamo", "VRM", "SMPL"])
+def test_without_names_the_shape_shows_the_limbs(name: str) -> None:
+    ob = rigs_named.build(RIGS[name])
+    limbs = [[ob.data.bones.find(bone) for bone in limb] for limb in rigs_named.limbs(RIGS[name], ob)]
+    for i, own in enumerate(ob.data.bones):
+        own.name = f"Bone.{i:03}"
+    for limb in limbs:
+        chain = [f"Bone.{i:03}" for i in limb]
+        for bone in chain:
+            assert added(ob, bone) == chain, f"from '{bone}'"
 
 
 # ---- generated Rigify rigs and Rigify's animals
@@ -61,14 +93,20 @@ def armature_of(kind: str) -> bpy.types.Object:
     return ob
 
 
-@pytest.mark.usefixtures("rigify")
-def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
-    meta = armature_of("basic_human")
+def generated(kind: str) -> bpy.types.Object:
+    """The rig that Rigify makes of one of its metarigs, in Pose Mode."""
+    meta = armature_of(kind)
     bpy.ops.pose.rigify_generate()
     (ob,) = [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != meta]
     meta.hide_set(True)
     bpy.context.view_layer.objects.active = ob
     bpy.ops.object.mode_set(mode="POSE")
+    return ob
+
+
+@pytest.mark.usefixtures("rigify")
+def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
+    ob = generated("basic_human")
     for name in (
         *("thigh_fk.L", "shin_fk.L", "foot_fk.L", "toe_fk.L", "MCH-foot_fk.L", "thigh_parent.L", "thigh_ik.L"),
         *("ORG-thigh.L", "ORG-shin.L", "DEF-thigh.L", "DEF-shin.L.001", "DEF-foot.L", "foot_ik.L"),
@@ -76,19 +114,48 @@ def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
         assert added(ob, name) == ["thigh_fk.L", "shin_fk.L"], f"from '{name}'"
     for name in ("upper_arm_fk.R", "forearm_fk.R", "ORG-forearm.R", "DEF-upper_arm.R.001", "hand_fk.R", "DEF-hand.R"):
         assert added(ob, name) == ["upper_arm_fk.R", "forearm_fk.R"], f"from '{name}'"
-    for name in ("spine_fk.002", "spine_fk.003", "spine_fk", "torso"):
+    for name in ("ORG-shoulder.L", "DEF-shoulder.L", "shoulder.L"):
+        assert added(ob, name) == ["upper_arm_fk.L", "forearm_fk.L"], f"from '{name}'"
+    for name in ("spine_fk.002", "spine_fk.003", "spine_fk", "torso", "neck", "head", "ORG-spine.002"):
         assert added(ob, name) == [name], "between mechanism bones that constraints move"
+    for name, control in (
+        ("DEF-spine.006", "head"),
+        ("DEF-spine.005", "tweak_spine.005"),
+        ("ORG-breast.L", "breast.L"),
+    ):
+        assert added(ob, name) == [control], "in the place of a bone that follows it"
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(
+    ("bone", "end", "deform"), [("ORG-thigh.L", "foot_fk.L", "foot"), ("DEF-forearm.R", "hand_fk.R", "hand")]
+)
+def test_feet_and_hands_of_a_generated_rig_go_with_their_targets(bone: str, end: str, deform: str) -> None:
+    ob = generated("basic_human")
+    for control in ("thigh_parent.L", "upper_arm_parent.R"):
+        ob.pose.bones[control]["IK_FK"] = 1.0
+    ob.update_tag()
+    activate(ob, bone)
+    assert bpy.ops.ik_addon.chain_add(live=True) == {"FINISHED"}
+    (chain,) = [b.ik_addon for b in ob.pose.bones if b.ik_addon.is_chain]
+    assert (chain.end_bone, chain.use_end_rotation) == (end, True)
+    target = chain.target
+    target.location += Vector((0.05, -0.03, 0.08))
+    target.rotation_euler.rotate_axis("X", 0.3)
+    ob.pose.bones["torso"].location = (0.03, 0.05, -0.04)
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
+    wanted = target.matrix_world.to_3x3().normalized() @ chain.end_offset.to_matrix()
+    for name in (end, f"DEF-{deform}{end[-2:]}"):
+        assert np.linalg.norm(rigs.head(ob, name) - rigs.position(target)) < 1e-5
+        turned = rigs.evaluated(ob).pose.bones[name].matrix.to_3x3().normalized()
+        assert np.abs(np.array(turned) - np.array(wanted)).max() < 1e-4
 
 
 @pytest.mark.usefixtures("rigify")
 def test_a_generated_quadruped_gets_chains_on_its_fk_legs() -> None:
     """The feet of its deform bones stand on toes, those of its FK bones have none."""
-    meta = armature_of("basic_quadruped")
-    bpy.ops.pose.rigify_generate()
-    (ob,) = [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != meta]
-    meta.hide_set(True)
-    bpy.context.view_layer.objects.active = ob
-    bpy.ops.object.mode_set(mode="POSE")
+    ob = generated("basic_quadruped")
     for name in ("thigh_fk.L", "foot_fk.L", "ORG-thigh.L", "ORG-foot.L", "DEF-shin.L.001", "DEF-toe.L", "foot_ik.L"):
         assert added(ob, name) == ["thigh_fk.L", "shin_fk.L"], f"from '{name}'"
     for name in ("front_shin_fk.R", "ORG-front_foot.R", "DEF-front_thigh.R", "front_foot_ik.R"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests import rigs_named
 from tests.anatomy.test_chain_ends import Tree, build, row
-from tests.rigs_named import RIGS
+from tests.anatomy.test_chain_ends_named import PUBLISHED
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -21,13 +21,13 @@ def found(addon: Addon, ob: bpy.types.Object, chain: list[str]) -> str | None:
     return None if end is None else figure.names[end]
 
 
-@pytest.mark.parametrize("name", RIGS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
-    ob = rigs_named.build(RIGS[name])
-    for chain in rigs_named.limbs(RIGS[name], ob):
+    ob = rigs_named.build(PUBLISHED[name])
+    for chain in rigs_named.limbs(PUBLISHED[name], ob):
         end = found(addon, ob, chain)
         assert end is not None, chain
-        assert ob.data.bones[end].parent.name == chain[-1]
+        assert ob.data.bones[chain[-1]] in ob.data.bones[end].parent_recursive
         words = ("hand", "wrist", "手首", "foot", "ankle", "足首", "end", "tarsus")
         assert any(word in end.lower() for word in words), end
 
@@ -46,6 +46,8 @@ def test_every_limb_of_a_published_rig_has_one(addon: Addon, name: str) -> None:
         (row("thigh.L", "shin.L", "prop=0.3"), ["thigh.L", "shin.L"], None),
         (row("thigh.L", "shin.L", "foot.L=0.3"), ["thigh.L"], None),
         (row("thigh.L", "shin.L", end={"heel.L=0.1": {}, "foot.L=0.3": {}}), ["thigh.L", "shin.L"], "foot.L"),
+        (row("thigh.L", "shin.L", end={"MCH-foot.L=0.02": row("foot.L=0.3")}), ["thigh.L", "shin.L"], "foot.L"),
+        (row("thigh.L", "shin.L", end={"shin_twist.L=0.1": {}, "foot.L=0.3": {}}), ["thigh.L", "shin.L"], "foot.L"),
         (row("finger.01", "finger.02", "finger.03=0.3"), ["finger.01", "finger.02"], None),
         (row("tail.1", "tail.2", "tail.3"), ["tail.1", "tail.2"], None),
     ],

@@ -9,7 +9,7 @@ import bpy
 import pytest
 from mathutils import Matrix
 
-from tests import rigs_named
+from tests import rigs_games, rigs_named
 from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.rigs_named import RIGS, NamedRig
 
@@ -23,7 +23,7 @@ LYING = Matrix.Rotation(-1.57, 4, "X") @ Matrix.Rotation(0.6, 4, "Z")
 def parts(addon: Addon, ob: bpy.types.Object) -> tuple[dict[str, list[str]], bool, list[str]]:
     """The bones of each part by what it is called, whether the figure is a human, and what is missing."""
     members = addon.module("anatomy.members")
-    steered: frozenset[str] = addon.module("rig.plan.chain").steered_bones(ob)
+    steered: dict[str, list[str]] = addon.module("pose.constraints").steered_bones(ob)
     figure = addon.module("anatomy.figure").Figure.of(ob, steered)
     found = members.find_members(figure)
     named = {member.words: [figure.names[bone] for bone in member.row] for member in found}
@@ -63,6 +63,25 @@ def test_everything_is_found_of_figures_with_common_names(addon: Addon, name: st
     *neck, head = (bone.lower() for bone in found["head"])
     assert all("neck" in bone or "首" in bone for bone in neck)
     assert "head" in head or "頭" in head
+
+
+@pytest.mark.parametrize("name", [name for name in rigs_games.RIGS if "Bento" not in name])
+def test_nothing_is_missing_of_figures_of_games(addon: Addon, name: str) -> None:
+    rig = rigs_games.RIGS[name]
+    ob = rigs_named.build(rig)
+    found, is_human, missing = parts(addon, ob)
+    own = [f"{side} {limb}" for limb in ("arm", "leg") for side in ("left", "right")]
+    assert (is_human, missing, {*found}) == (True, [], {*own, "spine", "head"})
+    assert sorted(found[words] for words in own) == sorted(rigs_named.limbs(rig, ob))
+    assert "head" in found["head"][-1].lower()
+
+
+def test_wings_beside_a_chest_do_not_end_its_spine(addon: Addon) -> None:
+    members = addon.module("anatomy.members")
+    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(rigs_games.BENTO))
+    rows = {member.region.value: [figure.names[bone] for bone in member.row] for member in members.find_members(figure)}
+    assert rows["spine"] == ["mSpine1", "mSpine2", "mTorso", "mSpine3", "mSpine4", "mChest"]
+    assert rows["head"] == ["mNeck", "mHead"]
 
 
 def test_twist_bones_are_part_of_a_neck(addon: Addon) -> None:

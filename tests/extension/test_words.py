@@ -30,6 +30,7 @@ STANDARD = {
 }
 """What a name in the product must not say, and the field's word for it."""
 KEPT = {
+    ("clip/contacts", "speeds"): "how fast a point moves",
     ("data/chain_settings", "base"): "the name under which files hold the FK store",
     ("anatomy/members", "arms"): "the limbs",
     ("anatomy/sides", "arms"): "the limbs",

@@ -51,8 +51,11 @@ FAR = {
 }
 """Modules with which a program reaches out of itself, or runs what it reads."""
 ALLOWED = {
-    ("bake/command.py", "save_as_mainfile"): "the command line writes the file that it is asked for, beside it first",
-    ("bake/command.py", "write_text"): "and a report, which is named",
+    (
+        "bake/command_line.py",
+        "save_as_mainfile",
+    ): "the command line writes the file that it is asked for, beside it first",
+    ("bake/command_line.py", "write_text"): "and a report, which is named",
     ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
     ("bake/outputs.py", "open"): "and replaced",
     ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",

@@ -59,6 +59,16 @@ def move_hips(ob: bpy.types.Object, rng: np.random.Generator) -> None:
     bpy.context.view_layer.update()
 
 
+def assert_foot_stays(ob: bpy.types.Object, size: float = 1.0) -> None:
+    """While the hips move the foot is where and as it was."""
+    foot = world(ob, "foot")
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        move_hips(ob, rng)
+        assert (world(ob, "foot").translation - foot.translation).length < PLACE * size
+        assert turn_between(world(ob, "foot"), foot) < TURN
+
+
 @pytest.mark.parametrize(
     "matrix",
     [
@@ -84,17 +94,81 @@ def test_hips_move_and_the_foot_stays(connect: bool, matrix: Matrix, addon: Addo
     ob.ik_addon.live = True
     bpy.context.view_layer.update()
     assert np.abs(poses(ob) - before).max() < 2e-6, "going live moves nothing"
-    foot = world(ob, "foot")
-    size = 0.9 * max(abs(s) for s in matrix.to_scale())
-    rng = np.random.default_rng(1)
-    for _ in range(10):
-        move_hips(ob, rng)
-        assert (world(ob, "foot").translation - foot.translation).length < PLACE * size
-        assert turn_between(world(ob, "foot"), foot) < TURN
+    assert_foot_stays(ob, size=0.9 * max(abs(s) for s in matrix.to_scale()))
     ob.ik_addon.live = False
     ob.pose.bones["hips"].matrix_basis = Matrix.Identity(4)
     bpy.context.view_layer.update()
     assert np.abs(poses(ob) - before).max() < 1e-6
+
+
+def rigged() -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A leg whose foot hangs below two mechanism bones, as it does in control rigs."""
+    ob, target = leg(connect=False)
+    rigs.add_bones(ob, [(0.1, 0, 0.1), (0.1, 0, 0.08), (0.1, 0.02, 0.07)], ["MCH-foot", "MCH-roll"], "shin")
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["foot"].parent = ob.data.edit_bones["MCH-roll"]
+    ob.data.edit_bones["MCH-foot"].inherit_scale = "NONE"
+    bpy.ops.object.mode_set(mode="OBJECT")
+    copy = ob.pose.bones["MCH-foot"].constraints.new("COPY_SCALE")
+    copy.target, copy.subtarget = ob, "hips"
+    ob.pose.bones["MCH-roll"].location = (0.01, 0.02, -0.01)
+    ob.pose.bones["MCH-roll"].rotation_quaternion = Euler((0.2, -0.1, 0.3)).to_quaternion()
+    ob.pose.bones["foot"].location = (0.02, -0.01, 0.015)
+    bpy.context.view_layer.update()
+    target.location = world(ob, "foot").translation
+    bpy.context.view_layer.update()
+    return ob, target
+
+
+def test_a_foot_below_mechanism_bones_stays_as_well(addon: Addon) -> None:
+    ob, _target = rigged()
+    fit(addon, ob)
+    before = poses(ob)
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(poses(ob) - before).max() < 2e-6, "going live moves nothing"
+    assert_foot_stays(ob)
+    assert addon.module("live.reports").get(ob, "shin").reached
+
+
+def test_mechanism_bones_above_a_foot_may_be_animated(addon: Addon) -> None:
+    ob, _target = rigged()
+    fit(addon, ob)
+    roll = ob.pose.bones["MCH-roll"]
+    rigs.key(roll, "location", {1: (0.01, 0.02, -0.01), 8: (-0.02, 0.01, 0.03)})
+    rigs.key(roll, "rotation_quaternion", {1: (0.97, 0.1, 0.05, 0.2), 8: (0.9, -0.3, 0.2, 0.1)})
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 8
+    ob.ik_addon.live = True
+    scene.frame_set(1)
+    foot = world(ob, "foot")
+
+    def check() -> None:
+        for frame in (1, 5, 8, 3):
+            scene.frame_set(frame)
+            assert (world(ob, "foot").translation - foot.translation).length < PLACE
+            assert turn_between(world(ob, "foot"), foot) < TURN
+
+    check()
+    bpy.context.view_layer.objects.active = ob
+    assert bpy.ops.ik_addon.bake() == {"FINISHED"}
+    check()
+
+
+def test_a_mechanism_bone_that_goes_its_own_way_is_named_and_can_be_muted(addon: Addon) -> None:
+    ob, _target = rigged()
+    fit(addon, ob)
+    copy = ob.pose.bones["MCH-roll"].constraints.new("COPY_ROTATION")
+    copy.target, copy.subtarget = ob, "hips"
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    report = addon.module("live.reports").get(ob, "shin")
+    assert report.failed
+    assert report.message.startswith("The constraint 'Copy Rotation' on bone 'MCH-roll' keeps the end bone 'foot' from")
+    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert copy.mute
+    assert addon.module("live.reports").get(ob, "shin").reached
 
 
 def test_turning_the_target_turns_the_foot_and_toes_follow(addon: Addon) -> None:
@@ -245,7 +319,7 @@ def test_one_chain_owns_an_end_bone(other: str, addon: Addon) -> None:
     assert report.failed
     expected = {
         "toe": "The chain on 'toe' also poses the end bone 'foot'",
-        "thigh": "The end bone 'foot' is not a child of 'shin'",
+        "thigh": "The end bone 'foot' is not below 'shin'",
     }
     assert report.message.startswith(expected[other])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Matrix, Quaternion
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
 from tests.operators.states import activate, said
@@ -334,7 +334,7 @@ def test_a_foot_without_an_image_is_named() -> None:
     bpy.ops.object.mode_set(mode="EDIT")
     ob.data.edit_bones["foot.R"].name = "paw.R"
     bpy.ops.object.mode_set(mode="OBJECT")
-    with pytest.raises(RuntimeError, match=r"'shin.R' has no child 'foot.R' that is the mirror image"):
+    with pytest.raises(RuntimeError, match=r"There is no bone 'foot.R' below 'shin.R' that is the mirror image"):
         bpy.ops.ik_addon.mirror_chain()
 
 
@@ -371,6 +371,23 @@ def test_copy_rotation_on_the_foot_becomes_end_rotation_and_back() -> None:
     assert not copy.mute
     assert not chain.use_end_rotation
     assert turn_between(world(ob, "foot.L"), ours) < math.radians(0.1)
+
+
+def test_so_does_one_on_a_foot_below_a_mechanism_bone() -> None:
+    ob, copy = constrained()
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    between = bones.new("MCH-foot.L")
+    between.head, between.tail = bones["foot.L"].head, bones["foot.L"].head + Vector((0.0, 0.0, 0.02))
+    bones["foot.L"].use_connect = False
+    between.parent, bones["foot.L"].parent = bones["shin.L"], between
+    bpy.ops.object.mode_set(mode="OBJECT")
+    copy = ob.pose.bones["foot.L"].constraints["Copy Rotation"]
+    before = world(ob, "foot.L")
+    assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
+    chain = ob.pose.bones["shin.L"].ik_addon
+    assert (chain.end_bone, chain.use_end_rotation, copy.mute) == ("foot.L", True, True)
+    assert turn_between(world(ob, "foot.L"), before) < TURN
 
 
 @pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])

@@ -22,8 +22,17 @@ DRAWN = {"text", "confirm_text", "heading"}
 """Arguments of Blender's layouts and dialogs that are shown."""
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
 """Settings that no panel shows."""
-SILENT = ("solve/", "presets/", "anatomy/", "translation/", "bake/command.py", "bake/outputs.py", "rig/read/fcurves.py")
-"""Where nothing is said to users of a window: the command line speaks English."""
+ENGLISH = (
+    "bake/command.py",
+    "bake/command_line.py",
+    "bake/outputs.py",
+    "posing/command.py",
+    "posing/frames.py",
+    "posing/script.py",
+)
+"""What only the command line runs, which speaks English."""
+SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", *ENGLISH)
+"""Where nothing is said to users of a window."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

@@ -221,6 +221,33 @@ def set_frames(first: int, last: int) -> None:
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = first, last
 
 
+def key_targets(tips: list[str], last: int) -> None:
+    """Key the targets of chains: a step forward, between two times in which they slide a little."""
+    for tip in tips:
+        target = rig().pose.bones[tip].ik_addon.target
+        first = target.location.copy()
+        for frame in range(1, last + 1):
+            way = min(max((frame - 15) / 8.0, 0.0), 1.0)
+            target.location = first
+            target.location.y -= 0.1 * way + 0.0002 * frame
+            target.location.z += 0.2 * way * (1.0 - way)
+            target.keyframe_insert("location", frame=frame)
+            target.keyframe_insert("rotation_euler", frame=frame)
+    set_frames(1, last)
+    go_to(last // 2)
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.ed.undo_push(message="Key Targets")
+
+
+def open_panel(name: str) -> None:
+    """Open a panel. Blender has no function for it, but takes one whose name it never saw as the class says."""
+    panel = getattr(bpy.types, name)
+    bpy.utils.unregister_class(panel)
+    panel.bl_idname, panel.bl_options = f"{name}_opened", set()
+    bpy.utils.register_class(panel)
+    viewport()["area"].tag_redraw()
+
+
 def start(operator: str, options: dict[str, Any] | None = None) -> None:
     """Start an operator in the viewport, as from a menu or a key."""
     module, name = operator.split(".")

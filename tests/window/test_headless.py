@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,22 @@ def test_ctrl_c_ends_a_bake_and_nothing_is_written(program: Program, farm: Path,
     assert ended.returncode == 130, ended.stdout + ended.stderr
     assert "ik_bake: Interrupted; nothing was written" in ended.stderr
     assert file.read_bytes() == before
+
+
+def test_ik_pose_poses_a_body_that_plays_without_the_extension(
+    program: Program, farm: Path, nobody: Path, scratch: Path
+) -> None:
+    posed, report = scratch / "posed.blend", scratch / "report.json"
+    file, goals = SAMPLES / "posing_horse.blend", SAMPLES / "posing_horse.json"
+    options = ["--strict", "--output", posed, "--report", report]
+    ended = program.run(farm, "-b", file, "--command", "ik_pose", goals, *options)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "Posed 48 frames into 'HorseAction'. All goals were reached" in ended.stdout
+    (told,) = json.loads(report.read_text())["armatures"]
+    assert told["missed"] == []
+    stands, grazes = program.ask(nobody, posed, INSIDE, "poses", [1, 13])
+    assert differences(stands, grazes, 0.5), "its head goes down"
+    assert not [line for line in differences(stands, grazes, 2e-3) if "hoof" in line], "its hooves stay"
+    refused = program.run(farm, "-b", file, "--command", "ik_pose", report, "--output", posed)
+    assert refused.returncode == 2
+    assert f"ik_pose: '{report}': the file has no 'frames'" in refused.stderr

@@ -16,7 +16,7 @@ from bpy.props import (
 from mathutils import Vector
 
 from ...live.reports import percent
-from ...posing.drag import Ask, BodyDrag
+from ...posing.drag import MISSED, Ask, BodyDrag
 from ...posing.extent import Free
 from ...posing.pins import FLAGS
 from ...rig.plan.chain import ChainError
@@ -24,8 +24,6 @@ from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import finish
 
-MISSED = 1e-3
-"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
 WITHOUT_PINS = (
     (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
     (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),

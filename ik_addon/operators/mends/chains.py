@@ -14,6 +14,7 @@ from ...controls.bones import can_be_made, editing
 from ...data.settings import chain_of, object_of, unusable
 from ...live import reports
 from ...pose.channels import rotation_field
+from ...pose.constraints import fighting_constraints
 from ...rig.plan import chain as chains
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...solve import Status
@@ -63,7 +64,10 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
         yield from fixes_of_goal(tip, role, view_layer)
     if chain.end_bone and chains.end_of(tip) is None:
         yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
-    fighting = [constraint for _, constraint in chains.fighting_constraints(ob, chains.posed_bones(tip))]
+    fighting = [constraint for _, constraint in fighting_constraints(ob, chains.posed_bones(tip))]
+    end = chains.turning_end(tip)
+    if end is not None:
+        fighting += [constraint for _, constraint in chains.holding_constraints(ob, tip, end)]
     if fighting:
         yield Fix(mute_label(fighting), lambda: _mute(fighting))
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
@@ -75,7 +79,6 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
         yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
     yield from _fixes_of_bones(bones, limited=chain.use_limits)
     yield from fixes_of_transforms(tip)
-    end = chains.turning_end(tip)
     others = (other for other in chains.tips(ob) if other != tip and chain_of(other).enabled)
     if end is not None and any(end in chains.chain_bones(other) for other in others):
         yield Fix(say("Turn Off End Rotation"), lambda: setattr(chain, "use_end_rotation", False))

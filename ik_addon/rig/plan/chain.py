@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
@@ -11,13 +11,10 @@ from mathutils import Vector
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, has_settings, unusable
-from ...pose.channels import rotation_field
+from ...pose.constraints import SCALING, driven_channels, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
-
-CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
-"""Constraints on one bone that move its parents as well."""
 
 
 class ChainError(UserError):
@@ -47,7 +44,19 @@ def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """The hand or foot at the end of the chain on `tip`; None where it has none."""
     name = end_name(chain_of(tip))
-    return next((child for child in tip.children if child.name == name), None) if name else None
+    return below(tip, name) if name else None
+
+
+def below(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
+    """The bone of this name that descends from a bone; None where there is none."""
+    found: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(name)
+    return found if found is not None and tip in found.parent_recursive else None
+
+
+def between(tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+    """The bones from a tip to the end bone below it, without these two: mechanism bones, which go with the tip."""
+    above = end.parent_recursive
+    return above[: above.index(tip)][::-1]
 
 
 def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
@@ -70,7 +79,7 @@ def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 def reach_of(tip: bpy.types.PoseBone) -> Vector:
     """The place, in the rest axes of the tip, that the chain brings to its target: its tail, or its end bone's head."""
     end = end_of(tip)
-    if end is None or end.bone.use_connect:
+    if end is None or (end.bone.use_connect and end.parent == tip):
         return Vector((0.0, tip.bone.length, 0.0))
     return tip.bone.matrix_local.inverted() @ end.bone.head_local
 
@@ -129,11 +138,13 @@ def check_seen(
     _check_goal(ob, posed, chain.pole, chain.pole_bone, "pole", presence)
     if chain.end_bone and end_of(tip) is None:
         raise ChainError(
-            "The end bone '{end_bone}' is not a child of '{tip}'. Choose another end bone",
+            "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
             end_bone=chain.end_bone,
             tip=tip.name,
         )
     check_bones(ob, posed, constrained)
+    if end is not None:
+        check_between(ob, bones[-1], end)
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
         raise ChainError("All bones of the chain start at the same point, so it has no length to solve")
@@ -167,12 +178,32 @@ def check_bones(
             constraint=constraint.name,
             owner=owner.name,
         )
-    for name, path in _driven_channels(ob, bones):
+    for name, path in driven_channels(ob, bones):
         raise ChainError(
             "The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver",
             path=path,
             bone=name,
         )
+
+
+def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> None:
+    """Raise `ChainError` if a bone from a tip to its end bone does not go with the tip."""
+    for owner, constraint in holding_constraints(ob, tip, end):
+        raise ChainError(
+            "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
+            "Mute it, or choose another end bone",
+            constraint=constraint.name,
+            owner=owner.name,
+            end=end.name,
+        )
+
+
+def holding_constraints(
+    ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone
+) -> list[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+    """Constraints that keep a bone from a tip to its end bone from going with the tip, each with its bone."""
+    found = fighting_constraints(ob, between(tip, end))
+    return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
 
 
 def why_closed(ob: bpy.types.Object) -> str:
@@ -289,48 +320,3 @@ def _check_goal(
             goal=goal.name,
             own=own,
         )
-
-
-def _driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
-    """Bone and channel of the drivers on rotations of these bones."""
-    if ob.animation_data is None or not ob.animation_data.drivers:
-        return
-    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
-    for driver in ob.animation_data.drivers:
-        if driver.data_path in paths and not driver.mute:
-            yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
-
-
-def fighting_constraints(
-    ob: bpy.types.Object,
-    bones: list[bpy.types.PoseBone],
-    constrained: Sequence[bpy.types.PoseBone] | None = None,
-) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
-    """Enabled constraints that move a bone of the chain after the solve, each with its bone."""
-    names = {bone.name for bone in bones}
-    for owner in ob.pose.bones if constrained is None else constrained:
-        for constraint in owner.constraints:
-            if constraint.mute or constraint.influence == 0.0:
-                continue
-            if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
-                yield owner, constraint
-
-
-def steered_bones(ob: bpy.types.Object) -> frozenset[str]:
-    """Names of the bones of an armature object that constraints move, so that a chain of them can't be solved."""
-    found: set[str] = set()
-    for owner in ob.pose.bones:
-        for constraint in owner.constraints:
-            if not constraint.mute and constraint.influence > 0.0:
-                found.update((owner.name, *moved_by(owner, constraint)))
-    return frozenset(found)
-
-
-def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
-    """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
-    if not isinstance(constraint, CHAIN_CONSTRAINTS):
-        return []
-    moved = [owner, *owner.parent_recursive]
-    if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:
-        moved = moved[1:]
-    return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

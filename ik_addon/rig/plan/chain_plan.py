@@ -35,7 +35,7 @@ class ChainPlan:
     reach: tuple[float, float, float]
     """What is brought to the target, in the rest axes of the tip: its tail, or the head of its end bone."""
     is_loose: bool
-    """The end bone takes the target's rotation, and is not connected to the tip."""
+    """The end bone takes the target's rotation, and is not a connected child of the tip."""
     remarks: tuple[str, ...]
     """Sentences about settings that cannot be followed."""
     target_attachments: tuple[Attachment, ...]
@@ -93,7 +93,7 @@ def checked(
         end=end,
         end_offset=_axes(settings.end_offset),
         reach=reach_of(tip).to_tuple(),
-        is_loose=last is not None and not last.bone.use_connect,
+        is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
         remarks=tuple(remarks),
         target_attachments=attachments_of(presence.seen(settings.target), settings.target_bone),
         pole_attachments=attachments_of(pole, settings.pole_bone),

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import WIDTH, Row
+from ...pose.constraints import moved_by
 from ...pose.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .chain import moved_by
 from .reference import Reference
 from .watch import NUMBERS
 

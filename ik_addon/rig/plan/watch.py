@@ -17,8 +17,9 @@ import numpy as np
 from ... import compat
 from ...data.settings import chain_of
 from ...pose.channels import FIELDS
+from ...pose.constraints import CHAIN_CONSTRAINTS
 from ...pose.data_paths import value_at
-from .chain import CHAIN_CONSTRAINTS, tips
+from .chain import tips
 from .reference import Reference
 
 NUMBERS = ("pole_angle", "softness", "push_limit", "tolerance", "influence")
@@ -37,7 +38,12 @@ OBJECT_FIELDS = {
 """The properties that place an object, and their widths."""
 BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
 """Beginnings of data paths of an object that do not affect its transform, apart from those of its bones."""
-BONE_BYSTANDERS = ("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale")
+MARKS = frozenset(("contact", "heel_pivot", "toe_pivot", "pin", "give"))
+"""The settings of a bone that no solve of a frame reads."""
+BONE_BYSTANDERS = (
+    *("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale"),
+    *(f"ik_addon.{name}" for name in sorted(MARKS)),
+)
 """The same below a pose bone, or a bone of an armature."""
 BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
 BONE_FACTS = (
@@ -113,6 +119,16 @@ class Watch:
         return cls(tuple(owner for owner in found if owner.paths))
 
 
+def is_animated(ob: bpy.types.Object) -> bool:
+    """Whether anything but the user may change an object's pose from frame to frame."""
+    data = ob.animation_data
+    if data is None or data.nla_tracks or data.drivers:
+        return data is not None
+    owner = compat.curve_owner(ob)
+    curves = () if owner is None else owner.fcurves
+    return data.action is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
+
+
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
     return (*_bones(ob.original), *_flags(ob.original), *_placing(ob.original), *_of_goal(ob.original))
@@ -166,6 +182,8 @@ def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
 def _settings(chain: Any) -> Iterator[object]:
     """The settings of a chain, as what can be compared."""
     for setting in chain.bl_rna.properties:
+        if setting.identifier in MARKS:
+            continue
         try:
             value: Any = getattr(chain, setting.identifier)
         except UnicodeDecodeError:  # see `settings.unusable`
@@ -274,6 +292,12 @@ def _of_goal(ob: bpy.types.Object) -> Iterator[str]:
 
 def _places(path: str) -> bool:
     return path not in OBJECT_FIELDS and (path == "hide_render" or not path.startswith(BYSTANDERS))
+
+
+def _marks(path: str) -> bool:
+    """Whether a data path is of a setting that no solve reads."""
+    match = BONE_PATH.fullmatch(path)
+    return match is not None and match["rest"].removeprefix("ik_addon.") in MARKS
 
 
 def _reaches(ob: bpy.types.Object, name: str, rest: str, bones: Collection[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
+from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
@@ -221,7 +223,9 @@ class _Changes:
         # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
         for group, chain in np.argwhere(wave.loose).tolist():
             end = self._plan.chains[wave.chains[group, chain]].end
-            posed_anew[group] |= end is not None and self._rows[self._plan.rows[end]]
+            if end is not None:
+                above = takewhile(lambda bone: bone not in self._plan.solved, self._plan.skeleton.ancestors(end))
+                posed_anew[group] |= self._rows[self._plan.rows[end]] or not self._moved.isdisjoint(above)
         if self._everything:
             posed_anew[:] = True
         for group, bones in enumerate(wave.bones.tolist() if self._moved else ()):
@@ -263,10 +267,21 @@ class _Poses:
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         reach = wave.reaches[group]
         for g, e in np.argwhere(wave.loose).tolist():
-            bone = self._plan.chains[wave.chains[g, e]].end
-            local = self._basis[:, self._plan.rows[bone]]
-            reach[group == g, e] = applied(self._plan.skeleton.offsets[bone], local[:, :, 3])[:, :3]
+            reach[group == g, e] = self._reach(self._plan.chains[wave.chains[g, e]])
         return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
+
+    def _reach(self, chain: ChainPlan) -> Floats:
+        """Where (F, 3) the head of the end bone of a chain is, in the axes of the tip."""
+        skeleton, tip, end = self._plan.skeleton, chain.bones[-1], chain.end
+        assert end is not None
+        local = self._basis[:, self._plan.rows[end]]
+        parent = int(skeleton.parents[end])
+        if parent == tip:
+            return np.asarray(applied(skeleton.offsets[end], local[:, :, 3])[:, :3])
+        # Mechanism bones between the two go with the tip, as they stand to it.
+        head = skeleton.to_pose(self._ob, end, local, self._sampled[parent])[:, :3, 3]
+        found = _moved(inverse(self._sampled[tip]), head)
+        return np.where(np.isfinite(found), found, chain.reach)
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""

@@ -35,11 +35,11 @@ STRENGTH = 100.0
 """Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
 LARGEST_WAY = 0.25
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 22
+PASSES = 40
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
-FARTHEST = 0.5
+FARTHEST = 1.0
 """Radians that a joint turns in a pass, at most."""
 FINISH = 8
 """Passes for pins alone, at most."""

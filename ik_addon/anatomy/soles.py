@@ -1,0 +1,50 @@
+"""Where a foot or hand touches: at the heel and the ball of a foot, at the root and the fingers of a hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..solve.problem import Floats
+from .figure import Figure
+from .parts import words
+from .sides import front_of, is_leg, toes_of, up_of
+
+BEHIND = 0.25
+"""How far a heel without a bone is behind the ankle, in lengths from ankle to ball."""
+FORWARD = 0.3
+"""A joint that is farther ahead of the ankle than this, in lengths of the foot, is the ball."""
+HEEL = "heel"
+
+
+def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]:
+    """Where (3,) and (3,) the heel and the toe of a limb touch, with its hand or foot at rest.
+
+    Args:
+        figure: the skeleton.
+        row: the bones of the limb, root first.
+        end: its hand or foot.
+    """
+    ankle, tip = figure.heads[end], figure.tails[end]
+    up = up_of(figure)
+    if up is None or not is_leg(figure, row):
+        return ankle, tip
+    below = [bone for bone in figure.below(end) if bone != end]
+    towards = toes_of(figure, row)
+    if towards is None:
+        towards = front_of(figure)
+    towards = tip - ankle if towards is None else towards
+    towards = towards - towards.dot(up) * up
+    front = towards / max(float(np.linalg.norm(towards)), 1e-300)
+    points = np.concatenate([tip[None], figure.heads[below], figure.tails[below]])
+    sole = float((points - ankle).dot(up).min())
+    length = float((points - ankle).dot(front).max())
+    joints = [figure.heads[bone] for bone in figure.children[end]]
+    balls = [joint for joint in joints if (joint - ankle).dot(front) > FORWARD * length]
+    ball = min(balls, key=lambda joint: float((joint - ankle).dot(front)), default=tip)
+    heels = [bone for bone in below if HEEL in words(figure.names[bone])]
+    if heels:
+        heel = 0.5 * (figure.heads[heels[0]] + figure.tails[heels[0]])
+    else:
+        heel = ankle - BEHIND * float((ball - ankle).dot(front)) * front
+    heel, ball = (point + (sole - float((point - ankle).dot(up))) * up for point in (heel, ball))
+    return heel, ball

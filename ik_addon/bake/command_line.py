@@ -1,0 +1,246 @@
+"""What commands without a window have in common: exit codes, Ctrl-C, and the files that they write."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import bpy
+
+from ..translation.sentences import UserError
+from .outputs import Output, OutputError
+
+DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: done; with --strict a target was not reached; nothing was written; done and saved, but not all that was
+asked for; Ctrl-C, nothing was written. See docs/command_line.md."""
+
+GoOn = Callable[[], None]
+"""Raises `InterruptError` after Ctrl-C was pressed."""
+
+
+class CommandError(Exception):
+    """The command cannot do what was asked for; the message says why and what to do."""
+
+
+class InterruptError(Exception):
+    """The user pressed Ctrl-C."""
+
+
+def run(
+    name: str,
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str],
+    work: Callable[[argparse.Namespace, GoOn], int],
+) -> int:
+    """Do the work of a command; return the exit code, after a sentence on stderr where something is wrong."""
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as done:  # after --help, or after a sentence on what is wrong
+        return DONE if done.code in (None, 0) else REFUSED
+    try:
+        with _watching_for_interrupts() as go_on:
+            return work(options, go_on)
+    except InterruptError:
+        complain(name, "Interrupted; nothing was written")
+        return INTERRUPTED
+    except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
+        complain(name, str(error).strip())
+    except Exception:  # Blender would end with 1, which says that a target was not reached
+        traceback.print_exc()
+        complain(name, "Internal error, see above. Nothing was written")
+    return REFUSED
+
+
+def complain(name: str, sentence: str) -> None:
+    """Say on stderr what is wrong."""
+    print(f"{name}: {sentence}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _watching_for_interrupts() -> Iterator[GoOn]:
+    """Take Ctrl-C for a while; gives a function that raises `InterruptError` after it was pressed.
+
+    Blender without a window only takes note of the first one, and an exception in the middle of a handler would be
+    printed and lost. A second Ctrl-C ends the process at once.
+    """
+    pressed = False
+
+    def press(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def go_on() -> None:
+        if pressed:
+            raise InterruptError
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield go_on
+    finally:
+        # Blender's own cannot be set from Python; all it would do is to wait for the second Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+
+def armatures() -> list[bpy.types.Object]:
+    """The armature objects of the scene."""
+    return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+
+
+def named(name: str) -> bpy.types.Object:
+    """The armature of a name: linked ones have their library's behind it, needed where names are the same.
+
+    Raises:
+        CommandError: there is none, or more than one.
+    """
+    every = armatures()
+    found = [ob for ob in every if ob.name_full == name] or [ob for ob in every if ob.name == name]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"'{ob.name_full}'" for ob in found or every) or "none"
+    if found:
+        raise CommandError(f"Several armatures are called '{name}': {known}. Name one of them, or rename it")
+    raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
+
+
+# ---- files
+
+
+def add_file_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command take the options from which `Files` are made."""
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result there")
+    place.add_argument("--overwrite", action="store_true", help="save the result over the file that was opened")
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report there")
+
+
+class Files:
+    """The file and the report that a command writes, both whole or not at all."""
+
+    def __init__(self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = ()) -> None:
+        """Nothing is written yet; what cannot be written is found before hours of work.
+
+        Args:
+            name: of the command.
+            options: see `add_file_options`.
+            read: further files that must not be replaced, each with what it is.
+
+        Raises:
+            CommandError, OutputError: one of them cannot be written.
+        """
+        self._name, self._overwrite = name, bool(options.overwrite)
+        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+        if options.overwrite and opened is None:
+            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
+        self._blend: Output | None = None
+        self._report: Output | None = None
+        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
+        inputs += read
+        if opened is not None:
+            inputs.append((opened, "the file that was opened"))
+        if options.output is not None:
+            if options.output.suffix != ".blend":
+                raise CommandError(f"--output must end in '.blend', not '{options.output}'")
+            self._blend = Output(options.output, "--output")
+            self._blend.keep_apart(inputs)
+            inputs.append((options.output, "the file that --output names"))
+        elif opened is not None and options.overwrite:
+            self._blend = Output(opened, "--overwrite")
+        if options.report is not None:
+            self._report = Output(options.report, "--report")
+            self._report.keep_apart(inputs)
+            if self._report.path.suffix.lower() != ".json":  # behind a symbolic link, too
+                raise CommandError(f"--report must end in '.json', not '{self._report.path.name}'")
+        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
+        """Where the file is saved; None: nowhere."""
+
+    def write(self, report: str, go_on: GoOn) -> bool:
+        """Save the open file and a report, if that was asked for; whether all was written.
+
+        Raises:
+            CommandError, OSError, RuntimeError: nothing was written.
+        """
+        try:
+            if self._blend is not None:
+                _save(self._blend)
+            if self._report is not None:
+                self._report.new.write_text(report, encoding="utf-8")
+            go_on()
+            return self._put_in_place()
+        finally:
+            for output in (self._blend, self._report):
+                if output is not None:
+                    output.discard()
+
+    def _put_in_place(self) -> bool:
+        """Replace the files by what was written; whether all were.
+
+        Raises:
+            OSError: none was.
+        """
+        blend, report = self._blend, self._report
+        if blend is not None:
+            backups: Any = bpy.context.preferences.filepaths
+            keep = self._overwrite and backups.save_version > 0
+            blend.put_in_place(Path(f"{blend.path}1") if keep else None)
+        if report is not None:
+            try:
+                report.put_in_place()
+            except OSError as error:
+                if blend is None:
+                    raise
+                complain(
+                    self._name,
+                    f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}",
+                )
+                return False
+        return True
+
+
+def _save(blend: Output) -> None:
+    """Save beside the requested file, to replace it only with one that can be read.
+
+    On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
+    """
+    bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
+    if not _is_whole(blend.new):
+        raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether Blender can read the current scene from a file."""
+    libraries: Any = bpy.data.libraries
+    try:
+        with libraries.load(str(path)) as (found, _wanted):
+            return bpy.context.scene.name in found.scenes
+    except OSError:
+        return False
+
+
+# ---- Blender's command line
+
+
+class Registered:
+    """A command that Blender knows while it is registered."""
+
+    def __init__(self, name: str, main: Callable[[Sequence[str]], int]) -> None:
+        """Blender does not know it yet."""
+        self._name, self._main = name, main
+        self._command: Any = None
+
+    def register(self) -> None:
+        """Make it known to Blender."""
+        add: Any = bpy.utils.register_cli_command  # the stubs know of no result
+        self._command = add(self._name, self._main)
+
+    def unregister(self) -> None:
+        """Take it back."""
+        bpy.utils.unregister_cli_command(self._command)
+        self._command = None

@@ -1,0 +1,49 @@
+"""What is known on some frames of a clip, eased in and out on the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..solve.problem import Bools, Floats, Ints
+
+
+def runs(flags: Bools) -> list[tuple[int, int]]:
+    """The start and the end, behind its last frame, of each run of set flags (F,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def numbered(flags: Bools) -> Ints:
+    """Which run of set flags each frame (F,) is in; -1: in none."""
+    begun = np.cumsum(np.diff(np.concatenate([[False], flags]).astype(np.int64)) == 1) - 1
+    return np.asarray(np.where(flags, begun, -1))
+
+
+def eased(values: Floats, known: Bools, length: int) -> Floats:
+    """Values (F, k) as they are where they are known (F,), eased from there to zero over so many frames.
+
+    Between two runs of known values nothing overshoots: what comes out is a mean of both and zero, with weights that
+    go one way.
+    """
+    out = np.where(known[:, None], values, 0.0)
+    for start, end in runs(~known):
+        count = end - start
+        places = np.arange(1, count + 1)
+        reach = min(length, count) + 1
+        if start:
+            out[start:end] += (1.0 - _smooth(places / reach))[:, None] * values[start - 1]
+        if end < len(values):
+            out[start:end] += (1.0 - _smooth((count + 1 - places) / reach))[:, None] * values[end]
+    return out
+
+
+def bridged(values: Floats, known: Bools) -> Floats:
+    """Values (F, k) as they are where they are known (F,), on a line from one to the next in between."""
+    at = np.flatnonzero(known)
+    frames = np.arange(len(values))
+    return np.stack([np.interp(frames, at, column[at]) for column in values.T], axis=1)
+
+
+def _smooth(share: Floats) -> Floats:
+    share = np.clip(share, 0.0, 1.0)
+    return np.asarray(share * share * (3.0 - 2.0 * share))

@@ -1,0 +1,108 @@
+"""The operator that plants feet."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty
+
+from ...bake import bake_report
+from ...live import reports
+from ...planting import plant
+from ...translation.sentences import count, marked, say
+from ..active import armature
+from .options import ClipOperator
+
+
+class IK_ADDON_OT_plant(ClipOperator):
+    """Key targets and hips so that contacts hold still."""
+
+    bl_idname = "ik_addon.plant"
+    bl_label = "Plant"
+    bl_description = (
+        "Key the targets so that feet and hands stand still while they touch, roll about heel and toe, and move as "
+        "before in between; the hips move so that legs reach"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    blend: FloatProperty(
+        name="Blend",
+        description="How long a foot takes to go over into a contact and out of it",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=plant.Options.blend,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
+    )
+    hips: BoolProperty(
+        name="Hips",
+        description="Move the hips as little and as smoothly as possible so that legs reach. The Softness of a chain "
+        "keeps its knee bent",
+        default=plant.Options.hips,
+    )
+    cap: FloatProperty(
+        name="Hips Limit",
+        description="How far the hips may move, as a fraction of the leg",
+        subtype="FACTOR",
+        default=plant.Options.cap,
+        min=0.0,
+        max=1.0,
+        soft_max=0.3,
+    )
+    smooth: FloatProperty(
+        name="Hips Smooth",
+        description="How long a movement of the hips takes to begin and to end",
+        subtype="TIME",
+        unit="TIME_ABSOLUTE",
+        default=plant.Options.smooth,
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
+    )
+
+    own = ("blend", "hips", "cap", "smooth")
+    confirm = marked("Plant")
+    doing = marked("Planting")
+    cancelled = marked("Planting cancelled. Nothing was changed")
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, plant.Planted]:
+        """Plant."""
+        frames = self.frames(context)
+        assert frames is not None, "there is no current frame to choose"
+        options = plant.Options(
+            blend=self.blend, hips=self.hips, cap=self.cap, smooth=self.smooth, on=self.ground(context)
+        )
+        return plant.steps(context, armature(context), self.chosen(context), frames, options)
+
+    def finish(self, result: plant.Planted) -> set[str]:
+        """Report how much feet slid, before and after, and what the hips did."""
+        before, after = (reports.percent(slide) for slide in result.slide)
+        said = [
+            say(
+                "{contacts} on {frames}: slide {before} before, {after} now",
+                contacts=count(result.contacts, "Planted 1 contact", "Planted {count} contacts"),
+                frames=bake_report.count_of_frames(result.frames),
+                before=before,
+                after=after,
+            )
+        ]
+        if result.hips:
+            said.append(say("The hips moved by up to {distance} of the leg", distance=reports.percent(result.hips)))
+        if result.short_frames:
+            said.append(
+                say(
+                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
+                    distance=reports.percent(result.short),
+                    frames=bake_report.count_of_frames(result.short_frames),
+                )
+            )
+        self.report(
+            {"WARNING"} if result.short_frames or result.remarks else {"INFO"}, ". ".join([*said, *result.remarks])
+        )
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (IK_ADDON_OT_plant,)

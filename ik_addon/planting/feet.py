@@ -1,0 +1,147 @@
+"""Feet and hands of an armature on many frames, as arrays, and what they stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..clip.plant import Foot
+from ..data.settings import chain_of
+from ..goals.frames import Sampled
+from ..goals.movable import MovableGoal
+from ..goals.snap import in_fk
+from ..goals.snapped import Chain, Poles, Snap
+from ..live import registry
+from ..pose.skeleton import inverse, orthonormal
+from ..posing.figure import root_of
+from ..rig.plan.chain import turning_end
+from ..rig.read.orientation import orientation
+from ..solve.maths.products import applied, determinants, times
+from ..solve.maths.rotations import quaternions
+from ..solve.problem import Floats
+from . import pivots
+
+
+@dataclass(frozen=True)
+class Feet:
+    """The hands and feet of chains on F frames."""
+
+    snap: Snap
+    """The chains, and their targets in the same order."""
+    sampled: Sampled
+    ground: Floats
+    """(F, 4, 4) of what they stand on, in world space, without its scale."""
+    hips: int | None
+    """The bone that takes all the legs along; None: nothing takes them all."""
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The skeleton."""
+        return Figure.of(self.snap.ob)
+
+    def tip(self, chain: Chain) -> bpy.types.PoseBone:
+        """The bone that has the settings of a chain."""
+        return self.snap.ob.pose.bones[chain.tip]
+
+    def length(self, chain: Chain) -> float:
+        """Of the limb, in world space."""
+        scale = np.abs(determinants(self.sampled.world[0, :3, :3][None]))[0] ** (1.0 / 3.0)
+        return float(np.median(self.snap.limbs(self.sampled, chain).length) * scale)
+
+    def roots(self, chain: Chain) -> Floats:
+        """Where (F, 3) the limb begins, in world space."""
+        joints = self.snap.limbs(self.sampled, chain).joints[:, 0]
+        return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
+
+    def foot(self, chain: Chain) -> Foot:
+        """The hand or foot as its target has it, or the FK pose where that has no keys, seen from what it stands on."""
+        goal, tip = self.snap.goals[chain.target], self.tip(chain)
+        world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
+        end = turning_end(tip)
+        if goal.is_keyed and goal.turns:
+            where = target
+            seen = orientation(times(inverse(self.sampled.world[:1]), target[:1]))
+            offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
+            bone = times(world[:1], times(seen, np.array(offset, dtype=np.float64)[None]))
+        else:
+            poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
+            where = times(self.sampled.world, poses)
+            bone = where[:1, :3, :3]
+            where = where.copy()
+            where[:, :3, 3] = target[:, :3, 3] if goal.is_keyed else self.ends(chain)
+        turns = orientation(where)
+        touching = pivots.of(self.figure, tip) if chain.end is not None else np.zeros((2, 3))
+        own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(bone, 2, axis=0), touching))
+        from_ground = inverse(self.ground)
+        places = applied(from_ground[:, :3, :3], where[:, :3, 3]) + from_ground[:, :3, 3]
+        turned = times(from_ground[:, :3, :3], turns)
+        return Foot(
+            places=np.asarray(places),
+            turns=quaternions(np.moveaxis(turned, 0, -1)),
+            pivots=np.asarray(own),
+            contacts=np.zeros((2, len(where)), dtype=bool),
+        )
+
+    def ends(self, chain: Chain) -> Floats:
+        """Where (F, 3) the limb ends in the FK pose, in world space."""
+        joints = self.snap.limbs(self.sampled, chain).joints[:, -1]
+        return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
+
+
+def sample(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    on: bpy.types.Object | None,
+) -> Generator[float, None, Feet]:
+    """Sample the feet of chains on frames; yields the share that is done.
+
+    Args:
+        context: for the view layer.
+        ob: the armature object.
+        tips: of the chains.
+        frames: ascending.
+        on: what the feet stand on; None: on what doesn't move.
+
+    Raises:
+        SnapError: a chain can't be used.
+    """
+    snap = Snap.of(context, ob, tips, False, Poles.KEEP)
+    figure = Figure.of(ob)
+    first = [figure.names.index(snap.skeleton.names[chain.bones[0]]) for chain in snap.chains]
+    carrying = {root_of(figure, bone) for bone in first}
+    hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
+    more = [] if hips is None else [bone for bone in (hips, snap.skeleton.parents[hips]) if bone >= 0]
+    extra = [] if on is None else [MovableGoal(on, "")]
+    sampler = replace(
+        snap.sampler,
+        bones=np.union1d(snap.sampler.bones, np.array(more, dtype=np.int64)),
+        goals=[*snap.goals, *extra],
+    )
+    snap = replace(snap, sampler=sampler)
+    is_solved = sampler.is_solved
+    with (
+        nullcontext() if is_solved else registry.paused(ob),
+        in_fk(context, ob, tips) if is_solved else nullcontext(),
+    ):
+        found = yield from sampler.sample(context.view_layer, frames)
+    count = len(snap.goals)
+    ground = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
+    if on is not None:
+        ground[:, :3, 3] = found.goals[:, -1, :3, 3]
+        ground[:, :3, :3] = orthonormal(found.goals[:, -1, :3, :3])
+    parents = found.parents[:, :count]
+    own = replace(
+        found,
+        goals=found.goals[:, :count],
+        spaces=found.spaces[:, :count],
+        parents=np.where(parents < count, parents, -1),
+    )
+    return Feet(snap, own, ground, hips)

@@ -1,0 +1,71 @@
+"""What else moves the bones of an armature: constraints and drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import bpy
+
+from .channels import rotation_field
+
+CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
+"""Constraints on one bone that move its parents as well."""
+
+SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.types.MaintainVolumeConstraint)
+"""Constraints that leave a bone in its place, turned as it is."""
+
+
+def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
+    """Bone and channel of the drivers on rotations of these bones."""
+    if ob.animation_data is None or not ob.animation_data.drivers:
+        return
+    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
+    for driver in ob.animation_data.drivers:
+        if driver.data_path in paths and not driver.mute:
+            yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
+
+
+def fighting_constraints(
+    ob: bpy.types.Object,
+    bones: list[bpy.types.PoseBone],
+    constrained: Sequence[bpy.types.PoseBone] | None = None,
+) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+    """Enabled constraints that move a bone of the chain after the solve, each with its bone."""
+    names = {bone.name for bone in bones}
+    for owner in ob.pose.bones if constrained is None else constrained:
+        for constraint in owner.constraints:
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
+                yield owner, constraint
+
+
+def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
+    """Names of the bones of an armature object that constraints or drivers move: a chain of them can't be solved.
+
+    Each with the bones of the armature that it follows.
+    """
+    found: dict[str, list[str]] = {}
+    for owner in ob.pose.bones:
+        for constraint in owner.constraints:
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            for name in (owner.name, *moved_by(owner, constraint)):
+                found.setdefault(name, [])
+            subtarget = getattr(constraint, "subtarget", "")
+            is_followed = not isinstance(constraint, CHAIN_CONSTRAINTS) and subtarget in ob.pose.bones
+            if is_followed and getattr(constraint, "target", None) == ob:
+                found[owner.name].append(subtarget)
+    for name, _channel in driven_channels(ob, list(ob.pose.bones)):
+        found.setdefault(name, [])
+    return found
+
+
+def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
+    """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
+    if not isinstance(constraint, CHAIN_CONSTRAINTS):
+        return []
+    moved = [owner, *owner.parent_recursive]
+    if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:
+        moved = moved[1:]
+    return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

@@ -1,0 +1,44 @@
+"""The sub-panel "Clip": what works on a whole range of frames."""
+
+from __future__ import annotations
+
+import bpy
+
+from ...data.contact_settings import CONTACTS
+from ...data.settings import chain_of
+from ...operators.active import active_chain
+from ...rig.plan.chain import end_of
+from ..panel import ArmaturePanel
+from ..text import draw_button
+
+
+class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
+    """Contacts, and the operators that use them."""
+
+    bl_idname = "VIEW3D_PT_ik_addon_clip"
+    bl_label = "Clip"
+    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """Draw the buttons in the order in which they are used, and the contact of the active chain."""
+        layout = self.layout
+        column = layout.column(align=True)
+        draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
+        draw_button(column, context, "ik_addon.plant", "SNAP_FACE", "Plant")
+        tip = active_chain(context)
+        if tip is None:
+            return
+        chain = chain_of(tip)
+        row = layout.row(align=True)
+        for name, label, *_rest in CONTACTS:
+            row.operator("ik_addon.mark_contact", text=label, depress=name in chain.contact).contact = name
+        if end_of(tip) is not None:
+            column = layout.column(align=True)
+            column.use_property_split = True
+            column.use_property_decorate = False
+            column.prop(chain, "heel_pivot")
+            column.prop(chain, "toe_pivot")
+            column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
+
+
+CLASSES = (VIEW3D_PT_ik_addon_clip,)

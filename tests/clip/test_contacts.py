@@ -1,0 +1,104 @@
+"""Contacts are found where they are marked: on clips that are made, and on the recorded walk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import recorded, rigs
+from tests.clip import clips
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+UP = np.array([0.0, 0.0, 1.0])
+CLOSE = 2
+"""Frames."""
+FOUND = 0.95
+
+
+def found(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Marks:
+    """First and last frames of contacts, the first frame of the points being 1."""
+    contacts = addon.module("clip.contacts")
+    criteria = {"heel": contacts.HEEL, "toe": contacts.TOE}[part]
+    flags = contacts.find_contacts(contacts.Path(points, UP, length, rate), criteria)
+    return [(start + 1, end) for start, end in addon.module("clip.filling").runs(flags)]
+
+
+def close(marked: clips.Marks, got: clips.Marks) -> tuple[int, int]:
+    """How many ends of contacts are marked, and how many of them are found, of as many contacts."""
+    assert len(got) == len(marked), (marked, got)
+    gaps = np.abs(np.array(marked) - np.array(got))
+    return gaps.size, int((gaps <= CLOSE).sum())
+
+
+@pytest.mark.parametrize("name", clips.MADE)
+def test_contacts_of_made_clips_are_found(addon: Addon, name: str) -> None:
+    clip, counts = clips.make(name), []
+    for foot in clip.feet.values():
+        for part, point in (("heel", clips.HEEL), ("toe", clips.TOE)):
+            counts.append(close(foot.marks[part], found(addon, foot.path(point), clip.rate, part)))
+    marked, right = np.sum(counts, axis=0)
+    assert right >= FOUND * marked
+
+
+def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
+    ob = recorded.walk()
+    noted, counts = clips.read("walk"), []
+    frames = range(1, 525)
+    poses = np.array([_poses(ob, frame) for frame in frames])
+    for side in ("Left", "Right"):
+        tip, end = ob.pose.bones[f"{side}Leg"], ob.pose.bones.find(f"{side}Foot")
+        tip.ik_addon.end_bone = f"{side}Foot"
+        tip.ik_addon.chain_length, tip.ik_addon.is_chain = 2, True
+        pivots = addon.module("planting.pivots").found(addon.module("anatomy.figure").Figure.of(ob), tip)
+        length = rigs.length(ob, f"{side}Leg", 2)
+        for part, pivot in zip(("heel", "toe"), pivots, strict=True):
+            points = poses[:, end, :3, :3] @ pivot + poses[:, end, :3, 3]
+            counts.append(close(clips.marks_of(noted[side])[part], found(addon, points, 120.0, part, length)))
+    marked, right = np.sum(counts, axis=0)
+    assert marked == 32
+    assert right >= 30, "two are marked in the middle of a slow movement"
+
+
+def _poses(ob: Any, frame: int) -> clips.Array:
+    bpy.context.scene.frame_set(frame)
+    seen = rigs.evaluated(ob)
+    world = np.array(seen.matrix_world)
+    return np.array([world @ np.array(bone.matrix) for bone in seen.pose.bones])
+
+
+def test_a_clip_that_plays_slowly_has_the_same_contacts(addon: Addon) -> None:
+    clip = clips.make("run")
+    path = clip.feet["Left"].path(clips.HEEL)
+    assert found(addon, path, clip.rate, "heel") == found(addon, path, clip.rate / 2.5, "heel")
+
+
+def test_a_foot_that_is_held_up_touches_nothing(addon: Addon) -> None:
+    clip, noted = clips.make("stairs"), clips.read("stairs")
+    held = noted["held"]
+    path = clip.feet[held["side"]].path(clips.TOE)
+    start, end = held["frames"]
+    steps = np.linalg.norm(np.diff(path[start:end], axis=0), axis=1)
+    assert steps.max() * clip.rate < 0.1, "it does rest"
+    assert not any(first < end and last > start for first, last in found(addon, path, clip.rate, "toe"))
+
+
+def test_a_foot_that_never_moves_touches_all_the_time(addon: Addon) -> None:
+    path = np.random.default_rng(1).normal(0.0, 0.0003, (100, 3))
+    assert found(addon, path, 24.0, "heel") == [(1, 100)]
+
+
+def test_a_jump_on_the_first_frame_changes_nothing_else(addon: Addon) -> None:
+    path = clips.make("turn").feet["Left"].path(clips.HEEL)
+    jumping = path.copy()
+    jumping[0] += [0.0, 5.0, 1.0]
+    assert found(addon, jumping, 30.0, "heel")[1:] == found(addon, path, 30.0, "heel")[1:]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_a_clip_may_be_short(addon: Addon, count: int) -> None:
+    assert len(found(addon, np.zeros((count, 3)), 24.0, "heel")) <= 1

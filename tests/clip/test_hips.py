@@ -1,0 +1,70 @@
+"""Hips move as little and as smoothly as lets legs reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = np.arange(240)
+
+
+def legs_of(addon: Addon, excess: float) -> list[Any]:
+    """Two legs of length 1 that take turns, whose feet are by up to `excess` too far away in contact."""
+    module, legs = addon.module("clip.hips"), []
+    for start in (0, 60):
+        phase = (FRAMES + start) % 120
+        distance = 0.97 + (0.03 + excess) * np.maximum(0.0, np.sin(2.0 * np.pi * phase / 70.0))
+        angle = 0.4 * np.sin(FRAMES / 20.0 + start)
+        ends = np.stack([0.0 * FRAMES, distance * np.sin(angle), -distance * np.cos(angle)], axis=1)
+        legs.append(module.Leg(np.zeros_like(ends), ends, 1.0, phase < 70))
+    return legs
+
+
+def test_legs_reach_and_the_hips_move_little_more_than_they_must(addon: Addon) -> None:
+    legs = legs_of(addon, 0.02)
+    still = np.zeros((len(FRAMES), 3))
+    assert max(leg.short(still).max() for leg in legs) == pytest.approx(0.02, rel=0.02)
+    found = addon.module("clip.hips").help_reach(legs, 0.2, 8.0)
+    assert found.short.max() == 0.0
+    assert np.linalg.norm(found.offsets, axis=1).max() < 0.025
+    assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.001
+
+
+def test_any_smaller_movement_leaves_a_leg_short(addon: Addon) -> None:
+    legs = legs_of(addon, 0.02)
+    found = addon.module("clip.hips").help_reach(legs, 0.2, 8.0)
+    assert max(leg.short(0.98 * found.offsets).max() for leg in legs) > 0.0
+
+
+def test_more_frames_make_it_smoother(addon: Addon) -> None:
+    help_reach = addon.module("clip.hips").help_reach
+    bends = [
+        np.square(np.diff(help_reach(legs_of(addon, 0.02), 0.2, smooth).offsets, 2, axis=0)).sum()
+        for smooth in (2.0, 8.0, 24.0)
+    ]
+    assert bends[0] > 2.0 * bends[1] > 4.0 * bends[2]
+
+
+def test_hips_stay_where_all_legs_reach(addon: Addon) -> None:
+    found = addon.module("clip.hips").help_reach(legs_of(addon, -0.01), 0.2, 8.0)
+    assert not found.offsets.any()
+    assert not found.short.any()
+
+
+def test_the_cap_holds_and_what_is_short_is_said(addon: Addon) -> None:
+    found = addon.module("clip.hips").help_reach(legs_of(addon, 0.05), 0.02, 8.0)
+    assert np.linalg.norm(found.offsets, axis=1).max() <= 0.02 + 1e-12
+    assert 0.02 < found.short.max() < 0.035
+    assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.0005, "they are not just stopped there"
+
+
+def test_feet_off_the_ground_ask_for_nothing(addon: Addon) -> None:
+    module = addon.module("clip.hips")
+    far = np.repeat([[0.0, 0.0, -2.0]], 20, axis=0)
+    leg = module.Leg(np.zeros((20, 3)), far, 1.0, np.zeros(20, dtype=bool))
+    assert not module.help_reach([leg], 0.2, 4.0).offsets.any()

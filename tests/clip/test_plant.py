@@ -1,0 +1,132 @@
+"""Planted feet hold still where they touch, and nothing else changes more than it has to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.clip import clips
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+BLEND = 6
+
+
+def foot_of(addon: Addon, foot: clips.Foot) -> Any:
+    """The same foot as the product has it."""
+    contacts = np.zeros((2, len(foot.frames)), dtype=bool)
+    for pivot, part in enumerate(("heel", "toe")):
+        for first, last in foot.marks[part]:
+            contacts[pivot, first - 1 : last] = True
+    rotations = addon.module("solve.maths.rotations")
+    return addon.module("clip.plant").Foot(
+        places=foot.frames[:, :3, 3],
+        turns=rotations.quaternions(np.moveaxis(foot.frames[:, :3, :3], 0, -1)),
+        pivots=np.array([clips.HEEL, clips.TOE]),
+        contacts=contacts,
+    )
+
+
+def turns(addon: Addon, foot: Any) -> clips.Array:
+    """The orientations (F, 3, 3) of a foot."""
+    return np.moveaxis(addon.module("solve.maths.rotations").matrices(foot.turns), -1, 0)
+
+
+@pytest.fixture(params=[(name, side) for name in clips.MADE for side in ("Left", "Right")], ids="-".join)
+def both(request: pytest.FixtureRequest, addon: Addon) -> tuple[Any, Any]:
+    """A foot of a clip, and how it is planted."""
+    name, side = request.param
+    source = foot_of(addon, clips.make(name).feet[side])
+    return source, addon.module("clip.plant").plant(source, BLEND)
+
+
+def test_what_touches_stays_in_its_place(both: tuple[Any, Any]) -> None:
+    source, planted = both
+    assert source.slide() > 0.005 * clips.LEG
+    assert planted.slide() < 1e-12
+
+
+def test_a_foot_that_stands_flat_keeps_its_orientation(addon: Addon, both: tuple[Any, Any]) -> None:
+    _source, planted = both
+    frames = turns(addon, planted)
+    spans = addon.module("clip.filling").runs(planted.contacts.all(axis=0))
+    assert spans
+    for start, end in spans:
+        assert np.abs(frames[start:end] - frames[start]).max() < 1e-12
+
+
+def test_a_rolling_foot_rolls_as_it_did(addon: Addon, both: tuple[Any, Any]) -> None:
+    source, planted = both
+    before, after = turns(addon, source), turns(addon, planted)
+    assert np.abs(before - after).max() < np.radians(1.0), "the clips tilt no foot that stands flat"
+
+
+def test_nothing_moves_farther_than_the_contacts_do(both: tuple[Any, Any]) -> None:
+    source, planted = both
+    moved = np.linalg.norm(planted.places - source.places, axis=1)
+    assert moved.max() < 2.0 * clips.SLIDE
+    touching = source.contacts.any(axis=0)
+    near = np.convolve(touching, np.ones(2 * BLEND + 1), mode="same") > 0
+    assert moved[~near].max(initial=0.0) < 1e-12
+
+
+def test_planting_twice_changes_nothing_more(addon: Addon, both: tuple[Any, Any]) -> None:
+    _source, planted = both
+    again = addon.module("clip.plant").plant(planted, BLEND)
+    assert np.abs(again.places - planted.places).max() < 1e-12
+
+
+def test_a_tilted_foot_is_eased_to_its_orientation_and_back(addon: Addon) -> None:
+    clip = clips.make("turn", is_recorded=False).feet["Left"]
+    wobble = 0.2 * np.sin(np.arange(len(clip.frames)) / 5.0)
+    for frame, angle in zip(clip.frames, wobble, strict=True):
+        c, s = np.cos(angle), np.sin(angle)
+        frame[:3, :3] = frame[:3, :3] @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    source = foot_of(addon, clip)
+    planted = addon.module("clip.plant").plant(source, BLEND)
+    assert planted.slide() < 1e-12
+    frames = turns(addon, planted)
+    steps = np.arccos(np.clip((np.einsum("fij,fij->f", frames[1:], frames[:-1]) - 1.0) / 2.0, -1.0, 1.0))
+    before = turns(addon, source)
+    own = np.arccos(np.clip((np.einsum("fij,fij->f", before[1:], before[:-1]) - 1.0) / 2.0, -1.0, 1.0))
+    assert (steps - own).max() < np.radians(8.0), "no jump where a contact begins or ends"
+
+
+def test_feet_that_rise_and_come_down_again_turn_about_the_toe(addon: Addon) -> None:
+    """Heels rise twice while the toes stay: what is tied together is held as one."""
+    count = 60
+    contacts = np.ones((2, count), dtype=bool)
+    contacts[0, 15:25] = contacts[0, 40:50] = False
+    frames = np.repeat(np.eye(4)[None], count, axis=0)
+    frames[:, :3, 3] = np.random.default_rng(3).normal(0.0, 0.01, (count, 3))
+    rotations = addon.module("solve.maths.rotations")
+    module = addon.module("clip.plant")
+    pivots = np.array([clips.HEEL, clips.TOE])
+    foot = module.Foot(frames[:, :3, 3], rotations.identity(count), pivots, contacts)
+    planted = module.plant(foot, BLEND)
+    assert planted.slide() < 1e-12
+    assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"
+
+
+def test_what_touches_nothing_stays_as_it_is(addon: Addon) -> None:
+    clip = clips.make("run").feet["Left"]
+    clip.marks = {"heel": [], "toe": []}
+    source = foot_of(addon, clip)
+    assert addon.module("clip.plant").plant(source, BLEND) is source
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 12, 100])
+def test_easing_never_overshoots(addon: Addon, length: int) -> None:
+    known = np.zeros(50, dtype=bool)
+    known[10:15] = known[30:34] = True
+    values = np.where(known, 1.0, 7.0)[:, None]
+    values[30:34] = -2.0
+    found = addon.module("clip.filling").eased(values, known, length)[:, 0]
+    assert (found[known] == values[known, 0]).all()
+    assert found.max() <= 1.0
+    assert found.min() >= -2.0
+    assert (np.diff(found[15:30]) <= 1e-12).all() if length >= 15 else (found[15 + length : 30 - length] == 0.0).all()
+    assert (np.diff(found[:10]) >= 0.0).all()

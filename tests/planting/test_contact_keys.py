@@ -1,0 +1,118 @@
+"""Contacts are constant keys on the chain, found or made by hand, and no live rig is slower for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.operators.states import activate
+from tests.planting import walker
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+def test_found_contacts_are_constant_keys_where_something_changes(addon: Addon) -> None:
+    ob = walker.figure()
+    assert bpy.ops.ik_addon.find_contacts() == {"FINISHED"}
+    keys = walker.keys(addon, ob, "L")
+    assert keys[0] == (1, 3)
+    assert [value for _frame, value in keys[1:5]] in ([2, 0, 1, 3], [2, 0, 3, 2], [0, 1, 3, 2])
+    curve = addon.module("planting.contact_keys").curve_of(ob.pose.bones["shin.L"])
+    assert {key.interpolation for key in curve.keyframe_points} == {"CONSTANT"}
+    shown = []
+    for frame in (1, keys[2][0]):
+        bpy.context.scene.frame_set(frame)
+        shown.append(set(ob.pose.bones["shin.L"].ik_addon.contact))
+    assert shown[0] == {"HEEL", "TOE"} != shown[1]
+
+
+def test_keys_outside_the_range_stay(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.keys(addon, ob, "L")
+    bpy.ops.ik_addon.find_contacts(frame_range="CUSTOM", frame_start=60, frame_end=110)
+    after = walker.keys(addon, ob, "L")
+    assert [key for key in after if key[0] < 60] == [key for key in before if key[0] < 60]
+    assert [key for key in after if key[0] > 110] == [key for key in before if key[0] > 110]
+
+
+def test_only_the_active_leg_is_looked_at_if_wanted(addon: Addon) -> None:
+    ob = walker.figure()
+    activate(ob, "shin.R")
+    assert bpy.ops.ik_addon.find_contacts(chains="ACTIVE") == {"FINISHED"}
+    assert walker.keys(addon, ob, "R")
+    assert not walker.keys(addon, ob, "L")
+
+
+def test_the_fk_pose_is_looked_at_where_a_target_has_no_keys(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    wanted = walker.keys(addon, ob, "L")
+    bpy.ops.ik_addon.bake()
+    for end in "LR":
+        ob.pose.bones[f"shin.{end}"].ik_addon.target.animation_data_clear()
+        ob.pose.bones[f"shin.{end}"].ik_addon.enabled = True
+    bpy.ops.ik_addon.find_contacts()
+    found = walker.keys(addon, ob, "L")
+    assert [value for _frame, value in found] == [value for _frame, value in wanted]
+    assert max(abs(a - b) for (a, _), (b, _) in zip(found, wanted, strict=True)) <= 2
+
+
+def test_a_contact_is_added_by_hand_to_the_next_key_and_removed_as_a_whole(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.keys(addon, ob, "L")
+    free = next(frame for frame, value in before if value == 0)
+    bpy.context.scene.frame_set(free + 2)
+    assert bpy.ops.ik_addon.mark_contact(contact="TOE") == {"FINISHED"}
+    assert ob.pose.bones["shin.L"].ik_addon.contact == {"TOE"}
+    after = walker.keys(addon, ob, "L")
+    assert [key for key in after if key not in before] == [(free + 2, 2)]
+    assert bpy.ops.ik_addon.mark_contact(contact="TOE") == {"FINISHED"}
+    assert (free + 2, 2) not in walker.keys(addon, ob, "L")
+    bpy.context.scene.frame_set(5)
+    bpy.ops.ik_addon.mark_contact(contact="HEEL")
+    assert all(not value & 1 for frame, value in walker.keys(addon, ob, "L") if frame < free)
+    assert [key for key in walker.keys(addon, ob, "L") if key[0] > free + 2] == [k for k in before if k[0] > free + 2]
+
+
+def test_a_chain_without_keys_gets_its_first_contact_by_hand(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.context.scene.frame_set(10)
+    bpy.ops.ik_addon.mark_contact(contact="HEEL")
+    contacts = addon.module("planting.contact_keys").read(ob.pose.bones["shin.L"], np.array([10.0, 40.0]))
+    assert contacts.tolist() == [[True, True], [False, False]]
+
+
+def test_a_locked_curve_is_refused_and_nothing_changes(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.keys(addon, ob, "L")
+    addon.module("planting.contact_keys").curve_of(ob.pose.bones["shin.L"]).lock = True
+    for operator in (bpy.ops.ik_addon.find_contacts, bpy.ops.ik_addon.mark_contact):
+        with pytest.raises(RuntimeError, match="locked"):
+            operator()
+    assert walker.keys(addon, ob, "L") == before
+
+
+def test_contacts_are_no_animation_of_the_rig(addon: Addon) -> None:
+    """They are watched by no plan, and an armature of which nothing else is keyed is played from tables."""
+    ob, target = rigs.arm()
+    rigs.key(target, "location", {frame: (0.6, 0.02 * frame, 1.0) for frame in range(1, 20)})
+    activate(ob, "lower")
+    bpy.context.scene.frame_end = 19
+    bpy.ops.ik_addon.find_contacts(chains="ACTIVE", sensitivity=10.0)
+    bpy.ops.ik_addon.mark_contact(contact="HEEL")
+    ob.ik_addon.live = True
+    for frame in range(1, 15):
+        bpy.context.scene.frame_set(frame)
+    registry = addon.module("live.registry")
+    assert registry.state_of(ob, bpy.context.view_layer) is addon.module("live.state").State.PLAYBACK
+    rig = registry.snapshot(ob)
+    assert not rig.plan.watch
+    assert rig.stands_alone(ob)

@@ -1,0 +1,234 @@
+"""Planted feet hold still as they are played, the hips help, and all of it or nothing is done."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import recorded, rigs
+from tests.operators.states import activate
+from tests.planting import walker
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+SLIDE, TURN = 1e-4, 0.05
+"""In lengths of the leg, and in degrees."""
+
+
+def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
+    return poses[:, ob.pose.bones.find("hips"), :3, 3]
+
+
+@pytest.mark.parametrize("name", ["turn", "stairs"])
+def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> None:
+    ob = walker.figure("turn") if name == "turn" else _climber()
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.slides(addon, ob, walker.play(ob))
+    assert min(before.values()) > 0.004
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    poses = walker.play(ob)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.turned(addon, ob, poses) < TURN
+
+
+def _climber() -> bpy.types.Object:
+    """The stairs, with hips that go up with the feet."""
+    ob = walker.figure("stairs")
+    ob.ik_addon.live = False
+    hips = ob.pose.bones["hips"]
+    up, ahead = hips.location.y, bpy.context.scene.frame_end
+    for frame in range(1, ahead + 1):
+        bpy.context.scene.frame_set(frame)
+        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
+        low, middle = min(t.z for t in targets) - walker.ANKLE, 0.5 * (targets[0].y + targets[1].y)
+        hips.location = (0.0, up + low - 0.1, -middle)
+        hips.keyframe_insert("location", frame=frame)
+    ob.ik_addon.live = True
+    return ob
+
+
+def test_hips_move_so_that_legs_reach(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    before = hips_of(ob, walker.play(ob))
+    assert bpy.ops.ik_addon.plant(hips=False) == {"FINISHED"}
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) > SLIDE, "legs are too short"
+    assert np.abs(hips_of(ob, walker.play(ob)) - before).max() < 1e-6
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    poses = walker.play(ob)
+    moved = np.linalg.norm(hips_of(ob, poses) - before, axis=1)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert 0.01 < moved.max() < 0.06
+    assert np.abs(np.diff(moved)).max() * 30.0 < 0.6, "metres a second"
+
+
+def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure("turn", excess=0.05)
+    bpy.ops.ik_addon.find_contacts()
+    before = hips_of(ob, walker.play(ob))
+    bpy.ops.ik_addon.plant(cap=0.01)
+    moved = np.linalg.norm(hips_of(ob, walker.play(ob)) - before, axis=1)
+    assert moved.max() < 0.0101 * walker.LENGTH
+    assert "misses its contact by up to" in capfd.readouterr().out
+
+
+def test_softness_keeps_knees_bent(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    for end in "LR":
+        ob.pose.bones[f"shin.{end}"].ik_addon.softness = 0.02
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    poses = walker.play(ob)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    thigh, foot = (ob.pose.bones.find(name) for name in ("thigh.L", "foot.L"))
+    contacts = addon.module("planting.contact_keys").read(ob.pose.bones["shin.L"], np.arange(1.0, len(poses) + 1.0))
+    reach = np.linalg.norm(poses[:, foot, :3, 3] - poses[:, thigh, :3, 3], axis=1) / rigs.length(ob, "shin.L", 2)
+    assert reach[contacts.any(axis=0)].max() < 0.9801
+
+
+def test_on_a_lift_feet_hold_still_on_the_lift(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    lift = rigs.empty("Lift")
+    for end in "LR":
+        target = ob.pose.bones[f"shin.{end}"].ik_addon.target
+        target.parent = lift
+    ob.parent = lift
+    rigs.key(lift, "location", {1: (0, 0, 0), 100: (0.5, 0, 2.0)})
+    rigs.key(lift, "rotation_euler", {1: (0, 0, 0), 100: (0, 0, 1.0)})
+    bpy.ops.ik_addon.find_contacts(on="Lift")
+    assert len(walker.keys(addon, ob, "L")) > 8
+    assert bpy.ops.ik_addon.plant(on="Lift") == {"FINISHED"}
+    poses = walker.play(ob)
+    assert max(walker.slides(addon, ob, poses).values()) > 0.1, "in the world they go along"
+    worlds = []
+    for frame in range(1, bpy.context.scene.frame_end + 1):
+        bpy.context.scene.frame_set(frame)
+        worlds.append(np.linalg.inv(np.array(rigs.evaluated(lift).matrix_world)))
+    riding = np.array(worlds)[:, None] @ poses
+    assert max(walker.slides(addon, ob, riding).values()) < SLIDE
+    assert walker.turned(addon, ob, riding) < TURN
+
+
+def test_there_must_be_something_to_stand_on(addon: Addon) -> None:
+    walker.figure("turn")
+    with pytest.raises(RuntimeError, match="no object 'Nowhere'"):
+        bpy.ops.ik_addon.find_contacts(on="Nowhere")
+    with pytest.raises(RuntimeError, match="stand on itself"):
+        bpy.ops.ik_addon.find_contacts(on="Figure")
+
+
+def test_targets_without_keys_and_chains_without_contacts_are_refused(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    with pytest.raises(RuntimeError, match="Find contacts first"):
+        bpy.ops.ik_addon.plant()
+    bpy.ops.ik_addon.find_contacts()
+    ob.pose.bones["shin.R"].ik_addon.target.animation_data_clear()
+    before = walker.play(ob)
+    with pytest.raises(RuntimeError, match="'Target R' has no keys"):
+        bpy.ops.ik_addon.plant()
+    assert np.array_equal(walker.play(ob), before)
+
+
+def test_a_foot_that_does_not_turn_with_its_target_is_held_at_its_joint(
+    addon: Addon, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob: Any = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    tip = ob.pose.bones["shin.L"]
+    tip.ik_addon.use_end_rotation = False
+    bpy.ops.ik_addon.plant()
+    assert "'foot.L' doesn't turn with its target" in capfd.readouterr().out
+    poses = walker.play(ob)
+    frames = np.arange(1.0, len(poses) + 1.0)
+    touches = addon.module("planting.contact_keys").read(tip, frames).any(axis=0)
+    foot = ob.pose.bones.find("foot.L")
+    joint = poses[:, foot, :3, 3]
+    for start, end in addon.module("clip.filling").runs(touches):
+        assert np.abs(joint[start:end] - joint[start]).max() < SLIDE
+
+
+def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    activate(ob, "shin.R")
+    bpy.ops.ik_addon.find_contacts(chains="ACTIVE")
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    compat = addon.module("compat")
+    for curve in list(compat.curve_owner(target).fcurves):
+        for key in reversed(curve.keyframe_points[1:-1]):
+            curve.keyframe_points.remove(key)
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    assert {len(curve.keyframe_points) for curve in compat.curve_owner(target).fcurves} == {2}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.85])
+def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.play(ob)
+    bpy.context.scene.frame_set(30)
+    plant = addon.module("planting.plant")
+    tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
+    with closing(plant.steps(bpy.context, ob, tips, range(1, 150), plant.Options())) as todo:
+        while next(todo) < share:
+            pass
+    assert bpy.context.scene.frame_current == 30
+    assert np.array_equal(walker.play(ob), before)
+
+
+def test_the_pose_of_the_current_frame_is_the_planted_one_at_once(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.context.scene.frame_set(60)
+    bpy.ops.ik_addon.plant()
+    shown = rigs.pose(ob)
+    bpy.context.scene.frame_set(61)
+    bpy.context.scene.frame_set(60)
+    assert np.abs(rigs.pose(ob) - shown).max() < 1e-6
+
+
+def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    tip: Any = ob.pose.bones["shin.L"]
+    tip.ik_addon.toe_pivot = (0.02, 0.3, 0.05)
+    tip.ik_addon.heel_pivot = (0.0, -0.1, 0.0)
+    bpy.ops.ik_addon.find_contacts()
+    assert tuple(tip.ik_addon.toe_pivot) == pytest.approx((0.02, 0.3, 0.05))
+    bpy.ops.ik_addon.plant()
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.find_pivots()
+    assert tuple(tip.ik_addon.toe_pivot) != pytest.approx((0.02, 0.3, 0.05))
+
+
+def test_the_recorded_walk_is_planted(addon: Addon) -> None:
+    """The figures of docs/quality.md: slide, orientation, and how much faster than recorded anything gets."""
+    ob = recorded.walk()
+    scene = bpy.context.scene
+    scene.render.fps, scene.frame_start = 120, 2
+    source = walker.play(ob)
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=False)
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
+    bpy.ops.ik_addon.find_contacts()
+    assert max(walker.slides(addon, ob, source).values()) > 0.02
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    poses = walker.play(ob)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.turned(addon, ob, poses) < TURN
+    length = rigs.length(ob, "LeftLeg", 2)
+    own = ob.pose.bones.find("Hips")
+    moved = (poses - source)[:, own, :3, 3] / length * 0.9
+    assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "metres a second"
+    assert (_turns(poses) - _turns(source)).max() * 120.0 < 300.0, "degrees a second"
+
+
+def _turns(poses: Any) -> Any:
+    """By how many degrees bones turn from frame to frame."""
+    axes = poses[..., :3, :3] / np.linalg.norm(poses[..., :3, :3], axis=-2, keepdims=True)
+    chords = np.linalg.norm(np.diff(axes, axis=0), axis=(2, 3)) / np.sqrt(8.0)
+    return np.degrees(2.0 * np.arcsin(np.minimum(chords, 1.0)))

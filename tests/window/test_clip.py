@@ -1,0 +1,72 @@
+"""Find Contacts and Plant by their buttons: the dialogs, Esc in the middle, undo."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.window.driving import Window, differences
+
+FIND, PLANT = "IK_ADDON_OT_find_contacts", "IK_ADDON_OT_plant"
+
+
+@pytest.fixture
+def figure(window: Window) -> Window:
+    """The window with a figure whose feet follow targets with keys."""
+    window.open_sample("character", "shin.L")
+    window.inside.key_targets(["shin.L", "shin.R"], 40)
+    return window
+
+
+def confirm(window: Window, operator: str) -> None:
+    """Start an operator, and press the button of its dialog."""
+    window.session.move(*window.middle())
+    window.inside.start(operator)
+    window.rest(1.5)
+    window.shot(operator.rpartition(".")[2])
+    window.session.key("Return")
+    window.rest(1.0)
+
+
+def wait(window: Window) -> None:
+    window.wait(lambda: not {FIND, PLANT}.intersection(window.inside.running()))
+
+
+def test_contacts_are_found_and_planted_in_one_step_each(figure: Window) -> None:
+    before = figure.state("before")
+    confirm(figure, "ik_addon.find_contacts")
+    wait(figure)
+    found = figure.state("found")
+    assert {path for path in found["keys"] if "ik_addon.contact" in path}
+    confirm(figure, "ik_addon.plant")
+    wait(figure)
+    planted = figure.state("planted")
+    assert "Planted" in figure.printed()
+    figure.key("ctrl+z")
+    assert not differences(figure.state("planted-undone"), found)
+    figure.key("ctrl+z")
+    assert not differences(figure.state("found-undone"), before)
+    figure.key("ctrl+shift+z")
+    figure.key("ctrl+shift+z")
+    assert not differences(figure.state("redone"), planted)
+
+
+def test_planting_cancelled_by_escape_changes_nothing(figure: Window) -> None:
+    confirm(figure, "ik_addon.find_contacts")
+    wait(figure)
+    figure.inside.set_frames(1, 20_000)
+    before, pose = figure.state("before"), figure.inside.pose()
+    confirm(figure, "ik_addon.plant")
+    figure.shot("progress")
+    assert PLANT in figure.inside.running(), "it is long enough to be interrupted"
+    figure.session.key("Escape")
+    wait(figure)
+    assert not differences(figure.state("cancelled"), before)
+    assert not differences(figure.inside.pose(), pose)
+
+
+def test_the_panel_marks_contacts(figure: Window) -> None:
+    figure.inside.open_panel("VIEW3D_PT_ik_addon_clip")
+    figure.press("ik_addon.mark_contact")
+    assert {path for path in figure.state("marked")["keys"] if "ik_addon.contact" in path}
+    figure.key("ctrl+z")
+    assert not {path for path in figure.state("undone")["keys"] if "ik_addon.contact" in path}
