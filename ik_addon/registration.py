@@ -8,6 +8,7 @@ import bpy
 
 from .bake.command import command as bake_command
 from .data import overrides, preferences, settings, versions
+from .drag import cursor
 from .live import handlers
 from .operators import bake as bake_operators
 from .operators import bend as bend_operators
@@ -15,7 +16,7 @@ from .operators import chain as chain_operators
 from .operators import character as character_operators
 from .operators import convert as convert_operators
 from .operators import drag as drag_operators
-from .operators import fix as fix_operators
+from .operators import gesture
 from .operators import limits as limit_operators
 from .operators import presets as preset_operators
 from .operators import solve as solve_operators
@@ -27,6 +28,7 @@ from .operators.clip import plant as plant_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
+from .operators.mends import chains as fix_operators
 from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .posing.command import command as pose_command
@@ -54,6 +56,7 @@ CLASSES: Final = (
     *contact_operators.CLASSES,
     *plant_operators.CLASSES,
     *limit_operators.CLASSES,
+    *gesture.CLASSES,
     *drag_operators.CLASSES,
     *body_operators.CLASSES,
     *pin_operators.CLASSES,
@@ -96,6 +99,7 @@ def register() -> None:
     catalogs.register()
     for cls in CLASSES:
         bpy.utils.register_class(cls)
+    cursor.register()
     drag_operators.register()
     body_tool.register()
     settings.register()
@@ -140,7 +144,7 @@ def unregister() -> None:
     versions.unregister()
     profile.unregister()
     settings.unregister()
-    drag_operators.unregister()
+    cursor.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)
     catalogs.unregister()

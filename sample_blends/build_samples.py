@@ -545,6 +545,118 @@ def dress_human(rig: bpy.types.Object) -> bpy.types.Object:
     return scenery.body(rig, parts)
 
 
+def horse() -> None:
+    """A horse of which Set Up Character made all chains: it grazes and paws, and its legs fold as a horse's do."""
+    new_file(frames=120)
+    spine = [(0, y, z) for y, z in ((0.62, 1.4), (0.3, 1.37), (0.0, 1.35), (-0.28, 1.37), (-0.5, 1.42))]
+    rig = armature("Horse", dict(zip(("pelvis", "lumbar", "thoracic", "chest"), pairwise(spine), strict=True)))
+    nape = [(0, -0.5, 1.46), (0, -0.74, 1.78), (0, -0.98, 2.02), (0, -1.32, 1.7)]
+    add_bones(rig, dict(zip(("neck.001", "neck.002", "head"), pairwise(nape), strict=True)), parent="chest")
+    add_bones(rig, {"tail": ((0, 0.66, 1.38), (0, 0.82, 0.9))}, parent="pelvis")
+    hind = ("femur", "tibia", "metatarsus", "hind_pastern", "hind_hoof")
+    fore = ("scapula", "humerus", "radius", "metacarpus", "front_pastern", "front_hoof")
+    for side, x in (("L", 0.16), ("R", -0.16)):
+        for names, parent, line in (
+            (hind, "pelvis", ((0.5, 1.28), (0.34, 0.98), (0.7, 0.62), (0.66, 0.2), (0.6, 0.08), (0.53, 0.03))),
+            (
+                fore,
+                "chest",
+                ((-0.3, 1.42), (-0.56, 1.12), (-0.4, 0.88), (-0.44, 0.5), (-0.45, 0.2), (-0.51, 0.08), (-0.58, 0.03)),
+            ),
+        ):
+            joints = pairwise([(x, y, z) for y, z in line])
+            add_bones(rig, dict(zip([f"{name}.{side}" for name in names], joints, strict=True)), parent=parent)
+    OPERATORS.ik_addon.character_setup()
+    pelvis = rig.pose.bones["pelvis"]  # its Y axis points ahead, its Z axis up
+    for frame, place, lean in (
+        (1, (0, 0, 0), 0),
+        (25, (0, 0, -0.04), -2),
+        (48, (0, 0, -0.04), -2),
+        (72, (0, -0.06, -0.04), 3),
+        (100, (0, -0.06, -0.04), 3),
+        (120, (0, 0, 0), 0),
+    ):
+        pelvis.location, pelvis.rotation_quaternion = place, Quaternion((1, 0, 0), math.radians(lean))
+        pelvis.keyframe_insert("location", frame=frame)
+        pelvis.keyframe_insert("rotation_quaternion", frame=frame)
+    up, low, high = (0, -1.32, 1.7), (0, -1.05, 0.5), (0, -1.24, 1.86)
+    stand, bowed = (0, -0.5, 1.42), (0, -0.5, 1.37)
+    ground, raised, ahead = (0.16, -0.45, 0.2), (0.16, -0.72, 0.72), (0.16, -0.95, 0.5)
+    targets = {
+        "chest": {1: stand, 25: bowed, 48: bowed, 72: stand},
+        "head": {1: up, 25: low, 36: (0, -1.0, 0.55), 48: low, 72: high, 100: high, 120: up},
+        "metacarpus.L": {72: ground, 80: raised, 86: ahead, 92: raised, 100: ground},
+    }
+    for tip, places in targets.items():
+        key(rig.pose.bones[tip].ik_addon.target, places)
+    for tip_bone in (bone for bone in rig.pose.bones if bone.ik_addon.is_chain):
+        show_goals(tip_bone.ik_addon, 0.05)
+    coat = scenery.material("Coat", (0.32, 0.13, 0.05), roughness=0.6)
+    dark = scenery.material("Mane", (0.05, 0.03, 0.02), roughness=0.7)
+    parts = [
+        scenery.Part("pelvis", 0.22, 0.24, coat),
+        scenery.Part("lumbar", 0.24, 0.26, coat),
+        scenery.Part("thoracic", 0.26, 0.26, coat),
+        scenery.Part("chest", 0.25, 0.2, coat),
+        scenery.Part("neck.001", 0.16, 0.12, coat),
+        scenery.Part("neck.002", 0.12, 0.1, coat),
+        scenery.Part("head", 0.11, 0.06, coat),
+        scenery.Part("tail", 0.03, 0.07, dark),
+    ]
+    thick = {"femur": 0.14, "tibia": 0.09, "metatarsus": 0.05, "scapula": 0.12, "humerus": 0.1, "radius": 0.07}
+    for side in "LR":
+        for name in (*hind, *fore):
+            size = thick.get(name, 0.04)
+            look = dark if name.endswith(("pastern", "hoof")) else coat
+            parts.append(scenery.Part(f"{name}.{side}", size, 0.7 * size if name in thick else size, look))
+    scenery.body(rig, parts)
+    scenery.stage((4.4, -3.9, 1.8), (0.0, -0.3, 1.08), lens=44)
+    save(rig, "horse")
+
+
+def switches() -> None:
+    """A hand goes with a crate from one shelf to another by Switch Space, and waves in FK after Switch IK/FK."""
+    new_file(frames=120)
+    rig = armature(
+        "Helper", {"upper_arm": ((0, 0, 1.0), (0.42, 0.08, 0.85)), "forearm": ((0.42, 0.08, 0.85), (0.8, 0, 0.72))}
+    )
+    add_bones(rig, {"hand": ((0.8, 0, 0.72), (0.95, -0.02, 0.67))}, parent="forearm")
+    chain = add_chain(rig, "forearm", 2, with_pole=True)
+    rig.ik_addon.live = True
+    wood = scenery.material("Crate", (0.48, 0.27, 0.10))
+    crate = scenery.box("Crate", (0.2, 0.2, 0.2), (0.0, 0.0, 0.0), wood)
+    low, high = (0.5, -0.35, 0.4), (-0.1, -0.55, 0.7)
+    key(crate, {26: low, 45: (0.2, -0.5, 0.75), 62: high})
+    start = (0.6, -0.05, 1.2)
+    key(chain.target, {1: start, 26: (low[0], low[1], 0.53)})
+    scene = bpy.context.scene
+    scene.frame_set(26)
+    OPERATORS.ik_addon.switch_space(space="OBJECT", object=crate.name)
+    scene.frame_set(62)
+    OPERATORS.ik_addon.switch_space(space="WORLD")
+    scene.frame_set(64)
+    OPERATORS.ik_addon.switch_ik_fk(to="FK")
+    upper, lower = (rig.pose.bones[name] for name in ("upper_arm", "forearm"))
+    for frame, bend in ((80, 20), (86, 65), (92, 20), (98, 65), (104, 20)):
+        for bone, angle in ((upper, 50), (lower, bend)):
+            bone.rotation_quaternion = Quaternion((1, 0, 0), math.radians(angle))
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    scene.frame_set(104)
+    OPERATORS.ik_addon.switch_ik_fk(to="IK")
+    to_world = chain.target.matrix_world @ chain.target.matrix_basis.inverted()
+    key(chain.target, {120: to_world.inverted() @ Vector(start)})
+    blue = scenery.material("Arm", (0.02, 0.36, 0.50))
+    grey = scenery.material("Post", (0.35, 0.34, 0.33))
+    parts = (("upper_arm", 0.09, 0.06), ("forearm", 0.06, 0.045), ("hand", 0.05, 0.03))
+    scenery.body(rig, [scenery.Part(name, head, tail, blue) for name, head, tail in parts])
+    scenery.box("Post", (0.2, 0.2, 1.0), (0.0, 0.0, 0.5), grey)
+    for x, y, z in (low, high):
+        scenery.box("Shelf", (0.3, 0.3, z - 0.1), (x, y, 0.5 * (z - 0.1)), grey)
+    show_goals(chain, 0.06)
+    scenery.stage((2.1, -3.9, 2.0), (0.2, -0.15, 0.9), lens=42)
+    save(rig, "switches")
+
+
 def limit(rig: bpy.types.Object, name: str, **ranges: tuple[float, float]) -> None:
     """Set the IK limits of a bone about x, y and z, in degrees from rest; (0, 0) locks the axis."""
     bone = rig.pose.bones[name]
@@ -727,6 +839,8 @@ SAMPLES: tuple[Callable[[], None], ...] = (
     flat_arm,
     converted,
     character,
+    horse,
+    switches,
     posing_human,
     posing_horse,
 )

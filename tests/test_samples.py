@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parents[1] / "sample_blends"
 ARM, TENTACLE, TORSO, FINGER = "two_bone_arm", "tentacle", "torso_tree", "finger_limits"
 SPIDER, FLAT, CONVERTED, CHARACTER = "spider", "flat_arm", "converted", "character"
+HORSE, SWITCHES = "horse", "switches"
 BONES = {ARM: 2, TENTACLE: 24, TORSO: 11, FINGER: 4, SPIDER: 18, FLAT: 4, CONVERTED: 7, CHARACTER: 22}
+BONES |= {HORSE: 30, SWITCHES: 3}
 LEGS = [f"{side}.{i}" for side in "LR" for i in range(1, 5)]
 CHAINS = {
     "Arm": {"forearm": (2, "Target")},
@@ -36,6 +39,11 @@ CHAINS = {
     "Spider": {f"tibia.{leg}": (2, f"Foot {leg}") for leg in LEGS},
     "Flat arm": {"link.4": (4, "Target")},
     "Legs": {f"shin.{side}": (2, f"Foot {side}") for side in "LR"},
+    "Horse": {
+        **{tip: (3, f"IK Target {tip}") for tip in ("chest", "head")},
+        **{f"{tip}.{side}": (3, f"IK Target {tip}.{side}") for tip in ("metacarpus", "metatarsus") for side in "LR"},
+    },
+    "Helper": {"forearm": (2, "Target")},
     "Figure": {
         tip: (3 if tip == "chest" else 2, f"IK Target {tip}")
         for tip in ("chest", "head", "forearm.L", "forearm.R", "shin.L", "shin.R")
@@ -102,7 +110,7 @@ def test_bones_stay_above_the_floor(name: str) -> None:
         assert min(end.z for end in ends) > floor - 1e-3, f"frame {frame}"
 
 
-@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED, CHARACTER])
+@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED, CHARACTER, HORSE])
 def test_tips_stay_on_their_targets(name: str) -> None:
     rig = open_sample(name)
     for frame in frames():
@@ -239,6 +247,55 @@ def test_feet_of_the_character_stand_level_while_its_hips_sink() -> None:
     assert np.ptp(heights) > 0.2
 
 
+def folds(rig: bpy.types.Object, names: list[str]) -> list[float]:
+    """Sines of the angles between bones that follow one another, seen from the side: positive, to the front."""
+    bones = rigs.evaluated(rig).pose.bones
+    lines = [(bones[name].tail - bones[name].head).normalized() for name in names]
+    return [float(a.cross(b).x) for a, b in pairwise(lines)]
+
+
+def test_joints_of_the_horses_legs_fold_as_a_horses_do_and_its_hooves_stand_still() -> None:
+    rig = open_sample(HORSE)
+    stifles, carpi = [], []
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        for side in "LR":
+            stifle, hock = folds(rig, [f"{name}.{side}" for name in ("femur", "tibia", "metatarsus")])
+            assert stifle > 0.5, f"frame {frame}"
+            assert hock < -0.5, f"frame {frame}: to the other side"
+            elbow, carpus = folds(rig, [f"{name}.{side}" for name in ("humerus", "radius", "metacarpus")])
+            assert elbow < -0.3, f"frame {frame}"
+            assert carpus > -0.01, f"frame {frame}: to the other side"
+            for hoof in ("hind_hoof", "front_hoof"):
+                if (hoof, side) != ("front_hoof", "L") or not 72 < frame < 100:
+                    rest = rig.data.bones[f"{hoof}.{side}"].tail_local
+                    assert rigs.tail(rig, f"{hoof}.{side}") == pytest.approx(rest[:], abs=PLANTED), f"frame {frame}"
+            stifles.append(stifle)
+            carpi.append(carpus)
+    assert np.ptp(stifles) > 0.05
+    assert max(carpi) > 0.5, "it lifts a foot"
+
+
+def test_the_hand_goes_with_the_crate_and_no_switch_makes_it_jump() -> None:
+    rig = open_sample(SWITCHES)
+    hands, crates, misses, shares = [], [], [], []
+    for frame in frames():
+        bpy.context.scene.frame_set(frame)
+        hands.append(rigs.head(rig, "hand"))
+        crates.append(rigs.position(bpy.data.objects["Crate"]))
+        misses.append(miss(rig))
+        shares.append(rig.pose.bones["forearm"].ik_addon.influence)
+    held = np.array(hands)[25:62] - np.array(crates)[25:62]
+    assert np.ptp(crates, axis=0).max() > 0.5
+    assert held == pytest.approx(np.tile(held[0], (len(held), 1)), abs=1e-5)
+    assert [share == 1.0 for share in shares] == [not 64 <= frame < 104 for frame in frames()]
+    assert max(m for m, share in zip(misses, shares, strict=True) if share == 1.0) < SOLVED
+    steps = np.linalg.norm(np.diff(hands, axis=0), axis=1)
+    assert steps.max() < 0.2
+    assert max(steps[frame - 2] for frame in (26, 62, 64, 104)) < 0.03, "from the frame before to that of the switch"
+    assert max(misses[69:102]) > 0.5, "it waves while the target stays behind"
+
+
 def test_converted_sample_holds_its_constraints_and_gives_them_back() -> None:
     rig = open_sample(CONVERTED)
     constraints = {side: rig.pose.bones[f"shin.{side}"].constraints["IK"] for side in "LR"}
@@ -282,7 +339,7 @@ def test_sample_opens_solved(name: str) -> None:
     assert opened == pytest.approx(rigs.pose(rig), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", BONES)
+@pytest.mark.parametrize("name", [name for name in BONES if name != SWITCHES])
 def test_sample_opens_solved_without_the_addon(name: str) -> None:
     blender.disable()
     rig = open_sample(name)
@@ -315,7 +372,7 @@ def test_sample_follows_a_target_that_is_dragged(name: str) -> None:
 @pytest.mark.parametrize("name", BONES)
 def test_sample_gives_its_rest_pose_back(name: str) -> None:
     rig = open_sample(name)
-    keyed = {"body", "pelvis", "hips"}
+    keyed = {"body", "pelvis", "hips", *(("upper_arm", "forearm", "hand") if name == SWITCHES else ())}
     rig.ik_addon.live = False
     bpy.context.view_layer.update()
     for bone in rigs.evaluated(rig).pose.bones:

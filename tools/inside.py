@@ -78,3 +78,9 @@ def activate(bone: str, select: bool = True) -> None:
         # Since 5.0 a pose bone is selected, not its bone.
         (other if hasattr(other, "select") else other.bone).select = select and other.name == bone
     ob.data.bones.active = ob.data.bones[bone]
+
+
+def choose_tool(name: str) -> None:
+    """Choose a tool of the toolbar."""
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.wm.tool_set_by_id(name=name)

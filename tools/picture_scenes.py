@@ -11,9 +11,9 @@ from typing import Any
 import bpy
 from mathutils import Euler, Vector
 
-from tools.inside import OPERATORS, PACKAGE, activate, install, metarig, new_file, viewport
+from tools.inside import OPERATORS, PACKAGE, activate, choose_tool, install, metarig, new_file, viewport
 
-__all__ = ["activate", "install", "metarig", "new_file"]
+__all__ = ["activate", "choose_tool", "install", "metarig", "new_file"]
 
 LIMITS = {
     "upper_arm.L": {"x": (-80, 60), "z": (-40, 70), "y": (-45, 60)},

@@ -48,6 +48,11 @@ ROWS = (
         Cell("torso_tree", 30, zoom=1.3, shift=(0.0, 0.1)),
         Cell("finger_limits", 40, zoom=0.9),
     ),
+    (
+        Cell("horse", 86, cells=2),
+        Cell("switches", 45, zoom=1.2),
+        Cell("character", 22, zoom=1.1),
+    ),
 )
 QUALITY = 90
 

@@ -143,6 +143,16 @@ def add(studio: Studio) -> None:
     studio.take("guide-add", 490)
 
 
+def tool(studio: Studio) -> None:
+    """The tool on the hand of a figure: arrows and dials."""
+    studio.sample("character", "forearm.L", 30, ((1.3, 0.0, 0.6), (0.92, -0.1, 0.68), 1.6))
+    studio.inside.choose_tool("ik_addon.goals")
+    studio.rest_mouse()
+    view = studio.view()
+    studio.save("guide-tool", 700, 460, view["x"], view["y"] + 60)
+    studio.inside.choose_tool("builtin.select_box")
+
+
 def limb(studio: Studio) -> None:
     """A limb whose target is out of reach."""
     studio.sample("two_bone_arm", "forearm", 60, ((1.3, 0.0, 0.35), (0.95, 0.0, 1.0), 3.6))
@@ -212,7 +222,20 @@ def fault(studio: Studio) -> None:
     studio.take("guide-fault", 560)
 
 
-ALL: tuple[Callable[[Studio], None], ...] = (panel, overlay, add, limb, tail, limits, tree, tools, bake, pie, fault)
+ALL: tuple[Callable[[Studio], None], ...] = (
+    panel,
+    overlay,
+    add,
+    tool,
+    limb,
+    tail,
+    limits,
+    tree,
+    tools,
+    bake,
+    pie,
+    fault,
+)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The 3D cursor as what Blender's transform operators move for us, in Pose Mode, and what a drag follows.
 
 They move the cursor in any mode without a look at the selection: with axes, planes, precision, snapping, typed numbers,
-rotation, and the hints in the status bar.
+rotation, and the hints in the status bar. Only Move has a setting for that, but all of them heed it: those that keys
+make of a move get it as well, or they would transform bones when they are repeated.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ import time
 from typing import Any, Protocol
 
 import bpy
+from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
 WATCH = 0.02
 """Seconds between two looks at whether Blender's operator still runs."""
 REST = 0.1
 """Seconds without a move after which the chain is solved to the end."""
-MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_body_move")
+MOVE, TURN = "TRANSFORM_OT_translate", "TRANSFORM_OT_rotate"
+"""Blender's operators in the macros; keys make others of a move."""
+MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_goal_turn", "IK_ADDON_OT_body_move")
 """The macros by which what is dragged, Blender's operator and the cursor come together."""
-MOVE = "TRANSFORM_OT_translate"
-"""Blender's operator in them, until a key makes it another one."""
+SETTING = "cursor_transform"
+"""That of Move by which it moves the cursor."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 """Of the cursor."""
 
@@ -45,6 +49,13 @@ class Held(Protocol):
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""
 
+    @property
+    def done(self) -> str:
+        """What is said when it is let go, and there is nothing to remark."""
+
+    def finish(self, context: bpy.types.Context) -> list[str]:
+        """Keep what came of it; returns what there is to remark, in sentences."""
+
 
 current: CursorDrag | None = None
 """The drag that follows the cursor now."""
@@ -55,16 +66,8 @@ def is_moving(window: bpy.types.Window) -> bool:
     return any(operator.bl_idname in MACROS for operator in window.modal_operators)
 
 
-def turned_last(context: bpy.types.Context) -> bool:
-    """Whether the last operator is a drag in which a key made Blender's move another operator.
-
-    That one knows nothing of the cursor: where it is executed again, it turns bones.
-    """
-    done = context.window_manager.operators
-    return bool(done) and done[-1].bl_idname in MACROS and not _is_move(done[-1])
-
-
-def _is_move(macro: Any) -> bool:
+def is_move(macro: Any) -> bool:
+    """Whether a macro moves what is dragged: a key may have made another operator of Blender's move."""
     return bool(macro.macros[1].bl_idname == MOVE)
 
 
@@ -121,7 +124,7 @@ class CursorDrag:
 
     def _is_turning(self) -> bool:
         running: Any = self._window.modal_operators
-        return any(operator.bl_idname in MACROS and not _is_move(operator) for operator in running)
+        return any(operator.bl_idname in MACROS and not is_move(operator) for operator in running)
 
     def _settle(self, context: bpy.types.Context) -> None:
         if self._unsettled_since is not None:
@@ -157,3 +160,26 @@ def forget() -> None:
     if current is not None and current.on_update in followers:
         followers.remove(current.on_update)
     current = None
+
+
+def register() -> None:
+    """Let Blender's other transforms change the cursor where they are told to."""
+    for properties in _settings_of_others():
+        if SETTING not in properties.bl_rna.properties:
+            make: Any = BoolProperty  # the stubs have it return nothing
+            setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
+
+
+def unregister() -> None:
+    """Let nothing follow the cursor any more, and Blender's transforms be as they were."""
+    forget()
+    for properties in _settings_of_others():
+        if SETTING in vars(properties):
+            delattr(properties, SETTING)
+
+
+def _settings_of_others() -> list[Any]:
+    """The types of the settings of the transforms that keys make of a move."""
+    manager = bpy.context.window_manager
+    names = ("transform.rotate", "transform.trackball", "transform.resize")
+    return [type(manager.operator_properties_last(name)) for name in names]

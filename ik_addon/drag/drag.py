@@ -12,9 +12,11 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..data import fk_store
 from ..data.settings import chain_of, goal_of, object_of
+from ..goals.autokey import auto_key
 from ..live import registry, reports, solving
 from ..pose import channels
 from ..rig.plan.chain import ChainError, check
+from ..translation.sentences import say
 from .handle import Handle
 
 
@@ -44,13 +46,16 @@ class Drag:
 
     turns_in_place = False
 
-    def __init__(self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target") -> None:
+    def __init__(
+        self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target", *, turns: bool = False
+    ) -> None:
         """Begin.
 
         Args:
             context: of the view layer.
             tip: the bone that carries the chain.
             role: which of its goals is moved, "target" or "pole".
+            turns: it will only be turned.
 
         Raises:
             ChainError: the chain can't be solved, or its goal can't be moved.
@@ -66,7 +71,7 @@ class Drag:
                 "pole": "The chain on '{tip}' has no pole; choose one in the panel",
             }
             raise ChainError(no_goal[role], tip=tip.name)
-        self.handle = Handle(goal, bone)
+        self.handle = Handle(goal, bone, turns=turns)
         self._before = Before.of(self.ob, self.tip)
 
     @property
@@ -96,6 +101,24 @@ class Drag:
         if not object_of(self.ob).live:
             solving.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
             context.view_layer.update()
+
+    @property
+    def done(self) -> str:
+        """What is said when it is let go."""
+        report = reports.get(self.ob, self.tip)
+        return "" if report is None else f"'{self.tip}': {report.message}"
+
+    def finish(self, context: bpy.types.Context) -> list[str]:
+        """Let go: keys are set if auto keying is on.
+
+        Returns:
+            Sentences about what is wrong with the chain.
+        """
+        auto_key(context, self.handle.owner, self.handle.moved)
+        report = reports.get(self.ob, self.tip)
+        if report is None:
+            return [say("The target was moved, but not solved")]
+        return [report.message] if report.failed else []
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""

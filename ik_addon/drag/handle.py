@@ -17,15 +17,16 @@ from ..rig.plan.chain import ChainError
 class Handle:
     """What carries a goal, an object or a pose bone, as it was when it was taken hold of."""
 
-    def __init__(self, goal: bpy.types.Object, bone: str) -> None:
+    def __init__(self, goal: bpy.types.Object, bone: str, *, turns: bool = False) -> None:
         """Take hold of a target or a pole.
 
         Args:
             goal: the object, evaluated.
             bone: name of its bone whose head is the goal; empty: the object itself.
+            turns: it will only be turned.
 
         Raises:
-            ChainError: it cannot be moved.
+            ChainError: it can't be moved, or turned.
         """
         if not goal.is_editable:
             raise ChainError("'{goal}' is linked from another file and can't be moved", goal=goal.name)
@@ -33,7 +34,11 @@ class Handle:
         if pose_bone is not None and pose_bone.bone.use_connect and pose_bone.parent is not None:
             raise ChainError("The bone '{bone}' is connected to its parent and can't be moved by itself", bone=bone)
         self.owner: Any = goal if pose_bone is None else pose_bone
-        if all(self.owner.lock_location):
+        if turns and all(self.owner.lock_rotation):
+            raise ChainError(
+                "The rotation of '{owner}' is locked; unlock it in its Transform panel", owner=self.owner.name
+            )
+        if not turns and all(self.owner.lock_location):
             raise ChainError(
                 "The location of '{owner}' is locked; unlock it in its Transform panel", owner=self.owner.name
             )

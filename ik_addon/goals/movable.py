@@ -16,7 +16,7 @@ from ..data.settings import chain_of
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
 from ..pose.transforms import rotations
-from ..rig.plan.chain import turning_end
+from ..rig.plan.chain import takes_orientation
 from ..solve.maths.products import times
 from ..solve.problem import Floats
 from .autokey import Holder, path_of
@@ -110,8 +110,7 @@ class MovableGoal:
 def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
     """The target of a chain, and its pole where it has one."""
     chain = chain_of(tip)
-    turns = chain.use_rotation or turning_end(tip) is not None
-    found = [MovableGoal(chain.target, chain.target_bone, turns)]
+    found = [MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))]
     return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone)]
 
 

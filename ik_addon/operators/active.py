@@ -15,7 +15,7 @@ from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
-from ..translation.sentences import say
+from ..translation.sentences import marked, say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -73,6 +73,10 @@ def is_picked(ob: bpy.types.Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
+NO_CHAIN = marked("Select a bone of a chain")
+"""Where an operator needs the active chain."""
+
+
 class ArmatureOperator(bpy.types.Operator):
     """An operator on the active armature, whose button says why it is disabled."""
 
@@ -103,7 +107,7 @@ class ChainOperator(ArmatureOperator):
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain, one that this operator can do something with."""
         tip = active_chain(context)
-        return say("Select a bone of a chain") if tip is None else cls.why_unfit(ob, tip)
+        return say(NO_CHAIN) if tip is None else cls.why_unfit(ob, tip)
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:

@@ -111,6 +111,11 @@ class BodyDrag:
         turn = (self.ob.matrix_world @ self.ob.pose.bones[self.bone].matrix).to_quaternion()
         return Matrix.LocRotScale(self.start, turn, None)
 
+    @property
+    def done(self) -> str:
+        """What is said when it is let go."""
+        return say("Posed the body by '{bone}'", bone=self.bone)
+
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
     ) -> PosedBody:

@@ -1,6 +1,6 @@
-"""What a user grasps in Pose Mode: rings round targets and poles, and arrows on those of the active chain.
+"""What a user grasps in Pose Mode: rings round targets and poles, and arrows and dials on those of the active chain.
 
-All of them start the macro of Drag Target, so the rest of the gesture is Blender's transform.
+All of them start a macro of Drag Target, so the rest of the gesture is Blender's transform.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from mathutils import Matrix, Vector
 
 from ..data.preferences import preferences
 from ..data.settings import chain_of, goal_of, overlay_of
+from ..drag import cursor
 from ..operators.active import active_chain, armature, obstacle
-from ..rig.plan.chain import tips
+from ..rig.plan.chain import takes_orientation, tips
 
 ROLES = ("target", "pole")
 AXES = "xyz"
 RING, RING_OF_ACTIVE = 0.11, 0.14
 """Radii, in Blender's unit of gizmos."""
+DIAL = 0.55
+"""Radius of a dial, in that unit: the arrows stand out of it."""
 FAINT, CLEAR = 0.5, 0.9
 """Opacity of what belongs to other chains, and of what the mouse is over or belongs to the active one."""
 Z = Vector((0.0, 0.0, 1.0))
@@ -54,24 +57,25 @@ def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Go
             yield Goal(tip.name, role, ob)
 
 
-def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None) -> None:
+def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None, *, turns: bool = False) -> None:
     """Let a gizmo drag a goal until the mouse is released.
 
     Args:
         gizmo: which one.
         role: of the goal.
         tip: of the chain; empty: the one that is active then.
-        axis: index of the axis to go along; None: in the plane of the view.
+        axis: index of the axis to go along, or to turn about; None: in the plane of the view.
+        turns: turn the goal instead of moving it.
     """
-    options = gizmo.target_set_operator("ik_addon.goal_move")
-    options.IK_ADDON_OT_goal_hold.tip = tip
-    options.IK_ADDON_OT_goal_hold.role = role.upper()
-    move = options.TRANSFORM_OT_translate
-    move.cursor_transform = True
-    move.release_confirm = True
+    options = gizmo.target_set_operator("ik_addon.goal_turn" if turns else "ik_addon.goal_move")
+    hold = options.IK_ADDON_OT_goal_hold
+    hold.tip, hold.role, hold.turns = tip, role.upper(), turns
+    transform = getattr(options, cursor.TURN if turns else cursor.MOVE)
+    transform.cursor_transform = True
+    transform.release_confirm = True
     if axis is not None:
-        move.constraint_axis = [i == axis for i in range(3)]
-        move.orient_type = "GLOBAL"
+        transform.constraint_axis = [i == axis for i in range(3)]
+        transform.orient_type = "GLOBAL"
 
 
 class GoalGizmos(bpy.types.GizmoGroup):
@@ -130,26 +134,38 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         return ring
 
 
-class IK_ADDON_GGT_arrows(GoalGizmos):
-    """Arrows along the axes on the target and the pole of the active chain, for the tool."""
+class IK_ADDON_GGT_tool(GoalGizmos):
+    """Arrows on the target and the pole of the active chain, and dials on a target that turns its end, for the tool."""
 
-    bl_idname = "IK_ADDON_GGT_arrows"
+    bl_idname = "IK_ADDON_GGT_tool"
     bl_label = "IK Target and Pole of the Active Chain"
     bl_options = {"3D"}  # noqa: RUF012 - as Blender wants it
 
     def setup(self, context: bpy.types.Context) -> None:
-        """Make the arrows."""
+        """Make the arrows and the dials."""
         theme = context.preferences.themes[0].user_interface
         self.arrows: dict[str, list[Any]] = {role: [] for role in ROLES}
-        for role in ROLES:
-            for axis, name in enumerate(AXES):
-                arrow: Any = self.gizmos.new("GIZMO_GT_arrow_3d")
-                arrow.color = arrow.color_highlight = getattr(theme, f"axis_{name}")
-                arrow.alpha, arrow.alpha_highlight = FAINT, 1.0
-                arrow.line_width = 2.0
+        self.dials: list[Any] = []
+        for axis, name in enumerate(AXES):
+            color = getattr(theme, f"axis_{name}")
+            for role in ROLES:
+                arrow = self._new("GIZMO_GT_arrow_3d", color)
                 arrow.length = 0.8
                 take_hold(arrow, role, axis=axis)
                 self.arrows[role].append(arrow)
+            dial = self._new("GIZMO_GT_dial_3d", color)
+            dial.draw_options = {"CLIP"}
+            dial.scale_basis = DIAL
+            take_hold(dial, "target", axis=axis, turns=True)
+            self.dials.append(dial)
+
+    def _new(self, kind: str, color: Any) -> Any:
+        gizmo: Any = self.gizmos.new(kind)
+        gizmo.color = gizmo.color_highlight = color
+        gizmo.alpha, gizmo.alpha_highlight = FAINT, 1.0
+        gizmo.line_width = 2.0
+        gizmo.use_draw_modal = True
+        return gizmo
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Put them where the goals of the active chain are now."""
@@ -157,13 +173,18 @@ class IK_ADDON_GGT_arrows(GoalGizmos):
         usable = tip is not None and chain_of(tip).enabled
         shown = {goal.role: goal.ob for goal in goals_of(context, tip)} if usable else {}
         for role, arrows in self.arrows.items():
-            ob = shown.get(role)
-            for axis, arrow in enumerate(arrows):
-                arrow.hide = ob is None
-                if ob is not None:
-                    direction = Vector([float(i == axis) for i in range(3)])
-                    turn = Z.rotation_difference(direction).to_matrix().to_4x4()
-                    arrow.matrix_basis = Matrix.Translation(ob.matrix_world.translation) @ turn
+            place_along_axes(arrows, shown.get(role))
+        place_along_axes(self.dials, shown.get("target") if usable and takes_orientation(tip) else None)
 
 
-CLASSES = (IK_ADDON_GGT_rings, IK_ADDON_GGT_arrows)
+def place_along_axes(gizmos: list[Any], ob: bpy.types.Object | None) -> None:
+    """Show a gizmo for each axis of the world on an object; without one, hide them."""
+    for axis, gizmo in enumerate(gizmos):
+        gizmo.hide = ob is None
+        if ob is not None:
+            direction = Vector([float(i == axis) for i in range(3)])
+            turn = Z.rotation_difference(direction).to_matrix().to_4x4()
+            gizmo.matrix_basis = Matrix.Translation(ob.matrix_world.translation) @ turn
+
+
+CLASSES = (IK_ADDON_GGT_rings, IK_ADDON_GGT_tool)

@@ -6,7 +6,7 @@ import bpy
 
 from ..data.settings import chain_of, object_of, overlay_of
 from ..operators.active import armature, obstacle
-from ..operators.fix import needs_lock
+from ..operators.mends.chains import needs_lock
 from ..operators.mends.rig import rig_fix_of
 from ..rig.plan import chain as chains
 from ..translation.sentences import say

@@ -8,19 +8,22 @@ import bpy
 
 from ..operators.body.tool import TOOL, IK_ADDON_OT_body_grab
 from . import highlight
-from .gizmos import IK_ADDON_GGT_arrows
+from .gizmos import IK_ADDON_GGT_tool
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):
-    """Select bones, and move the target and the pole of the active chain by arrows."""
+    """Select bones, move the target and the pole of the active chain by arrows, and turn the target by dials."""
 
     bl_space_type = "VIEW_3D"
     bl_context_mode = "POSE"
     bl_idname = "ik_addon.goals"
     bl_label = "IK Target and Pole"
-    bl_description = "Move the target and the pole of the active chain; drag elsewhere to select bones"
+    bl_description = (
+        "Move the target and the pole of the active chain, and rotate the target if the chain takes its orientation.\n"
+        "Drag elsewhere to select bones"
+    )
     bl_icon = "ops.armature.extrude_cursor"
-    bl_widget = IK_ADDON_GGT_arrows.bl_idname
+    bl_widget = IK_ADDON_GGT_tool.bl_idname
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 
+ROTATE: Any = bpy.ops.transform.rotate
 AT = (0.125, 0.25, 0.5, 0.5, 0.25, 0.125)
 """Location and rotation of the cursor before."""
 
@@ -181,12 +182,12 @@ def test_a_second_drag_takes_over(arm: Any, cursor: Any, hold: Any) -> None:
 def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
     ob, target = arm
     before = rigs.position(target)
-    assert bpy.ops.ik_addon.goal_release() == {"CANCELLED"}
+    assert bpy.ops.ik_addon.release() == {"CANCELLED"}
     activate(ob, None)
     bpy.ops.ik_addon.goal_hold(tip="lower", role="TARGET")
     assert ob.data.bones.active.name == "lower"
     cursor.location.z += 0.1
-    bpy.ops.ik_addon.goal_release()
+    bpy.ops.ik_addon.release()
     assert np.allclose(rigs.position(target) - before, (0.0, 0.0, 0.1), atol=1e-6)
     assert np.allclose(rigs.tail(ob, "lower"), rigs.position(target), atol=1e-5)
     with pytest.raises(RuntimeError, match="has no pole"):
@@ -196,6 +197,50 @@ def test_the_parts_of_the_macro_make_a_drag(arm: Any, cursor: Any) -> None:
 def test_the_macros_have_the_names_by_which_they_are_looked_for(addon: Addon) -> None:
     macros = (
         addon.module("operators.drag").IK_ADDON_OT_goal_move,
+        addon.module("operators.drag").IK_ADDON_OT_goal_turn,
         addon.module("operators.body.tool").IK_ADDON_OT_body_move,
     )
     assert tuple(macro.__name__ for macro in macros) == addon.module("drag.cursor").MACROS
+
+
+def test_blenders_rotate_turns_the_cursor_and_nothing_else_where_it_is_told_to(cursor: Any) -> None:
+    ob, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    for turns_cursor in (True, False):
+        before = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
+        ROTATE(value=0.5, orient_axis="Z", cursor_transform=turns_cursor)
+        bpy.context.view_layer.update()
+        now = [cursor.matrix.to_quaternion(), ob.matrix_world.to_quaternion()]
+        turned = [a.rotation_difference(b).angle > 0.4 for a, b in zip(before, now, strict=True)]
+        assert turned == [turns_cursor, not turns_cursor]
+        assert tuple(cursor.location) == AT[:3]
+
+
+@pytest.mark.parametrize("name", ["rotate", "trackball", "resize"])
+def test_what_a_move_becomes_by_keys_is_repeated_on_the_cursor(cursor: Any, name: str) -> None:
+    ob, _target = rigs.arm()
+    bpy.context.view_layer.objects.active = ob
+    ob.select_set(True)
+    before = ob.matrix_world.copy()
+    operator: Any = getattr(bpy.ops.transform, name)
+    value = {"rotate": 0.5, "trackball": (0.5, 0.3), "resize": (2.0, 2.0, 2.0)}[name]
+    operator(value=value, cursor_transform=True)
+    bpy.context.view_layer.update()
+    assert ob.matrix_world == before
+
+
+def test_blenders_transforms_are_as_they_were_once_the_extension_is_disabled(addon: Addon) -> None:
+    follower = addon.module("drag.cursor")
+
+    def found() -> list[bool]:
+        transforms: tuple[Any, ...] = (ROTATE, bpy.ops.transform.trackball, bpy.ops.transform.resize)
+        return [follower.SETTING in transform.get_rna_type().properties for transform in transforms]
+
+    assert ROTATE.get_rna_type().properties[follower.SETTING].is_hidden
+    assert found() == [True] * 3
+    follower.unregister()
+    assert found() == [False] * 3
+    follower.register()
+    follower.register()
+    assert found() == [True] * 3

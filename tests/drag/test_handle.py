@@ -75,3 +75,17 @@ def test_locked_channels_keep_their_bits(handle: Any) -> None:
     assert (goal.location.y, goal.rotation_euler.z) == before
     assert goal.location.x == pytest.approx(1.1)
     assert goal.rotation_euler.x != pytest.approx(0.3)
+
+
+def test_what_is_only_turned_needs_no_location(handle: Any, addon: Addon) -> None:
+    goal = rigs.empty("Goal")
+    goal.lock_location = (True, True, True)
+    bpy.context.view_layer.update()
+    handle(goal, "", turns=True)
+    refused = addon.module("rig.plan.chain").ChainError
+    with pytest.raises(refused, match="location of 'Goal' is locked"):
+        handle(goal, "")
+    goal.lock_location, goal.lock_rotation = (False, False, False), (True, True, True)
+    handle(goal, "")
+    with pytest.raises(refused, match="rotation of 'Goal' is locked"):
+        handle(goal, "", turns=True)

@@ -145,7 +145,7 @@ def wrong_solver(ob: bpy.types.Object, _target: bpy.types.Object) -> None:
     ],
 )
 def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, label: str, live: bool) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     activate(ob, "lower")
     breaks(ob, target)
@@ -168,7 +168,7 @@ def test_what_is_broken_is_mended_by_its_button(addon: Addon, breaks: Breaks, la
 
 @pytest.mark.parametrize("breaks", [own_target, constrained_target, own_bone])
 def test_a_target_that_is_taken_off_its_chain_stays_in_place(addon: Addon, breaks: Breaks) -> None:
-    fix = addon.module("operators.fix")
+    fix = addon.module("operators.mends.chains")
     ob, target = rigs.arm()
     activate(ob, "lower")
     breaks(ob, target)
@@ -218,7 +218,7 @@ def hang(goal: bpy.types.Object, ob: bpy.types.Object, bone: str) -> None:
 
 @pytest.mark.parametrize("tip", ["lower", "lower 2"])
 def test_a_loop_of_targets_is_broken_with_a_target_of_its_own(addon: Addon, tip: str) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = two_arms()
     for own, other in (("lower", "lower 2"), ("lower 2", "lower")):
         hang(ob.pose.bones[own].ik_addon.target, ob, other)
@@ -231,7 +231,7 @@ def test_a_loop_of_targets_is_broken_with_a_target_of_its_own(addon: Addon, tip:
 
 
 def test_a_loop_that_goes_through_a_root_is_broken_where_a_target_rides(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = two_arms()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4)], ["above", "top"], parent="lower")
     rigs.chain(ob, "top", rigs.empty("Free", (0.5, 0.4, 3.0)), 2)
@@ -247,7 +247,7 @@ def test_a_loop_that_goes_through_a_root_is_broken_where_a_target_rides(addon: A
 
 
 def test_a_hand_that_two_chains_pose_is_left_to_one(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     rigs.add_bones(ob, [(0, 0, 2), (0, 0, 2.4)], ["hand"], parent="lower")
     chain = ob.pose.bones["lower"].ik_addon
@@ -263,7 +263,7 @@ def test_a_hand_that_two_chains_pose_is_left_to_one(addon: Addon) -> None:
 
 
 def test_remarks_are_ended(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     chain = ob.pose.bones["lower"].ik_addon
     activate(ob, "lower")
@@ -352,7 +352,7 @@ def test_a_linked_armature_is_overridden(addon: Addon, tmp_path: Path, instanced
 
 
 def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, [(0.0, 0.0, 0.0), (2.9, -1.5, -0.5), (6.4, -0.4, 0.6), (5.8, -2.5, 0.9)], list("abc"))
     tip = rigs.chain(ob, "c", rigs.empty("Target", (-0.1, -0.9, -0.1)), 3, iterations=1)
@@ -368,7 +368,7 @@ def test_more_iterations_where_they_ran_out(addon: Addon) -> None:
 
 
 def test_more_iterations_are_not_offered_where_they_change_nothing(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob = rigs.armature()
     rigs.add_bones(ob, rigs.bent(3), list("abc"))
     ob.pose.bones["a"].scale = (1.8, 0.6, 2.2)
@@ -390,11 +390,11 @@ def test_out_of_reach_has_no_button(addon: Addon) -> None:
     bpy.context.view_layer.update()
     bpy.ops.ik_addon.solve()
     report = addon.module("live.reports").get(ob, "lower")
-    assert addon.module("operators.fix").fix_of(ob.pose.bones["lower"], report, bpy.context.view_layer) is None
+    assert addon.module("operators.mends.chains").fix_of(ob.pose.bones["lower"], report, bpy.context.view_layer) is None
 
 
 def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, _target = rigs.arm()
     activate(ob, "lower")
     tip = ob.pose.bones["lower"]
@@ -412,7 +412,7 @@ def test_a_chain_of_locked_bones_is_unlocked(addon: Addon) -> None:
 
 @pytest.mark.parametrize("where", ["object", "collection"])
 def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: str) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     off: Any = target if where == "object" else collection_of(target)
     off.hide_render = True
@@ -427,7 +427,7 @@ def test_a_target_that_stands_still_in_renders_is_enabled(addon: Addon, where: s
 
 
 def test_lock_interface_is_offered_where_renders_need_it(addon: Addon) -> None:
-    fix = addon.module("operators.fix")
+    fix = addon.module("operators.mends.chains")
     ob, _target = rigs.arm()
     scene = bpy.context.scene
     assert not fix.needs_lock(bpy.context), "nothing is live, and there is no camera"

@@ -45,7 +45,7 @@ def link_first(path: Path, ob: bpy.types.Object) -> bpy.types.Object:
 
 @pytest.mark.parametrize("where", ["object", "collection"])
 def test_the_fix_is_that_of_the_target_itself(addon: Addon, tmp_path: Path, where: str) -> None:
-    fix, reports = addon.module("operators.fix"), addon.module("live.reports")
+    fix, reports = addon.module("operators.mends.chains"), addon.module("live.reports")
     ob, target = rigs.arm()
     hidden: Any = target
     if where == "collection":

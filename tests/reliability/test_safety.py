@@ -250,7 +250,9 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
     addon: Addon, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The panel's rows, the overlay, the command line, and the operators on each chain."""
-    panel, fix, reports = (addon.module(name) for name in ("ui.panels.chains", "operators.fix", "live.reports"))
+    panel, fix, reports = (
+        addon.module(name) for name in ("ui.panels.chains", "operators.mends.chains", "live.reports")
+    )
     view_layer, draw = bpy.context.view_layer, addon.module("overlay.read").Reader()
     wanted = addon.module("overlay.read").Wanted()
     settings = ("target", "target_bone", "pole", "pole_bone", "solver", "chain_length", "influence", "resting", "pin")
@@ -314,7 +316,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     assert report.failed
     assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
     bpy.context.view_layer.objects.active = ob
-    fix = addon.module("operators.fix").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
+    fix = addon.module("operators.mends.chains").fix_of(ob.pose.bones["lower a"], report, bpy.context.view_layer)
     assert fix.label == f"Reset {label}"
     OPERATORS.ik_addon.chain_fix(tip="lower a")
     chain = ob.pose.bones["lower a"].ik_addon

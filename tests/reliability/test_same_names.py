@@ -179,7 +179,7 @@ def test_what_is_wrong_with_an_object_of_this_file_is_not_hidden_by_a_linked_one
     assert told.failed
     assert how in told.message
     bone = ob.pose.bones[tip]
-    fix = addon.module("operators.fix").fix_of(bone, told, bpy.context.view_layer)
+    fix = addon.module("operators.mends.chains").fix_of(bone, told, bpy.context.view_layer)
     assert fix.label == (f"Enable {role} in Viewports" if how == "disabled" else f"Include 'In {goal}'")
     fix.apply()
     bpy.context.view_layer.update()

@@ -64,10 +64,10 @@ ELSEWHERE = {
     "ik_addon.preset_apply": "the menu of presets",
     "ik_addon.preset_add": "the menu of presets",
     "ik_addon.goal_hold": "a part of what Drag Target starts",
-    "ik_addon.goal_release": "a part of what Drag Target starts",
     "ik_addon.goal_move": "what Drag Target and the gizmos start",
+    "ik_addon.goal_turn": "what the dials of the tool start",
+    "ik_addon.release": "the end of each drag with the mouse",
     "ik_addon.body_hold": "a part of what the tool starts",
-    "ik_addon.body_release": "a part of what the tool starts",
     "ik_addon.body_move": "what the tool starts",
     "ik_addon.body_grab": "the tool",
 }

@@ -105,7 +105,7 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
     assert report.status is status.TOO_FAR, "this is for scripts"
     assert 1e-6 < report.error < 1e-5
     assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
-    assert addon.module("operators.fix").fix_of(tip, report, bpy.context.view_layer) is None
+    assert addon.module("operators.mends.chains").fix_of(tip, report, bpy.context.view_layer) is None
     assert [verdict for verdict, _ in reports.standing(ob, [tip.name])] == [status.REACHED]
     bpy.ops.ik_addon.solve()  # a warning would be an error in a script
 

@@ -16,9 +16,19 @@ from bpy.app.handlers import persistent
 from bpy_extras import view3d_utils
 from mathutils import Quaternion
 
-from tools.inside import PACKAGE, activate, install, is_enabled, look_from_front, metarig, new_file, viewport
+from tools.inside import (
+    PACKAGE,
+    activate,
+    choose_tool,
+    install,
+    is_enabled,
+    look_from_front,
+    metarig,
+    new_file,
+    viewport,
+)
 
-__all__ = ["activate", "install", "is_enabled", "metarig", "new_file"]
+__all__ = ["activate", "choose_tool", "install", "is_enabled", "metarig", "new_file"]
 
 OPERATORS: Any = bpy.ops
 
@@ -304,12 +314,6 @@ def tool_setting(operator: str, name: str, value: Any = None) -> Any:
     return getattr(settings, name)
 
 
-def choose_tool(name: str) -> None:
-    """Choose a tool of the toolbar."""
-    with bpy.context.temp_override(**viewport()):
-        bpy.ops.wm.tool_set_by_id(name=name)
-
-
 def active_bone() -> str:
     """The name of the active bone."""
     return rig().data.bones.active.name
@@ -321,17 +325,22 @@ def goal_rotation(name: str) -> list[float]:
     return [*rotation]
 
 
+def rotation_since(name: str, before: list[float]) -> list[float]:
+    """The rotation in world space that a target or a pole has made since it had another, as a quaternion."""
+    turn: Any = Quaternion(goal_rotation(name)) @ Quaternion(before).inverted()
+    return [*turn]
+
+
 def cursor() -> list[float]:
     """Location and rotation of the 3D cursor."""
     found: Any = bpy.context.scene.cursor
     return [*found.location, *found.rotation_euler]
 
 
-def adjust(move: list[float] | None = None) -> None:
-    """Have the last drag done again, as Adjust Last Operation does, by another distance if one is given."""
-    last = bpy.context.window_manager.operators[-1]
-    if move is not None:
-        last.macros[1].properties.value = move
+def adjust(value: Any = None) -> None:
+    """Have the last drag done again, as Adjust Last Operation does, by another distance or angle if one is given."""
+    if value is not None:
+        bpy.context.window_manager.operators[-1].macros[1].properties.value = value
     with bpy.context.temp_override(**viewport()):
         bpy.ops.ed.undo_redo()
 

@@ -89,7 +89,7 @@ def test_a_target_is_turned_in_the_same_gesture(arm: Window) -> None:
     assert arm.inside.goal_rotation("Target") == turned
 
 
-def test_a_move_is_adjusted_and_a_rotation_is_left_alone(arm: Window) -> None:
+def test_a_move_is_adjusted(arm: Window) -> None:
     before = arm.state("before")["goals"]["Target"]
     arm.grab(DRAG, -60, -50)
     arm.tap("Return")
@@ -98,14 +98,20 @@ def test_a_move_is_adjusted_and_a_rotation_is_left_alone(arm: Window) -> None:
     after = arm.state("adjusted")["goals"]["Target"]
     assert [a - b for a, b in zip(after, before, strict=True)] == pytest.approx([0.05, 0.0, 0.1], abs=1e-6)
     assert arm.is_reached()
+
+
+def test_a_rotation_is_adjusted(arm: Window) -> None:
+    before, turned = arm.state("before"), arm.inside.goal_rotation("Target")
+    pose = arm.inside.pose()
     arm.grab(DRAG, -60, -50)
     arm.tap("r", "y", "3", "0")
     arm.tap("Return")
-    turned = arm.state("turned")
-    rotation = arm.inside.goal_rotation("Target")
-    arm.inside.adjust()
-    assert not differences(arm.state("left-alone"), turned)
-    assert arm.inside.goal_rotation("Target") == rotation
+    arm.inside.adjust(math.radians(50.0))
+    arm.rest()
+    assert not differences(arm.state("adjusted")["goals"], before["goals"], 1e-6)
+    w, _x, y, _z = arm.inside.rotation_since("Target", turned)
+    assert 2.0 * math.atan2(y, w) == pytest.approx(math.radians(50.0), abs=1e-4)
+    assert not differences(arm.inside.pose(), pose, 1e-5), "the bones are where they were"
 
 
 def test_the_cursor_is_where_it_was(arm: Window) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +73,79 @@ def test_arrows_of_the_tool_go_along_an_axis(tool: Window) -> None:
     tool.release()
     assert moved(tool, before, "Target") == [False, False, True]
     assert tool.is_reached()
+
+
+HAND = "IK Target forearm.L"
+DIAL = 29
+"""Pixels to the right of a target and below it, where its dial about the line of sight is."""
+
+
+@pytest.fixture
+def turning(tool: Window) -> Window:
+    """The window with the tool and a figure, whose hand turns with the active target."""
+    tool.open_sample("character", "forearm.L")
+    tool.inside.choose_tool("ik_addon.goals")
+    return tool
+
+
+def turned(window: Window, before: list[float]) -> list[float]:
+    """The axis of the rotation since then of the target, times its angle in degrees."""
+    w, *axis = window.inside.rotation_since(HAND, before)
+    size = math.hypot(*axis)
+    angle = math.degrees(2.0 * math.atan2(size, w))
+    return [angle * part / size for part in axis] if size else [0.0, 0.0, 0.0]
+
+
+def pull_dial(window: Window, name: str = HAND) -> None:
+    """Pull the dial on the target that faces the view."""
+    x, y = window.inside.place_of(name)
+    window.pull((x + DIAL, y + DIAL), -2 * DIAL, 0)
+
+
+def test_a_dial_of_the_tool_turns_the_target_and_the_tip_with_it(turning: Window) -> None:
+    before = turning.state("before")
+    rotation = turning.inside.goal_rotation(HAND)
+    turning.rest()
+    pull_dial(turning)
+    assert "IK_ADDON_OT_goal_turn" in turning.inside.running()
+    turning.shot("turning")
+    during = turning.inside.pose()["hand.L"]
+    turning.release()
+    after = turning.state("after")
+    x, y, z = turned(turning, rotation)
+    assert abs(y) == pytest.approx(90.0, abs=15.0), "round the dial, as far as the mouse went"
+    assert (x, z) == pytest.approx((0.0, 0.0), abs=1e-3)
+    assert not differences(after["goals"], before["goals"])
+    assert turning.inside.pose()["hand.L"] == pytest.approx(during, abs=1e-4)
+    assert turning.is_reached()
+    turning.key("ctrl+z")
+    assert not differences(turning.state("undone"), before)
+    assert turning.inside.goal_rotation(HAND) == rotation
+
+
+def test_a_dial_takes_typed_angles_and_other_axes_and_is_taken_back(turning: Window) -> None:
+    before = turning.state("before")
+    rotation = turning.inside.goal_rotation(HAND)
+    turning.rest()
+    pull_dial(turning)
+    turning.session.key("z", "3", "0")
+    turning.rest()
+    assert turned(turning, rotation) == pytest.approx([0.0, 0.0, 30.0], abs=1e-3)
+    turning.session.key("Escape")
+    turning.release()
+    assert not differences(turning.state("cancelled"), before)
+    assert turning.inside.goal_rotation(HAND) == rotation
+
+
+def test_there_are_dials_only_where_the_chain_takes_an_orientation(tool: Window) -> None:
+    tool.rest()
+    before = tool.state("before")
+    rotation = tool.inside.goal_rotation("Target")
+    pull_dial(tool, "Target")
+    assert not [name for name in tool.inside.running() if name.startswith("IK_ADDON")]
+    tool.release()
+    assert tool.state("after")["goals"] == before["goals"]
+    assert tool.inside.goal_rotation("Target") == rotation
 
 
 def test_keys_work_while_a_ring_is_pulled(arm: Window) -> None:

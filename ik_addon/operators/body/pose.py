@@ -15,7 +15,6 @@ from bpy.props import (
 )
 from mathutils import Vector
 
-from ...goals.snapped import SnapError
 from ...live.reports import percent
 from ...posing.drag import MISSED, Ask, BodyDrag
 from ...posing.extent import Free
@@ -23,6 +22,7 @@ from ...posing.pins import FLAGS
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import marked, say
 from ..active import ArmatureOperator, active_bone, armature
+from ..gesture import finish
 
 WITHOUT_PINS = (
     (Free.FEET.name, "Feet Stay", "The feet stay in place and the hips come along"),
@@ -112,10 +112,8 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         """Pose."""
         ob = armature(context)
         assert ob is not None
-        active = active_bone(ob)
-        name = self.bone or ("" if active is None else active.name)
+        name = self.bone or name_of_active(self, ob)
         if not name:
-            self.report({"ERROR"}, say("No bone is active. Select the bone to move"))
             return {"CANCELLED"}
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
@@ -128,21 +126,22 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         is_placed = self.properties.is_property_set("location")
-        try:
-            posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
-            remarks = drag.finish(context)
-        except (ChainError, SnapError) as error:
-            drag.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+        remarks = []
         if posed.error > MISSED * drag.size:
             short = percent(posed.error / drag.size)
             sentence = marked("'{bone}' is {short} of the body's size short of its place (pins, limits or reach)")
-            remarks.insert(0, say(sentence, bone=name, short=short))
-        self.report(
-            {"WARNING"} if remarks else {"INFO"}, ". ".join(remarks) or say("Posed the body by '{bone}'", bone=name)
-        )
-        return {"FINISHED"}
+            remarks.append(say(sentence, bone=name, short=short))
+        return finish(self, context, drag, remarks)
+
+
+def name_of_active(operator: bpy.types.Operator, ob: bpy.types.Object) -> str:
+    """The name of the active bone; where there is none, the operator reports it."""
+    active = active_bone(ob)
+    if active is not None:
+        return active.name
+    operator.report({"ERROR"}, say("No bone is active. Select the bone to move"))
+    return ""
 
 
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:

@@ -11,14 +11,14 @@ from mathutils import Vector
 
 from ... import compat
 from ...drag import cursor
-from ...goals.snapped import SnapError
 from ...posing.drag import Ask, BodyDrag
 from ...posing.extent import Free
 from ...posing.pick import Picked, picked
 from ...rig.plan.chain import ChainError
 from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
-from .pose import length_setting, without_pins_setting
+from ..gesture import compose, start
+from .pose import length_setting, name_of_active, without_pins_setting
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
 """What changes how much of the body comes along, in the directions of Blender's Auto IK."""
@@ -48,7 +48,7 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
-        if cursor.turned_last(context):
+        if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
         return self._hold(context)
@@ -56,10 +56,8 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
         assert ob is not None
-        active = active_bone(ob)
-        name = self.bone or ("" if active is None else active.name)
+        name = self.bone or name_of_active(self, ob)
         if not name:
-            self.report({"ERROR"}, say("No bone is active. Select the bone to drag"))
             return {"CANCELLED"}
         ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
         try:
@@ -68,36 +66,6 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         cursor.CursorDrag(context, drag)
-        return {"FINISHED"}
-
-
-class IK_ADDON_OT_body_release(bpy.types.Operator):
-    """The last part of a drag with the mouse."""
-
-    bl_idname = "ik_addon.body_release"
-    bl_label = "Let Go of a Bone"
-    bl_description = "Leave the body in its pose"
-    bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def poll(cls, _context: bpy.types.Context) -> bool:
-        """The macro asks before it takes hold."""
-        return True
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Let go."""
-        drag = held_body()
-        if drag is None or cursor.current is None:
-            return {"CANCELLED"}
-        cursor.current.end(context)
-        try:
-            remarks = drag.finish(context)
-        except (ChainError, SnapError) as error:
-            drag.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if remarks:
-            self.report({"WARNING"}, ". ".join(remarks))
         return {"FINISHED"}
 
 
@@ -137,16 +105,15 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         context.view_layer.objects.active = bone.id_data
         compat.select_bone(bone.id_data, bone)
         options = {"bone": bone.name, "use_tail": grabbed.use_tail}
-        try:
-            operators.ik_addon.body_move(
-                "INVOKE_DEFAULT",
-                IK_ADDON_OT_body_hold={**options, "without_pins": self.without_pins, "length": self.length},
-                TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
-            )
-        except RuntimeError as error:
-            self.report({"ERROR"}, str(error).removeprefix("Error: ").strip())
-            return {"CANCELLED"}
-        # The macro makes the step of undo. This one gets each event first.
+        started = start(
+            self,
+            operators.ik_addon.body_move,
+            IK_ADDON_OT_body_hold={**options, "without_pins": self.without_pins, "length": self.length},
+            TRANSFORM_OT_translate={"cursor_transform": True, "release_confirm": True},
+        )
+        if "CANCELLED" in started:
+            return started
+        # From here on this operator gets each event first.
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -173,6 +140,15 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
                 yield macro.macros[0].properties
 
 
+def _turned_last(context: bpy.types.Context) -> bool:
+    """Whether the last operator is a drag of a bone that ended as a rotation.
+
+    It remembers the rotation alone: executed again, it would turn the bone without moving it.
+    """
+    done = context.window_manager.operators
+    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
+
+
 def held_body() -> BodyDrag | None:
     """The body that is dragged with the mouse now."""
     held = None if cursor.current is None else cursor.current.drag
@@ -189,11 +165,9 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
     return None if bone is None else Picked.nearest(context, bone, place)
 
 
-CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_release, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
+CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
 
 
 def register() -> None:
-    """Say what the macro consists of; Blender forgets it together with its class."""
-    IK_ADDON_OT_body_move.define(IK_ADDON_OT_body_hold.__name__)
-    IK_ADDON_OT_body_move.define(cursor.MOVE).properties.cursor_transform = True
-    IK_ADDON_OT_body_move.define(IK_ADDON_OT_body_release.__name__)
+    """Say what the macro consists of."""
+    compose(IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE)

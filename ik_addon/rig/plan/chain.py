@@ -65,6 +65,11 @@ def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     return end_of(tip) if chain.use_end_rotation and not chain.use_rotation else None
 
 
+def takes_orientation(tip: bpy.types.PoseBone) -> bool:
+    """Whether the chain on `tip` turns its tip or its end bone as its target is turned."""
+    return chain_of(tip).use_rotation or turning_end(tip) is not None
+
+
 def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     """The bones that the chain on `tip` poses, root first: its own, then its end bone if that takes an orientation."""
     end = turning_end(tip)

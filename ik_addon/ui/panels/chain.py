@@ -13,7 +13,7 @@ from ...data.settings import chain_of, goal_of
 from ...goals.ik_fk import is_ik
 from ...live import reports
 from ...operators.active import active_chain
-from ...operators.fix import fix_of
+from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
 from ...rig.plan.chain_plan import has_old_stiffness, is_limited
 from ...setup import bend_side

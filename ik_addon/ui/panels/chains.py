@@ -13,7 +13,7 @@ from ...data.settings import chain_of
 from ...live import reports
 from ...live.reports import Report, percent
 from ...operators.active import active_chain, armature, obstacle
-from ...operators.fix import fix_of
+from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
 from ...setup.constraints import sources
 from ...solve import Status

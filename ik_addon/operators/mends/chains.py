@@ -10,18 +10,18 @@ from functools import partial
 import bpy
 from bpy.props import StringProperty
 
-from ..controls.bones import can_be_made, editing
-from ..data.settings import chain_of, object_of, unusable
-from ..live import reports
-from ..pose.channels import rotation_field
-from ..pose.constraints import fighting_constraints
-from ..rig.plan import chain as chains
-from ..rig.plan.groups import LOOP, LOOP_OF_ARMATURES
-from ..solve import Status
-from ..translation.sentences import is_like, say
-from .active import ArmatureOperator, armature
-from .mends.fix import Fix, mute_label
-from .mends.goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
+from ...controls.bones import can_be_made, editing
+from ...data.settings import chain_of, object_of, unusable
+from ...live import reports
+from ...pose.channels import rotation_field
+from ...pose.constraints import fighting_constraints
+from ...rig.plan import chain as chains
+from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
+from ...solve import Status
+from ...translation.sentences import is_like, say
+from ..active import ArmatureOperator, armature
+from .fix import Fix, mute_label
+from .goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
 
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 
