@@ -37,7 +37,6 @@ from .cone_arcs import (
     twist_of,
     wrapped,
 )
-from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
 from .roll import RolledJoint, nearest_roll
 from .triangle import Triangle, of_corner, of_knee, triangle_of
@@ -131,19 +130,6 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
     x = unit(reject(x, y))
     knee = x, y, cross(x, y)
     return Pose(upper, product(product(upper, limb.rest), knee), back_product(limb.zero, upper), knee)
-
-
-def turning_points(limb: Limb) -> list[Vector]:
-    """Return where the lower bone points, in the knee's axes, with a bend that no neighbour of it exceeds."""
-    along = seen(limb.rest, unit(limb.upper))
-    found = []
-    for sign in (1.0, -1.0):
-        direction = times(along, sign)
-        if outside(direction, limb.knee) <= EDGE:
-            found.append(direction)
-        else:
-            found += [point.direction for _, point in peaks_towards(direction, limb.knee, every=True)]
-    return list(dict.fromkeys(found))
 
 
 class Work:
