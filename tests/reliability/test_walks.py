@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from tests import rigs_named
 from tests.operators.states import activate
+from tests.recorded import WALK
 from tests.rigs_named import RIGS
-from tests.test_real_rigs import WALK, addon_utils
+from tests.test_real_rigs import addon_utils
 
 Points = NDArray[np.float64]
 
