@@ -195,9 +195,9 @@ class Plan:
         wanted = sorted({index[name] for name in own.union(followed) if name in index})
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         above = {name for bone in bones for name in (bone, *skeleton.ancestors(bone))}
-        watch = Watch.of(ob, {skeleton.names[bone] for bone in above.union(wanted)}, others.values())
-        of_wanted = {name for bone in wanted for name in (bone, *skeleton.ancestors(bone))}
-        beside = tuple(sorted(above.union(of_wanted) - bones))
+        above.update(name for bone in wanted for name in (bone, *skeleton.ancestors(bone)))
+        watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
+        beside = tuple(sorted(above - bones))
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
         sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         held = {index[bone.name]: hold for bone in constrained if (hold := Hold.of(bone)) is not None}
