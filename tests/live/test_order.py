@@ -260,6 +260,34 @@ def test_bones_of_a_chain_without_a_target_go_with_the_chain_above(addon: Addon)
         assert np.allclose(bones["lower"].matrix.inverted() @ bones["palm"].matrix, before, atol=1e-5)
 
 
+@pytest.mark.parametrize("first", [1, 20])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("name", "values"), [("inherit_scale", ("FULL", "ALIGNED")), ("use_inherit_rotation", (True, False))]
+)
+def test_a_target_below_a_bone_on_a_chain_whose_inheritance_is_keyed(
+    name: str, values: tuple[object, object], shared: bool, first: int
+) -> None:
+    """The bone is neither of the chain nor the target, but between the two."""
+    leader_rig, leader = two_arms()
+    points = [(0.1, 0.0, 2.0), (0.3, 0.1, 2.3), (0.5, 0.2, 2.4)]
+    rigs.add_bones(leader_rig, points, ["hand", "thumb"], parent="lower.A")
+    leader_rig.pose.bones["lower.A"].scale = (1.4, 1.0, 0.6)
+    leader_rig.pose.bones["hand"].rotation_quaternion = (0.8, 0.3, -0.4, 0.3)
+    hand = leader_rig.data.bones["hand"]
+    for frame, value in zip((1, 11), values, strict=True):
+        setattr(hand, name, value)
+        hand.keyframe_insert(name, frame=frame)
+    follower, tip = (leader_rig, "lower.B") if shared else (rigs.arm()[0], "lower")
+    rigs.chain(follower, tip, leader_rig, 2, target_bone="thumb", out_of_reach="STRETCH")
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    bpy.context.scene.frame_set(first)
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    for frame in (20, 1, 10, 11, 12, 3):
+        bpy.context.scene.frame_set(frame)
+        assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, "thumb")) < 1e-5
+
+
 @pytest.mark.parametrize("inherit", ["FULL", "FIX_SHEAR", "ALIGNED"])  # NONE and AVERAGE magnify rounding here
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("held", ["hand", "thumb"])
