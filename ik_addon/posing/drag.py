@@ -220,21 +220,13 @@ class BodyDrag:
         ]
 
     def _make_ready(self) -> None:
-        """Have a body with what may move of it, ready to be posed.
-
-        Raises:
-            ChainError: what is dragged can't move.
-        """
+        """Have a body with what may move of it, ready to be posed; what is dragged is always part of that."""
         root, turning, body = self.extent.root, self.extent.turning, self.stand.body
         give = body.give
         if turning is not None:
             give = np.where([name in turning for name in self.stand.index], give, 0.0)
         self._body = replace(body, root=self.stand.index.get(root), give=give)
         movable = movable_bones(self._body)
-        if self._held[0].bone not in movable:
-            raise ChainError(
-                "'{bone}' is not below '{root}', the bone that moves the body. Drag another", bone=self.bone, root=root
-            )
         self._held = [held for held in self._held if held.bone in movable]
         self._pins = self._all_pins()
         self._poser = Poser(self._body, self._pins, self._grabs())
