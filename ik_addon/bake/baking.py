@@ -22,7 +22,7 @@ from . import bake_report
 from .bake_report import BakeReport
 from .restore import SceneSnapshot
 from .sampling import Frames, Method
-from .selection import BakeError, baked_tips, check_armature, check_order, time_scale
+from .selection import BakeError, baked_tips, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 ALIKE = 1e-5
@@ -76,7 +76,7 @@ def steps(
         with registry.paused(ob):
             only = None if object_of(ob).live else list(tips)
             plan = Plan.of(ob, view_layer.depsgraph, only)
-            check_order(view_layer, ob, plan, tips)
+            check_order(ob, plan, tips, other_plans(view_layer, ob))
             stored = fk_store.held(ob, plan.live)
             work = _Bake(
                 Frames(view_layer, ob, plan, only, stored, list(frames)), baked_tips(ob, plan, tips), new_action, before

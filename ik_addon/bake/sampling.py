@@ -12,6 +12,7 @@ from typing import Any
 import bpy
 import numpy as np
 
+from ..live import registry
 from ..live.state import View
 from ..pose import channels
 from ..pose.channels import Row
@@ -21,6 +22,7 @@ from ..rig.read.sample import Sample, sample, stack
 from ..rig.write.lookup import Lookup
 from ..rig.write.waves import pose
 from .bake_scene import bake_scene, is_bound, simulates
+from .selection import check_order
 from .solved import Solved
 
 BATCH = 1000
@@ -194,6 +196,7 @@ class Frames:
             channels.write(self.ob, self.plan.live, self.stored)
             depsgraph = at_frame(stepped, frame)
             view.take(view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only))
+            check_order(self.ob, view.plan, solved.baked, registry.plans_beside(self.ob))
             fk = sample(self.ob, view.plan, depsgraph)
             posed = pose(self.ob.evaluated_get(depsgraph), view.plan, fk)
             solved.put(i, fk.channels, posed, view.plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import bpy
 import numpy as np
@@ -12,7 +12,8 @@ from .. import compat
 from ..data.settings import chain_of
 from ..live import registry
 from ..rig.plan import chain
-from ..rig.plan.dependencies import between
+from ..rig.plan.dependencies import between, in_loops
+from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
 from ..rig.plan.watch import BONE_PATH, animated_paths
@@ -106,19 +107,35 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
         raise BakeError("'{object}' is in its rest position. Switch it to Pose Position", object=ob.name)
 
 
-def check_order(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> None:
-    """Raise `BakeError` where other armatures would have to be solved between the chains that are baked."""
-    if all(bone.armature == ob.session_uid for bone in plan.parent_bones):
+def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
+    """Raise `BakeError` where other armatures would have to be solved between the chains that are baked.
+
+    Args:
+        ob: the armature object.
+        plan: what is solved of it on some frame.
+        tips: tip bones of the chains that are baked.
+        others: the plans of other live armatures on that frame, by `session_uid`.
+    """
+    if others.keys().isdisjoint(bone.armature for bone in plan.parent_bones):
         return
-    others = {other.session_uid: other for other in registry.live_armatures(view_layer.id_data) if other != ob}
-    plans = {uid: Plan.of(other, view_layer.depsgraph) for uid, other in others.items()}
-    for uid, tip in between({ob.session_uid: plan, **plans}, ob.session_uid, tips):
-        first = say("the chain on '{tip}' of '{other}'", tip=tip, other=others[uid].name)
+    plans = {ob.session_uid: plan, **others}
+    names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
+    circle = in_loops(plans)
+    if ob.session_uid in circle:
+        raise BakeError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in plans if uid in circle))
+    for uid, tip in between(plans, ob.session_uid, tips):
+        first = say("the chain on '{tip}' of '{other}'", tip=tip, other=names[uid])
         raise BakeError(
             "'{object}' follows {first}, which follows another of its chains in turn. Bake {first} first",
             object=ob.name,
             first=first,
         )
+
+
+def other_plans(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> dict[int, Plan]:
+    """The plans of all live armatures but one on the current frame, by `session_uid`."""
+    others = (other for other in registry.live_armatures(view_layer.id_data) if other != ob)
+    return {other.session_uid: Plan.of(other, view_layer.depsgraph) for other in others}
 
 
 def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:

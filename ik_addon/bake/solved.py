@@ -57,7 +57,8 @@ class Solved:
             played: those of them, ascending from 0, on which it will be seen how the keys play.
         """
         self._plan = plan
-        self._baked = baked
+        self.baked = baked
+        """Tip bones of the chains that are keyed."""
         self._bones = _bones_of(plan, baked)
         self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
         """(n,) positions in `Plan.live` of the bones that are keyed."""
@@ -98,8 +99,8 @@ class Solved:
         if own.start < own.stop:
             self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
         index = {chain.tip: i for i, chain in enumerate(plan.chains)}
-        own_chains = [c for c, tip in enumerate(self._baked) if tip in index]
-        solved = [index[self._baked[c]] for c in own_chains]
+        own_chains = [c for c, tip in enumerate(self.baked) if tip in index]
+        solved = [index[self.baked[c]] for c in own_chains]
         self._status[batch, own_chains] = posed.outcomes.status[:, solved]
         self._error[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
@@ -111,7 +112,7 @@ class Solved:
 
     def is_never_solved(self, tip: str) -> bool:
         """Whether the chain on a tip bone was solved on no frame."""
-        return tip in self._baked and bool((self._status[:, self._baked.index(tip)] == Status.INVALID).all())
+        return tip in self.baked and bool((self._status[:, self.baked.index(tip)] == Status.INVALID).all())
 
     def channels(self) -> list[keyframes.Channel]:
         """What is to be keyed; each rotation nearest to that of the frame before."""
@@ -153,7 +154,7 @@ class Solved:
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """The report on the bake; the last two are the largest of the differences."""
         missed = ~has_reached(self._status, self._error)
-        names = list(self._baked)
+        names = list(self.baked)
         solved = np.isfinite(self._error)
         counts = solved.sum(axis=0)
         sums = np.where(solved, self._error, 0.0).sum(axis=0)

@@ -14,6 +14,7 @@ import bpy
 from ..data import versions
 from ..data.settings import chain_of, object_of
 from ..rig.plan import chain
+from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer, with_sets
 from ..rig.plan.reference import Reference
 from . import reports
@@ -168,6 +169,12 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     }
     registry.live[scene.session_uid] = [Reference.of(ob) for ob in objects.values()]
     return list(objects.values())
+
+
+def plans_beside(ob: bpy.types.Object) -> dict[int, Plan]:
+    """By which plans all live armatures but one were solved last, by `session_uid`."""
+    found = ((uid, rig.plan) for uid, rig in registry.rigs() if uid != ob.session_uid)
+    return {uid: plan for uid, plan in found if not plan.is_elsewhere}
 
 
 def is_solved(scene: bpy.types.Scene) -> bool:

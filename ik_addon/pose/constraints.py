@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import bpy
 
@@ -17,12 +17,15 @@ SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.ty
 
 def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
     """Bone and channel of the drivers on rotations of these bones."""
-    if ob.animation_data is None or not ob.animation_data.drivers:
-        return
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
-    for driver in ob.animation_data.drivers:
-        if driver.data_path in paths and not driver.mute:
-            yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
+    for driver in drivers_on(ob, paths):
+        yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
+
+
+def drivers_on(ob: bpy.types.Object, paths: Collection[str]) -> list[bpy.types.FCurve]:
+    """The drivers of an object that set the properties with these data paths."""
+    drivers: Iterable[bpy.types.FCurve] = () if ob.animation_data is None else ob.animation_data.drivers
+    return [driver for driver in drivers if driver.data_path in paths and not driver.mute]
 
 
 def fighting_constraints(

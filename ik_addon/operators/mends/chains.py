@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import bpy
@@ -14,7 +14,7 @@ from ...controls.bones import can_be_made, editing
 from ...data.settings import chain_of, object_of, unusable
 from ...live import reports
 from ...pose.channels import rotation_field
-from ...pose.constraints import fighting_constraints
+from ...pose.constraints import drivers_on, fighting_constraints
 from ...rig.plan import chain as chains
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...solve import Status
@@ -71,10 +71,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
     if fighting:
         yield Fix(mute_label(fighting), lambda: _mute(fighting))
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
-    drivers = ob.animation_data.drivers if ob.animation_data is not None else ()
-    driving = [driver for driver in drivers if driver.data_path in paths and not driver.mute]
-    if driving:
-        yield Fix(say("Mute Drivers"), lambda: _mute(driving))
+    yield from _fixes_of_drivers(ob, paths)
     if chain.solver == "TWO_BONE" and len(bones) != 2:
         yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
     yield from _fixes_of_bones(bones, limited=chain.use_limits)
@@ -103,9 +100,16 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
         label = say("Set Chain Length to {count}", count=count)
         yield Fix(label, lambda: setattr(chain, "chain_length", count))
     root, ob = bones[0], tip.id_data
-    is_held = chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
-    if is_held and can_be_made(bpy.context, ob) and ob.data.users == 1:
+    if chains.is_connected(chain, root) and can_be_made(bpy.context, ob) and ob.data.users == 1:
         yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
+    yield from _fixes_of_drivers(ob, chains.out_of_reach_paths(chain, bones))
+
+
+def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[Fix]:
+    """What ends drivers on these data paths."""
+    driving = drivers_on(ob, paths)
+    if driving:
+        yield Fix(say("Mute Drivers"), lambda: _mute(driving))
 
 
 def _disconnect(ob: bpy.types.Object, bone: str) -> None:

@@ -11,7 +11,7 @@ from mathutils import Vector
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, end_name, has_settings, unusable
-from ...pose.constraints import SCALING, driven_channels, fighting_constraints
+from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
 from .presence import Presence
@@ -154,7 +154,7 @@ def check_seen(
             "Change Chain Length, or use another solver",
             segments=segments,
         )
-    remarks = _remarks(chain, bones, presence)
+    remarks = _remarks(ob, chain, bones, presence)
     if versions.is_newer(ob):
         remarks.insert(
             0,
@@ -221,7 +221,21 @@ def why_closed(ob: bpy.types.Object) -> str:
     return ""
 
 
-def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence) -> list[str]:
+def is_connected(chain: IKAddonChain, root: bpy.types.PoseBone) -> bool:
+    """Whether the root bone of a chain should be pushed, but can't leave its parent's tail."""
+    return chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
+
+
+def out_of_reach_paths(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
+    """Data paths of what a chain writes only where its target is out of reach."""
+    fields = {"PUSH_ROOT": (bones[:1], "location"), "STRETCH": (bones, "scale")}
+    written, field = fields.get(chain.out_of_reach, ([], ""))
+    return [f"{bone.path_from_id()}.{field}" for bone in written]
+
+
+def _remarks(
+    ob: bpy.types.Object, chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence
+) -> list[str]:
     remarks = []
     for role, goal in (("target", chain.target), ("pole", chain.pole)):
         if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders):
@@ -244,11 +258,21 @@ def _remarks(chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Pre
                 count=len(bones),
             )
         )
-    root = bones[0]
-    if chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None:
+    if is_connected(chain, bones[0]):
+        root = bones[0].name
         remarks.append(
-            say("The root bone '{root}' is connected and can't be pushed. Disconnect it in Edit Mode", root=root.name)
+            say("The root bone '{root}' is connected and can't be pushed. Disconnect it in Edit Mode", root=root)
         )
+    driven = drivers_on(ob, out_of_reach_paths(chain, bones))
+    if driven and chain.out_of_reach == "PUSH_ROOT":
+        remarks.append(
+            say(
+                "The root bone '{root}' can't be pushed because its location is driven. Mute the driver",
+                root=bones[0].name,
+            )
+        )
+    elif driven:
+        remarks.append(say("The chain can't stretch because the scale of its bones is driven. Mute the drivers"))
     return remarks
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...data.versions import solver_of, stiffness_is_shared
+from ...pose.constraints import drivers_on
 from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
@@ -261,7 +262,8 @@ def _shape(
     ranges = [ranges_of(bone) if i in limited else (FREE,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
     stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
     policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
-    if policy is OutOfReach.PUSH_ROOT and bones[0].parent is not None and bones[0].bone.use_connect:
+    first = settings[0]
+    if chains.is_connected(first, bones[0]) or drivers_on(ob, chains.out_of_reach_paths(first, bones)):
         policy = OutOfReach.EXTEND
     is_stiff = any(any(s) for s in stiffness)
     # What 0.1.0 made of stiffness alone is what limits make of it that let everything through.
