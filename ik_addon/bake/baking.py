@@ -22,7 +22,7 @@ from . import bake_report
 from .bake_report import BakeReport
 from .restore import SceneSnapshot
 from .sampling import Frames, Method
-from .selection import BakeError, baked_tips, check_armature, check_order, other_plans, time_scale
+from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 ALIKE = 1e-5
@@ -76,10 +76,14 @@ def steps(
         with registry.paused(ob):
             only = None if object_of(ob).live else list(tips)
             plan = Plan.of(ob, view_layer.depsgraph, only)
-            check_order(ob, plan, tips, other_plans(view_layer, ob))
+            others = other_plans(view_layer, ob)
+            check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
             work = _Bake(
-                Frames(view_layer, ob, plan, only, stored, list(frames)), baked_tips(ob, plan, tips), new_action, before
+                Frames(view_layer, ob, plan, only, stored, list(frames), changes_order(plan, others)),
+                baked_tips(ob, plan, tips),
+                new_action,
+                before,
             )
             # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
@@ -112,7 +116,7 @@ class _Bake:
         after. If that fails, or frames cannot be sampled this way, nothing is changed and the result is None.
         """
         frames = self.frames
-        if frames.plan.watch and method is not Method.SCENE:
+        if frames.is_watched and method is not Method.SCENE:
             return None  # the structure of the chains may change from frame to frame, and only the scene knows
         solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
         sampled = 0.8 if method is Method.FCURVES else 0.5

@@ -84,6 +84,13 @@ class Frames:
     """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
     numbers: list[int]
     """F frames, ascending."""
+    changes_order: bool = False
+    """Whether the order in which armatures depend on each other may change from frame to frame."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether each frame may need a plan of its own, or another order of the armatures."""
+        return bool(self.plan.watch) or self.changes_order
 
     @property
     def scene(self) -> bpy.types.Scene:
@@ -173,7 +180,7 @@ class Frames:
         self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
     ) -> Generator[float, None, bool]:
         """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
-        if self.plan.watch:
+        if self.is_watched:
             return (yield from self._solve_one_by_one(stepped, solved))
         size = min(STEPPED, self._in_memory())
         proofs = self._proofs() if proven != stepped else ()

@@ -132,6 +132,12 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
         )
 
 
+def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:
+    """Whether animated settings of other armatures may make them follow one that follows them."""
+    follows = any(bone.armature in others for bone in plan.parent_bones)
+    return follows and any(other.watch for other in others.values())
+
+
 def other_plans(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> dict[int, Plan]:
     """The plans of all live armatures but one on the current frame, by `session_uid`."""
     others = (other for other in registry.live_armatures(view_layer.id_data) if other != ob)

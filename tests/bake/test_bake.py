@@ -335,6 +335,23 @@ def test_a_target_on_another_live_armature(bake: Any) -> None:
     assert np.abs(poses(follower) - live).max() < CLOSE
 
 
+def test_a_loop_that_closes_on_another_frame_is_not_baked(bake: Any) -> None:
+    leader, follower = two_arms()
+    of_leader = leader.pose.bones["lower"].ik_addon
+    of_leader.pole = bpy.data.objects.new("Pole", None)
+    bpy.context.scene.collection.objects.link(of_leader.pole)
+    constraint = of_leader.pole.constraints.new("COPY_LOCATION")
+    constraint.target, constraint.subtarget = follower, "lower"
+    rigs.key(constraint, "influence", {1: 0.0, 20: 0.0, 21: 1.0})
+    bpy.context.scene.frame_set(7)
+    before, pose = state(follower)[:3], rigs.pose(follower)
+    with pytest.raises(bake.BakeError, match="Dependency loop between 'Follower' and 'Leader'"):
+        bake.bake(bpy.context, follower, ["lower"], FRAMES)
+    assert state(follower)[:3] == before
+    assert np.abs(rigs.pose(follower) - pose).max() < 1e-6
+    assert bake.bake(bpy.context, follower, ["lower"], range(1, 20)).plays_alike
+
+
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_cancel_leaves_other_live_armatures_as_they_were(bake: Any, share: float) -> None:
     leader, follower = two_arms()

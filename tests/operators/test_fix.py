@@ -283,6 +283,11 @@ def test_remarks_are_ended(addon: Addon) -> None:
     bpy.ops.ik_addon.chain_fix(tip="lower")
     assert not ob.data.bones["lower"].use_connect
     assert label() is None
+    driver = ob.pose.bones["lower"].driver_add("location", 0)
+    assert label() == "Mute Drivers"
+    bpy.ops.ik_addon.chain_fix(tip="lower")
+    assert driver.mute
+    assert label() is None
 
 
 # ---- what keeps the whole armature from being worked on

@@ -250,3 +250,22 @@ def test_what_is_not_blended_keeps_its_channels_to_the_bit(mode: str, why: str) 
     bpy.context.view_layer.update()
     bpy.context.scene.frame_set(3)
     assert np.array_equal(rigs.channels(ob), before)
+
+
+@pytest.mark.parametrize(("policy", "field"), [("PUSH_ROOT", "location"), ("STRETCH", "scale")])
+def test_what_is_driven_is_left_to_its_driver_and_the_miss_is_told(addon: Addon, policy: str, field: str) -> None:
+    reports = addon.module("live.reports")
+    ob, target = random_rig(random.Random(9), 2)
+    rigs.chain(ob, "b1", target, 2, out_of_reach=policy, push_limit=5.0)
+    driver = ob.pose.bones["b0"].driver_add(field, 0)
+    driver.driver.expression = "0.9"
+    root = ob.pose.bones["b0"].head.copy()
+    target.location = root + (target.location - root) * 3.0
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    report = reports.get(ob, "b1")
+    assert any("driven" in remark for remark in report.remarks)
+    assert missed(ob, "b1", target) == pytest.approx(report.error, rel=1e-4)
+    driver.mute = True
+    bpy.context.view_layer.update()
+    assert missed(ob, "b1", target) < 1e-5

@@ -80,6 +80,14 @@ class Body:
         bones = len(self.parents)
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
 
+    @cached_property
+    def is_unlimited(self) -> Bools:
+        """(n,) joints that may turn to any orientation, and no axis less readily than another."""
+        cone, ready = self.cone, np.ptp(self.mobility[..., 0], axis=0) == 0.0
+        swings = np.asarray((np.minimum(cone.low, cone.high) > 1.0).all(axis=0))
+        twists = np.isinf(cone.twist_low) & np.isinf(cone.twist_high)
+        return np.asarray((swings & twists)[:, 0] & ready)
+
     def skeleton(self, member: int | None = None) -> Skeleton:
         """Return the bodies as the kernels want them: all of them, or one."""
         topology = self.parents, self.free, self.segments

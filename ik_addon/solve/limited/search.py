@@ -19,6 +19,7 @@ import numpy as np
 
 from ..problem import Bools, Floats, Ints
 from .body import Body, as_row
+from .chart import Chart
 from .descent import EXACT, PULL, descend
 from .goals import Goals, System
 from .guess import first_guess
@@ -56,7 +57,7 @@ so that they decide where a target out of reach leaves joints a choice, as it do
 by how many radians the last of Newton's steps turns joints: all but the last count only lead the way."""
 _LAST = 3e-3
 """What being a radian away from the FK pose counts beside poles and orientations."""
-_SETTLE = 30
+_SETTLE = 60
 """Newton steps that may be spent on each of these."""
 _LIGHT = 0.1
 """What the squares of poles and orientations count beside those of distances, where a target can be reached."""
@@ -292,7 +293,15 @@ class _Task:
         self, start: Floats, iterations: int, still: float = STILL, anchor: tuple[Floats, Floats] | None = None
     ) -> Found:
         """Return what Newton's method comes to, see `newton.polish`; the anchor is angles (3, n, B) and shares (B,)."""
+        if not self.body.is_unlimited.any():
+            return self._polished(start, iterations, still, anchor)
+        chart = Chart.at(self.body, start)
+        anchor = None if anchor is None else (chart.enter(anchor[0]), anchor[1])
+        there = replace(self, body=chart.body)
+        found, error, steps = there._polished(chart.enter(start), iterations, still, anchor)
+        return chart.leave(found), error, steps
 
+    def _polished(self, start: Floats, iterations: int, still: float, anchor: tuple[Floats, Floats] | None) -> Found:
         def method(system: System, member: int | None, members: int) -> Found:
             kept = None
             if anchor is not None:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import LOCKED, Rig, chain, degrees, tree_hand, tree_y
-from ik_addon.solve import Goal, Solution, Status, solve
+from ik_addon.solve import Goal, Problem, Solution, Status, solve
 from ik_addon.solve.maths.cones import Cone, clamp, cone_of
-from ik_addon.solve.maths.rotations import multiply, quaternions
+from ik_addon.solve.maths.rotations import multiply, norm, quaternions
 from ik_addon.solve.problem import Floats
 
-from ..chains import solve_together
+from ..chains import solve_together, unit
 from .test_limits import assert_consistent, violations
 
 BALL = degrees((-60, 60), (-60, 60), (-60, 60))
@@ -207,3 +207,31 @@ def test_out_of_reach_a_target_that_moves_by_a_hair_hardly_moves_a_tree(name: st
 def turns_between(one: Solution, other: Solution) -> Floats:
     """Return the rotations (B, n, 3, 3) from the bones of one solution to those of another."""
     return np.asarray(other.rotations @ one.rotations.swapaxes(-1, -2))
+
+
+def test_a_branch_that_is_folded_back_stretches_all_the_way_to_a_target_out_of_reach() -> None:
+    rng, count, bones = np.random.default_rng(8), 30, 5
+    directions = unit(rng.normal(size=(count, bones, 3)))
+    directions[:, 2:] = directions[:, 1:2] * np.array([-1.0, 1.0, -1.0])[:, None]  # folded by half a turn, but for this
+    directions = unit(directions + 0.1 * rng.normal(size=directions.shape))
+    joints = np.zeros((count, bones + 2, 3))
+    joints[:, 1:bones] = np.cumsum(directions, axis=1)[:, :-1]
+    joints[:, bones] = joints[:, 1]
+    joints[:, bones + 1] = np.cumsum(directions, axis=1)[:, -1]
+    across = unit(np.cross(directions, rng.normal(size=directions.shape)))
+    frames = np.stack([across, directions, np.cross(across, directions)], axis=-1)
+    targets = 6.0 * unit(rng.normal(size=(2, count, 3)))
+    problem = Problem(
+        joints=joints,
+        frames=frames,
+        goal=Goal(target=targets[0], segment=0),
+        others=(Goal(target=targets[1], segment=bones - 1),),
+        parents=np.arange(bones) - 1,
+        tolerance=1e-6,
+        iterations=50,
+    )
+    solved = solve(problem).joints
+    # Whatever the first bone does, nothing keeps the others from pointing at their target.
+    straight = norm((targets[1] - solved[:, 1]).T) - (bones - 1)
+    missing = norm((targets[1] - solved[:, -1]).T)
+    assert (missing - straight).max() < 1e-3
