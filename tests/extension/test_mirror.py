@@ -138,7 +138,6 @@ ELSEWHERE = {
     "solve/limb/triangle": "solve/limb/test_limb",
     "solve/limited/bodies": "solve/limited/test_limits",
     "solve/limited/body": "solve/limited/test_kernels",
-    "solve/limited/chart": "solve/limited/test_trees",
     "solve/limited/descent": "solve/limited/test_kernels",
     "solve/limited/goals": "solve/limited/test_trees",
     "solve/limited/guess": "solve/limited/test_kernels",

@@ -19,11 +19,10 @@ import numpy as np
 
 from ..problem import Bools, Floats, Ints
 from .body import Body, as_row
-from .chart import Chart
 from .descent import EXACT, PULL, descend
 from .goals import Goals, System
 from .guess import first_guess
-from .newton import STILL, polish
+from .newton import STILL, Chart, polish
 from .newton_step import Anchor
 from .restarts import ARRIVED, SAME, may_be_missed, nearest_to_fk, out_of_length, table
 
