@@ -88,7 +88,8 @@ class DifferenceError(AssertionError):
 
     def __init__(self, way: str, what: str) -> None:
         super().__init__(f"{way}: {what}")
-        self.way = way
+        self.way = re.findall(r"\w+", way)[0]
+        """Played, rendered, baked or switched: in which order does not matter."""
 
 
 class Session:
