@@ -13,9 +13,8 @@ from ..data.neighbours import others_handle_frames
 from ..data.settings import chain_of, goal_of
 from ..live import registry
 from ..pose.channels import FIELDS
-from ..pose.data_paths import set_at, value_at
+from ..pose.data_paths import BONE_PATH, set_at, value_at
 from ..rig.plan import chain
-from ..rig.plan.watch import BONE_PATH
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
 """Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""

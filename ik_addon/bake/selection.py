@@ -11,12 +11,13 @@ import numpy as np
 from .. import compat
 from ..data.settings import chain_of
 from ..live import registry
+from ..pose.data_paths import BONE_PATH
 from ..rig.plan import chain
 from ..rig.plan.dependencies import between, in_loops
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence
-from ..rig.plan.watch import BONE_PATH, animated_paths
+from ..rig.plan.watch import animated_paths
 from ..translation.sentences import UserError, say
 
 

@@ -74,13 +74,14 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def step(ob: bpy.types.Object, rig: Rig, moves: Moves) -> Moves:
         if rig.state is State.PLAYBACK:
-            if not rig.plan.is_followed:
+            if not (rig.plan.is_followed or registry.is_leading(ob)):
                 return moves
             rig.stop_playback()  # an animated setting lets a goal of another go with it from this frame on
         frame = read(ob, rig)
         rig.lookup(ob, frame)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
-        rig.begin_playback(ob, frame)
+        if not registry.is_leading(ob):
+            rig.begin_playback(ob, frame)
         return moves
 
     in_dependency_order(scene, depsgraph, step, read)
@@ -145,7 +146,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         updated.add(ob.session_uid)  # for those whose targets are attached to it
         frame = read_again(ob, rig, depsgraph)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves)
-        if not is_edited:
+        if not (is_edited or registry.is_leading(ob)):
             rig.begin_playback(ob, frame, is_dragged=True)
         return moves
 

@@ -72,6 +72,11 @@ class Registry:
             if own.rig is not None:
                 yield uid, own.rig
 
+    def is_leading(self, ob: bpy.types.Object) -> bool:
+        """Whether another armature stands as bones of this one decide: what these show before the solve matters."""
+        uid = ob.session_uid
+        return any(uid in rig.plan.leaders for _uid, rig in self.rigs())
+
     def of(self, ob: bpy.types.Object) -> LiveArmature:
         """What is known of an armature object, which may be nothing yet."""
         uid = ob.session_uid

@@ -9,6 +9,8 @@ import bpy
 
 CUSTOM = re.compile(r'(?P<owner>.*)\["(?P<name>(?:[^"\\]|\\.)*)"\]')
 """The data path of a custom property."""
+BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
+"""That of a property of a bone, posed or at rest."""
 
 
 def value_at(owner: Any, path: str) -> Any:

@@ -423,13 +423,14 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
     # As of a Child Of of which some channels are switched off.
     if keyed and any(goal.name in live and _is_constrained(goal) for goal in goals):
         return True
-    return any(
-        isinstance(leader, bpy.types.Object)
-        and leader.name in live
-        and (keyed or not simple or _is_constrained(leader))
-        for other in closure(ob, with_goals=True)
-        for leader, simple in leaders(other)
-    )
+    for leader, simple in (pair for other in closure(ob, with_goals=True) for pair in leaders(other)):
+        if not isinstance(leader, bpy.types.Object):
+            continue
+        if leader.name in live and (keyed or not simple or _is_constrained(leader)):
+            return True
+        if not simple and any(each.name in live and each != ob for each in closure(leader, with_goals=False)):
+            return True
+    return False
 
 
 def _is_constrained(ob: bpy.types.Object) -> bool:

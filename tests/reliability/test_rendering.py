@@ -131,6 +131,45 @@ def test_every_pose_is_the_solved_one_and_the_file_stays(notes: type[_Notes], ki
     assert rigs.channels(ob).tobytes() == fk
 
 
+@pytest.mark.parametrize("way", ["driver", "partial constraint"])
+def test_what_follows_a_chain_from_afar_is_rendered_as_it_is_played(
+    notes: type[_Notes], way: str, tmp_path: Path
+) -> None:
+    """Whatever the leader shows before its chain is solved, it shows in a render as well."""
+    scene = bpy.context.scene
+    scene.render.filepath = str(tmp_path / "frame")
+    follower = rigs.armature("Follower")
+    rigs.add_bones(follower, [(0, 0, -1), (0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["base", "upper", "lower"])
+    rigs.chain(follower, "lower", rigs.empty("Goal", (0.8, 0.3, 1.2)), 2)
+    leader, target = rigs.arm()
+    target.location = (1.4, 0.3, 0.5)
+    rigs.key(leader, "location", {1: (0.0, 0.0, 0.0), 20: (0.9, -0.6, 0.4)})
+    hand = rigs.empty("Hand")
+    hand.parent, hand.parent_type, hand.parent_bone = leader, "BONE", "lower"
+    base = follower.pose.bones["base"]
+    if way == "driver":
+        base.rotation_mode = "XYZ"
+        curve = base.driver_add("rotation_euler", 0)
+        variable = curve.driver.variables.new()
+        curve.driver.type, variable.type, variable.targets[0].id = "SUM", "TRANSFORMS", hand
+    else:
+        constraint = base.constraints.new("DAMPED_TRACK")
+        constraint.target, constraint.influence = hand, 0.5
+    leader.ik_addon.live = follower.ik_addon.live = True
+    frames = in_all_parts([11, 6])
+    expected = {}
+    for frame in [1.0, *sorted(frames), 20.0]:
+        scene.frame_set(math.floor(frame), subframe=frame % 1.0)
+        bones = follower.evaluated_get(bpy.context.view_layer.depsgraph).pose.bones
+        expected[frame] = np.array([bone.matrix.transposed() for bone in bones])
+    for frame in (11, 6):
+        scene.frame_start = scene.frame_end = frame
+        bpy.ops.render.render(animation=True)
+    assert [frame for _scene, _layer, frame, _pose in notes.seen] == frames
+    for _scene, _layer, frame, pose in notes.seen:
+        assert np.abs(np.frombuffer(pose, dtype=np.float32).reshape(-1, 4, 4) - expected[frame]).max() < 1e-6
+
+
 def test_every_view_layer_has_the_solved_pose(notes: type[_Notes], tmp_path: Path) -> None:
     ob, _target = animated_arm()
     scene = bpy.context.scene

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bpy
+
+from ...pose.data_paths import BONE_PATH
 
 PARENTING = (
     bpy.types.ChildOfConstraint,
@@ -118,21 +120,65 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
 
     Also by constraints that are switched off now: what switches them may be animated.
     """
-    found: dict[int, bpy.types.Object] = {}
+    return list({uid_of(own): own for own, _name in _reached([(ob, bone)], _takers)}.values())
+
+
+def leaders(ob: bpy.types.Object) -> frozenset[int]:
+    """Armatures, by `session_uid`, whose bones decide how another one stands before its chains are solved.
+
+    In whatever way: as parents, by constraints on its bones or through drivers.
+    """
+    start = [*_takers(ob, ""), *_sources(ob)]
+    for bone in ob.pose.bones:
+        if bone.constraints:
+            start += _targets(bone)
+    reached = _reached(start, lambda own, name: [*_takers(own, name), *_sources(own)])
+    return frozenset(uid_of(own) for own, name in reached if name and own.type == "ARMATURE") - {uid_of(ob)}
+
+
+Part = tuple[bpy.types.Object, str]
+"""An object, or a bone of it."""
+
+
+def _reached(start: Iterable[Part], beyond: Callable[[bpy.types.Object, str], list[Part]]) -> Iterator[Part]:
+    """Everything that some parts lead to, step by step, each once, with these parts."""
     seen: set[tuple[int, str]] = set()
-    waiting = [(ob, bone)]
+    waiting = list(start)
     while waiting:
         own, name = waiting.pop()
-        if own is None or (uid_of(own), name) in seen:
-            continue
-        seen.add((uid_of(own), name))
-        found[uid_of(own)] = own
-        pose_bone = own.pose.bones.get(name) if name and own.pose is not None else None
-        parts: tuple[Any, ...] = (own,) if pose_bone is None else (own, pose_bone, *pose_bone.parent_recursive)
-        for constraint in (constraint for part in parts for constraint in part.constraints):
-            entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
-            waiting += [
-                (entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)
-            ]
-        waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
-    return list(found.values())
+        if own is not None and (uid_of(own), name) not in seen:
+            seen.add((uid_of(own), name))
+            yield own, name
+            waiting += beyond(own, name)
+
+
+def _takers(ob: bpy.types.Object, name: str) -> list[Part]:
+    """The parent of an object, and the targets of constraints on it, on one of its bones and on those above that."""
+    bone = ob.pose.bones.get(name) if name and ob.pose is not None else None
+    parts: tuple[Any, ...] = (ob,) if bone is None else (ob, bone, *bone.parent_recursive)
+    found = [target for part in parts for target in _targets(part)]
+    return [*found, (ob.parent, ob.parent_bone if ob.parent_type == "BONE" else "")]
+
+
+def _targets(owner: bpy.types.Object | bpy.types.PoseBone) -> list[Part]:
+    """The targets of the constraints on an object or a bone."""
+    found: list[Part] = []
+    for constraint in owner.constraints:
+        entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
+        found += [
+            (entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)
+        ]
+    return found
+
+
+def _sources(ob: bpy.types.Object) -> list[Part]:
+    """What the drivers of an object and of its data read."""
+    blocks: tuple[Any, ...] = (ob, ob.data)
+    drivers = [driver for block in blocks if block and block.animation_data for driver in block.animation_data.drivers]
+    every = [target for driver in drivers for variable in driver.driver.variables for target in variable.targets]
+    found: list[Part] = []
+    for target in every:
+        if isinstance(target.id, bpy.types.Object):
+            named = BONE_PATH.match(target.data_path)
+            found.append((target.id, bpy.utils.unescape_identifier(named["name"]) if named else target.bone_target))
+    return found

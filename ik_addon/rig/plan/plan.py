@@ -22,7 +22,7 @@ from ...pose.skeleton import Skeleton
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Ints
 from . import chain as chains
-from .attachments import Attachment, Hold, ParentBone, attachments_of, related, uid_of
+from .attachments import Attachment, Hold, ParentBone, attachments_of, leaders, related, uid_of
 from .chain import ChainError
 from .chain_plan import ChainPlan, checked
 from .groups import Group, Shape, Wave, in_waves, without_loops, without_shared_ends
@@ -84,6 +84,8 @@ class Plan:
     """Goals of other armatures are attached to bones of this one."""
     is_alone: bool
     """Nothing of this armature is attached to a bone of another one, nor the other way round."""
+    leaders: frozenset[int]
+    """`session_uid` of other armatures whose bones decide how this one stands before it is solved."""
     own_facts: Facts
     """What decided it of the armature object."""
     others: tuple[int, ...]
@@ -226,6 +228,7 @@ class Plan:
             seen=watch.values(depsgraph),
             is_followed=bool(followed),
             is_alone=not followed and all(parent.armature == ob.session_uid for parent in parent_bones),
+            leaders=leaders(ob),
             determined=Inputs.of(ob, depsgraph, skeleton, live, sampled, [chain.tip for chain in planned]),
             own_facts=own_facts(ob, live.tolist(), beside),
             others=beside,

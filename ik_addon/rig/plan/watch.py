@@ -6,7 +6,6 @@ everything else that F-curves, drivers or NLA strips reach is watched, and the p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from ... import compat
 from ...data.settings import chain_of
 from ...pose.channels import FIELDS
 from ...pose.constraints import CHAIN_CONSTRAINTS
-from ...pose.data_paths import value_at
+from ...pose.data_paths import BONE_PATH, value_at
 from .chain import tips
 from .reference import Reference
 
@@ -45,7 +44,6 @@ BONE_BYSTANDERS = (
     *(f"ik_addon.{name}" for name in sorted(MARKS)),
 )
 """The same below a pose bone, or a bone of an armature."""
-BONE_PATH = re.compile(r'(?:pose\.)?bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.?(?P<rest>.*)')
 BONE_FACTS = (
     "length",
     "use_connect",

@@ -18,10 +18,11 @@ from ...data.neighbours import others_handle_frames
 from ...data.settings import chain_of
 from ...pose import channels, keyframes
 from ...pose.channels import FIELDS, WIDTH, Row, turned
+from ...pose.data_paths import BONE_PATH
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.plan import Plan
-from ..plan.watch import BONE_BYSTANDERS, BONE_PATH, BYSTANDERS, NUMBERS, OBJECT_FIELDS
+from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, NUMBERS, OBJECT_FIELDS
 from .frames import Frames
 from .sample import Sample, sample_of
 
