@@ -94,6 +94,18 @@ class Limbs:
         ends = tips[..., :3, 3] + applied(tips[..., :3, :3], self.reach)
         return np.concatenate([self.poses[:, :, :3, 3], ends], axis=1)
 
+    @_remembered
+    def length(self) -> Floats:
+        """Lengths (B, E) of the chains in this pose."""
+        return self.lengths(self.joints())
+
+    @_remembered
+    def rounding(self) -> Floats:
+        """A step (B,) of single precision at the coordinates of the joints."""
+        sizes = np.maximum(np.abs(self.joints()).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
+        with np.errstate(invalid="ignore"):
+            return np.spacing(sizes).astype(np.float64)
+
     def lengths(self, joints: Floats) -> Floats:
         """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
         points = joints.T
@@ -163,11 +175,16 @@ class Limbs:
                 frames[members, i] = orthonormal(pose[:, :3, :3])
         return frames
 
-    def misses(self, solution: Solution, tolerance: float) -> Bools:
-        """Members (B,) with a tip that is not where a solution has it, by more than `tolerance` chain lengths."""
-        joints, bones = self.joints(), self.wave.bones.shape[1]
-        gaps = norm((joints[:, bones:] - solution.joints[:, bones:]).T).T
-        return np.asarray((gaps > tolerance * self.lengths(joints)).any(axis=1) & (solution.status != Status.INVALID))
+    @_remembered
+    def turns(self) -> Floats:
+        """Rotations (B, n, 3, 3) that the channels make."""
+        return orthonormal(channels.basis_rotation(self.basis, self.rows))
+
+    def misses(self, solution: Solution, allowed: Floats) -> Bools:
+        """Members (B,) with a tip that is not where a solution has it, by more than is allowed (B, E)."""
+        bones = self.wave.bones.shape[1]
+        gaps = norm((self.joints()[:, bones:] - solution.joints[:, bones:]).T).T
+        return np.asarray((gaps > allowed).any(axis=1) & (solution.status != Status.INVALID))
 
     def members(self, chosen: Bools) -> Limbs:
         """The chosen members (B,) alone."""
@@ -271,8 +288,8 @@ class Limbs:
         """
         turns: Any = solution.rotations
         above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
-        turn = times(back_times(frames, turns), back_times(above, frames))
-        rotations[:] = _finite_or_none(orthonormal(times(channels.basis_rotation(self.basis, self.rows), turn)))
+        turn = back_times(self.frames(), back_times(above, frames))
+        rotations[:] = _finite_or_none(times(self.turns(), turn))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():

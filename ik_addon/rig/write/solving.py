@@ -31,8 +31,9 @@ def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried)
+    allowed = WRITTEN_TOLERANCE * limbs.length()
     for _ in range(REFINEMENTS):
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+        missed = posed.misses(solution, allowed)
         if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from the pose that resulted.
@@ -44,7 +45,7 @@ def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool
         for name in ("joints", "error", "status", "at_limit"):
             getattr(solution, name)[missed] = getattr(better, name)[usable]
     else:
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+        missed = posed.misses(solution, allowed)
     if missed.any():
         _correct_outcome(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
@@ -67,7 +68,7 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     tree = not shape.is_chain
     wanted = [
         Goal(
-            target=_target(goals.target[:, e], joints, len(shape.parents) + e),
+            target=_target(goals.target[:, e], joints[:, len(shape.parents) + e], limbs.rounding()),
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
             rotation=goals.rotation[:, e] if shape.turns[e] else None,
@@ -105,12 +106,11 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     return solution, limbs.solved(times(solution.rotations, frames), solution)
 
 
-def _target(target: Floats, joints: Floats, tip: int) -> Floats:
-    """Targets (B, 3), put on the tips, joints (B, n+E, 3) of that number, where these differ by mere rounding."""
-    sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
+def _target(target: Floats, tip: Floats, rounding: Floats) -> Floats:
+    """Targets (B, 3), put on the tips (B, 3) where these differ by mere rounding (B,)."""
     with np.errstate(invalid="ignore"):
-        near = np.abs(target - joints[:, tip]).max(axis=1) <= SINGLE_STEPS * np.spacing(sizes)
-    return np.where(near[:, None], joints[:, tip], target)
+        near = np.abs(target - tip).max(axis=1) <= SINGLE_STEPS * rounding
+    return np.where(near[:, None], tip, target)
 
 
 def _influence(limbs: Limbs, goals: Goals) -> Floats:

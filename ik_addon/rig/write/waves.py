@@ -219,6 +219,17 @@ class _Changes:
 
     def concern(self, wave: Wave) -> tuple[Bools, Bools]:
         """Groups (G,) of a wave that must be solved again, and those whose FK pose is another, waves in their order."""
+        posed_anew = self._posed_anew(wave)
+        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
+        if self._moved and self._plan.goals_are_moved:
+            again[:] = True  # a goal may be attached to what is solved again
+        self._moved.update(wave.bones[again].ravel().tolist())
+        return again, posed_anew
+
+    def _posed_anew(self, wave: Wave) -> Bools:
+        """Groups (G,) of a wave whose FK pose is another."""
+        if not (self._everything or self._moved or self._rows.any()):
+            return np.zeros(len(wave.rows), dtype=bool)
         posed_anew: Bools = np.asarray(self._rows[wave.rows].any(axis=1))
         # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
         for group, chain in np.argwhere(wave.loose).tolist():
@@ -230,11 +241,7 @@ class _Changes:
             posed_anew[:] = True
         for group, bones in enumerate(wave.bones.tolist() if self._moved else ()):
             posed_anew[group] |= not self._moved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
-        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
-        if self._moved and self._plan.goals_are_moved:
-            again[:] = True  # a goal may be attached to what is solved again
-        self._moved.update(wave.bones[again].ravel().tolist())
-        return again, posed_anew
+        return posed_anew
 
 
 def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,30 +24,52 @@ _ARRIVED = 1e-9
 """What the ankle may miss, in lengths of the limb, for the foot to have place and orientation both."""
 
 
-def solve_limbs(problem: Problem, solution: Solution, index: Ints) -> Ints:
+def solve_limbs(problem: Problem, limbs: Limbs | None, solution: Solution, index: Ints) -> Ints:
     """Solve those of the members `index` (k,) that are limbs, write them into the solution and return the others.
 
     Their frames are right-handed and all they have is finite. A limb may have a foot, a third bone that takes an
     orientation: the limb brings the foot's head to where that puts it. Left to the search are stiff joints, bones that
     do not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
+
+    Args:
+        problem: the problem.
+        limbs: of this problem, or of one with the same FK pose.
+        solution: what they are written into.
+        index: of members.
     """
-    joints = _Joints.of(problem)
-    if joints is None:
+    if limbs is None:
         return index
-    return np.array([i for i in index.tolist() if not _solved(problem, joints, solution, i)], dtype=np.int64)
+    return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
 
 
-class _Joints(NamedTuple):
-    """What the joints of all members have in common."""
+class _Member(NamedTuple):
+    """What a member has whatever its goal is."""
+
+    root: Vector
+    fk: list[Frame]
+    arms: list[Vector]
+    """From head to head, in the axes of each bone."""
+    lengths: list[float]
+    rests: list[Frame]
+    """The frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
+
+    A joint without any limit, or locked altogether, is at rest in the FK pose."""
+    bend_side: Vector | None
+
+
+@dataclass(frozen=True)
+class Limbs:
+    """Members that are limbs by their joints, whatever their goals are."""
 
     ranges: list[Range]
     limited: list[bool]
     """Which have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
+    _members: dict[int, _Member] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: Problem) -> _Joints | None:
+    def of(cls, problem: Problem) -> Limbs | None:
         """Return None for what is not a limb."""
         bones, goal = np.shape(problem.frames)[1], problem.goal
         if bones != (2 if goal.rotation is None else 3) or goal.segment not in (None, bones - 1) or problem.others:
@@ -70,29 +93,50 @@ class _Joints(NamedTuple):
             return None
         return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
 
+    def member(self, problem: Problem, i: int) -> _Member:
+        """Return member i, which is read once."""
+        if i not in self._members:
+            points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
+            fk = [_frame(rows) for rows in _member(problem.frames, i)]
+            segments = [minus(b, a) for a, b in pairwise(points)]
+            self._members[i] = _Member(
+                points[0],
+                fk,
+                [seen(frame, segment) for frame, segment in zip(fk, segments, strict=True)],
+                [norm(segment) for segment in segments],
+                self._rest_frames(problem, fk, i),
+                None if problem.bend_side is None else tuple(_member(problem.bend_side, i)),
+            )
+        return self._members[i]
 
-def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bool:
+    def _rest_frames(self, problem: Problem, fk: list[Frame], i: int) -> list[Frame]:
+        found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
+        if problem.limits is None:
+            return found
+        rests = problem.limits.rest
+        at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
+        for bone, limited in enumerate(self.limited):
+            if limited:
+                found[bone] = _frame(at_rest[bone])
+                if bone == 0 and self.hangs:
+                    found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
+        return found
+
+
+def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
-    points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
-    fk = [_frame(rows) for rows in _member(problem.frames, i)]
-    root, goal = points[0], problem.goal
-    segments = [minus(b, a) for a, b in pairwise(points)]
-    lengths = [norm(segment) for segment in segments]
-    length = sum(lengths)
+    root, fk, arms, lengths, (zero, *rests), bend_side = joints.member(problem, i)
+    goal, length = problem.goal, sum(lengths)
     if min(lengths[:2]) <= _NO_LENGTH * length:
         return False
     offset = minus(_member(goal.target, i), root)
     distance, stretch, beyond = _reach(problem, i, [part / length for part in lengths], norm(offset) / length)
     # In lengths of the two bones that are to be solved.
     scale = lengths[0] * stretch[0] + lengths[1] * stretch[1]
-    lever_arms = [
-        times(seen(frame, part), factor / scale) for frame, part, factor in zip(fk, segments, stretch, strict=True)
-    ]
+    lever_arms = [times(arm, factor / scale) for arm, factor in zip(arms, stretch, strict=True)]
     target = wanted = over(offset, scale)
     if distance is not None:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
-    zero, *rests = _rest_frames(problem, joints, fk, i)
-    bend_side = None if problem.bend_side is None else tuple(_member(problem.bend_side, i))
     limb = Limb(
         zero, rests[0], lever_arms[0], lever_arms[1], joints.ranges[0], joints.ranges[1], fk[0], fk[1], bend_side
     )
@@ -151,24 +195,6 @@ def _allows(limits: Range, turn: Frame) -> bool:
         outside(turn[1], limits) <= slack
         and limits.twist_low - slack <= twist_of(turn, limits) <= limits.twist_high + slack
     )
-
-
-def _rest_frames(problem: Problem, joints: _Joints, fk: list[Frame], i: int) -> list[Frame]:
-    """Return the frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
-
-    A joint without any limit, or locked altogether, is at rest in the FK pose.
-    """
-    found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
-    if problem.limits is None:
-        return found
-    rests = problem.limits.rest
-    at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
-    for bone, limited in enumerate(joints.limited):
-        if limited:
-            found[bone] = _frame(at_rest[bone])
-            if bone == 0 and joints.hangs:
-                found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
-    return found
 
 
 def _reach(problem: Problem, i: int, lengths: list[float], distance: float) -> tuple[float | None, list[float], float]:
