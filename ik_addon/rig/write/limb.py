@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import bpy
 import numpy as np
@@ -21,27 +19,13 @@ from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, paths
 from ..plan.plan import Plan
+from .once import once
+from .skew import Skew
 
 UNIFORM = 1e-6
 """Scale factors that differ by less than this are the same."""
 STRAIGHT = 5e-5
 """A pose is straight whose joints leave its line by less than this, in chain lengths: going live moves it unseen."""
-
-Found = TypeVar("Found")
-
-
-def _remembered(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
-    """A method whose result is computed once, until members are replaced."""
-
-    @wraps(method)
-    def found(self: Limbs) -> Found:
-        known = self.remembered
-        if method.__name__ not in known:
-            known[method.__name__] = method(self)
-        result: Found = known[method.__name__]
-        return result
-
-    return found
 
 
 @dataclass(frozen=True)
@@ -87,24 +71,23 @@ class Limbs:
                 limbs._put_below(members, bones, basis)
         return limbs
 
-    @_remembered
+    @once
     def joints(self) -> Floats:
         """Joint positions (B, n+E, 3): the heads, then what the tips bring to their targets."""
         tips = self.poses[:, list(self.wave.shape.segments)]
         ends = tips[..., :3, 3] + applied(tips[..., :3, :3], self.reach)
         return np.concatenate([self.poses[:, :, :3, 3], ends], axis=1)
 
-    @_remembered
+    @once
+    def skew(self) -> Skew:
+        """The skew of the rest matrices of root bones."""
+        rests = self.plan.skeleton.offsets[self.wave.bones[:, 0], :3, :3]
+        return Skew.of(self.poses[:, 0, :3, 3], rests[self.group], self.root[:, :3, :3], self.rigid())
+
+    @once
     def length(self) -> Floats:
         """Lengths (B, E) of the chains in this pose."""
         return self.lengths(self.joints())
-
-    @_remembered
-    def rounding(self) -> Floats:
-        """A step (B,) of single precision at the coordinates of the joints."""
-        sizes = np.maximum(np.abs(self.joints()).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
-        with np.errstate(invalid="ignore"):
-            return np.spacing(sizes).astype(np.float64)
 
     def lengths(self, joints: Floats) -> Floats:
         """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
@@ -115,7 +98,7 @@ class Limbs:
             found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
         return found
 
-    @_remembered
+    @once
     def limits(self) -> Limits | None:
         """The limits of the joints."""
         ranges = self.wave.shape.limits
@@ -128,7 +111,7 @@ class Limbs:
         angles = np.array(ranges)
         return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
-    @_remembered
+    @once
     def plane(self) -> Floats | None:
         """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
         if not self.wave.shape.planar:
@@ -137,7 +120,7 @@ class Limbs:
         parents = orthonormal(self.root[:, :3, :3])
         return applied(parents, normals[self.group])
 
-    @_remembered
+    @once
     def bend_side(self) -> Floats | None:
         """Bend sides (B, 3) of chains; None for trees and where no chain has one."""
         sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
@@ -149,7 +132,7 @@ class Limbs:
             found[soft & ~is_straight(self.joints(), STRAIGHT)] = 0.0
         return found
 
-    @_remembered
+    @once
     def folds(self) -> Floats | None:
         """How the joints of chains fold (B, n, 3); None where all bend evenly."""
         own = [self.plan.chains[c].folds for c in self.wave.chains[:, 0].tolist()]
@@ -159,12 +142,12 @@ class Limbs:
         local = np.array([folds or np.zeros((bones, 3)) for folds in own])
         return applied(self.frames()[:, [0, *range(bones - 1)]], local[self.group])
 
-    @_remembered
+    @once
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
         scale = self.rows[:, :, FIELDS["scale"]]
         if scale.all():
-            return orthonormal(self.poses[:, :, :3, :3] / scale[:, :, None, :])
+            return orthonormal(self.skew().frames_without(self.poses[:, :, :3, :3] / scale[:, :, None, :]))
         unscaled = self.basis.copy()
         unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
         frames = np.empty_like(unscaled[:, :, :3, :3])
@@ -175,7 +158,7 @@ class Limbs:
                 frames[members, i] = orthonormal(pose[:, :3, :3])
         return frames
 
-    @_remembered
+    @once
     def turns(self) -> Floats:
         """Rotations (B, n, 3, 3) that the channels make."""
         return orthonormal(channels.basis_rotation(self.basis, self.rows))
@@ -265,7 +248,7 @@ class Limbs:
         """Whether any of the groups has a parent bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
-    @_remembered
+    @once
     def rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...solve import Goal, Problem, Solution, Status, check, solve
@@ -64,11 +66,11 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
 
 
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Limbs]:
-    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.joints()
+    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.skew().without(limbs.joints())
     tree = not shape.is_chain
     wanted = [
         Goal(
-            target=_target(goals.target[:, e], joints[:, len(shape.parents) + e], limbs.rounding()),
+            target=_target(limbs.skew().without(goals.target[:, e]), joints, len(shape.parents) + e),
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
             rotation=goals.rotation[:, e] if shape.turns[e] else None,
@@ -103,14 +105,16 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     if "checked" not in limbs.remembered:
         limbs.remembered["checked"] = check(problem)
     solution = solve(problem, limbs.remembered["checked"])
+    solution = replace(solution, joints=limbs.skew().put_on(solution.joints))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
 
 
-def _target(target: Floats, tip: Floats, rounding: Floats) -> Floats:
-    """Targets (B, 3), put on the tips (B, 3) where these differ by mere rounding (B,)."""
+def _target(target: Floats, joints: Floats, tip: int) -> Floats:
+    """Targets (B, 3), put on the tips, joints (B, n+E, 3) of that number, where these differ by mere rounding."""
+    sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
     with np.errstate(invalid="ignore"):
-        near = np.abs(target - tip).max(axis=1) <= SINGLE_STEPS * rounding
-    return np.where(near[:, None], tip, target)
+        near = np.abs(target - joints[:, tip]).max(axis=1) <= SINGLE_STEPS * np.spacing(sizes)
+    return np.where(near[:, None], joints[:, tip], target)
 
 
 def _influence(limbs: Limbs, goals: Goals) -> Floats:

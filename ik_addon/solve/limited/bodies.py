@@ -146,9 +146,7 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
 
 
-def _solve_upright(
-    problem: Problem, limbs: Limbs | None, solution: Solution, index: Ints, begin: Begin | None
-) -> None:
+def _solve_upright(problem: Problem, limbs: Limbs | None, solution: Solution, index: Ints, begin: Begin | None) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
