@@ -37,7 +37,10 @@ def solve_limbs(problem: Problem, limbs: Limbs | None, solution: Solution, index
         solution: what they are written into.
         index: of members.
     """
-    if limbs is None:
+    goal = problem.goal
+    if limbs is None or len(limbs.ranges) != (2 if goal.rotation is None else 3):
+        return index
+    if goal.segment not in (None, len(limbs.ranges) - 1):
         return index
     return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
 
@@ -47,7 +50,7 @@ class _Member(NamedTuple):
 
     root: Vector
     fk: list[Frame]
-    arms: list[Vector]
+    segments: list[Vector]
     """From head to head, in the axes of each bone."""
     lengths: list[float]
     rests: list[Frame]
@@ -59,7 +62,7 @@ class _Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Limbs:
-    """Members that are limbs by their joints, whatever their goals are."""
+    """Members that are limbs by their joints, if their goals are those of a limb."""
 
     ranges: list[Range]
     limited: list[bool]
@@ -71,8 +74,8 @@ class Limbs:
     @classmethod
     def of(cls, problem: Problem) -> Limbs | None:
         """Return None for what is not a limb."""
-        bones, goal = np.shape(problem.frames)[1], problem.goal
-        if bones != (2 if goal.rotation is None else 3) or goal.segment not in (None, bones - 1) or problem.others:
+        bones = np.shape(problem.frames)[1]
+        if bones not in (2, 3) or problem.others:
             return None
         if problem.solver is Solver.FABRIK or problem.plane is not None:
             return None
@@ -123,9 +126,9 @@ class Limbs:
         return found
 
 
-def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool:
+def _solved(problem: Problem, limbs: Limbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
-    root, fk, arms, lengths, (zero, *rests), bend_side = joints.member(problem, i)
+    root, fk, segments, lengths, (zero, *rests), bend_side = limbs.member(problem, i)
     goal, length = problem.goal, sum(lengths)
     if min(lengths[:2]) <= _NO_LENGTH * length:
         return False
@@ -133,13 +136,11 @@ def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool
     distance, stretch, beyond = _reach(problem, i, [part / length for part in lengths], norm(offset) / length)
     # In lengths of the two bones that are to be solved.
     scale = lengths[0] * stretch[0] + lengths[1] * stretch[1]
-    lever_arms = [times(arm, factor / scale) for arm, factor in zip(arms, stretch, strict=True)]
+    lever_arms = [times(segment, factor / scale) for segment, factor in zip(segments, stretch, strict=True)]
     target = wanted = over(offset, scale)
     if distance is not None:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
-    limb = Limb(
-        zero, rests[0], lever_arms[0], lever_arms[1], joints.ranges[0], joints.ranges[1], fk[0], fk[1], bend_side
-    )
+    limb = Limb(zero, rests[0], lever_arms[0], lever_arms[1], limbs.ranges[0], limbs.ranges[1], fk[0], fk[1], bend_side)
     if not is_straightforward(limb):
         return False
     pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), scale)
@@ -147,7 +148,7 @@ def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool
     side: Side | None = None if pole is None else towards(pole, angle)
     ankle, foot = wanted, None
     if goal.rotation is not None:
-        foot = Foot(rests[1], joints.ranges[2], _frame(_member(goal.rotation, i)))
+        foot = Foot(rests[1], limbs.ranges[2], _frame(_member(goal.rotation, i)))
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
@@ -162,7 +163,7 @@ def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool
     ends = [(0.0, 0.0, 0.0)]
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
-    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(joints.ranges[2], turns[2])):
+    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(limbs.ranges[2], turns[2])):
         return False
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
     if problem.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -177,7 +178,7 @@ def _solved(problem: Problem, joints: Limbs, solution: Solution, i: int) -> bool
     solution.iterations[i] = 0
     solution.at_limit[i] = [
         limited and stands_at_limit(turn, range_)
-        for turn, range_, limited in zip(turns, joints.ranges, joints.limited, strict=True)
+        for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
     ]
     if error <= tolerance * length:
         solution.status[i] = Status.REACHED

@@ -15,7 +15,7 @@ from ..problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, 
 from .body import Body, as_row, pose_of
 from .goals import Goals
 from .search import search
-from .task import Task, lengths_of, per_member
+from .task import Task, lengths_of
 
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
