@@ -81,8 +81,8 @@ class Limbs:
     @once
     def skew(self) -> Skew:
         """The skew of the rest matrices of root bones."""
-        rests = self.plan.skeleton.offsets[self.wave.bones[:, 0], :3, :3]
-        return Skew.of(self.poses[:, 0, :3, 3], rests[self.group], self.root[:, :3, :3], self.rigid())
+        at_rest = self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
+        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root[:, :3, :3], self.rigid())
 
     @once
     def length(self) -> Floats:

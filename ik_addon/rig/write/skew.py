@@ -15,9 +15,6 @@ from ...pose.skeleton import orthonormal
 from ...solve.maths.products import times, times_back
 from ...solve.problem import Bools, Floats
 
-ROUNDING = 3e-7
-"""A rest matrix that is no farther from a rotation is one, in single precision."""
-
 
 @dataclass(frozen=True)
 class Skew:
@@ -29,21 +26,19 @@ class Skew:
     """(B, 3, 3) the skew less the identity; None: there is none."""
 
     @classmethod
-    def of(cls, heads: Floats, rests: Floats, parents: Floats, rigid: Bools) -> Skew:
+    def of(cls, heads: Floats, at_rest: Floats, parents: Floats, rigid: Bools) -> Skew:
         """Find the skew of members.
 
         Args:
             heads: (B, 3) of root bones.
-            rests: (B, 3, 3) rest matrices of root bones, seen from their parents'.
-            parents: (B, 3, 3) pose of these parents.
+            at_rest: (B, 3, 3) as in `Skeleton.skews`, of root bones.
+            parents: (B, 3, 3) pose of their parents.
             rigid: (B,) members that nothing else skews; of others it is not looked at.
         """
-        off = times_back(rests, orthonormal(rests)) - np.eye(3)
-        off[(np.abs(off).max(axis=(1, 2)) <= ROUNDING) | ~rigid] = 0.0
-        if not off.any():
+        if not at_rest.any():
             return cls(heads, None)
         frames = orthonormal(parents)
-        return cls(heads, np.where(rigid[:, None, None], times_back(times(frames, off), frames), 0.0))
+        return cls(heads, np.where(rigid[:, None, None], times_back(times(frames, at_rest), frames), 0.0))
 
     def without(self, points: Floats) -> Floats:
         """Points (B, ..., 3) as they are without it."""
