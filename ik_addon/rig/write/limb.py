@@ -159,7 +159,7 @@ class Limbs:
         return frames
 
     @once
-    def turns(self) -> Floats:
+    def channel_rotations(self) -> Floats:
         """Rotations (B, n, 3, 3) that the channels make."""
         return orthonormal(channels.basis_rotation(self.basis, self.rows))
 
@@ -272,7 +272,7 @@ class Limbs:
         turns: Any = solution.rotations
         above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
         turn = back_times(self.frames(), back_times(above, frames))
-        rotations[:] = _finite_or_none(times(self.turns(), turn))
+        rotations[:] = _finite_or_none(times(self.channel_rotations(), turn))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():

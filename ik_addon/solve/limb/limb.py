@@ -24,7 +24,7 @@ _ARRIVED = 1e-9
 """What the ankle may miss, in lengths of the limb, for the foot to have place and orientation both."""
 
 
-def solve_limbs(problem: Problem, limbs: Limbs | None, solution: Solution, index: Ints) -> Ints:
+def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints) -> Ints:
     """Solve those of the members `index` (k,) that are limbs, write them into the solution and return the others.
 
     Their frames are right-handed and all they have is finite. A limb may have a foot, a third bone that takes an
@@ -61,7 +61,7 @@ class _Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Limbs:
+class KnownLimbs:
     """Members that are limbs by their joints, if their goals are those of a limb."""
 
     ranges: list[Range]
@@ -72,7 +72,7 @@ class Limbs:
     _members: dict[int, _Member] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: Problem) -> Limbs | None:
+    def of(cls, problem: Problem) -> KnownLimbs | None:
         """Return None for what is not a limb."""
         bones = np.shape(problem.frames)[1]
         if bones not in (2, 3) or problem.others:
@@ -126,7 +126,7 @@ class Limbs:
         return found
 
 
-def _solved(problem: Problem, limbs: Limbs, solution: Solution, i: int) -> bool:
+def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
     root, fk, segments, lengths, (zero, *rests), bend_side = limbs.member(problem, i)
     goal, length = problem.goal, sum(lengths)

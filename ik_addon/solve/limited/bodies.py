@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..limb.limb import Limbs, solve_limbs
+from ..limb.limb import KnownLimbs, solve_limbs
 from ..maths.cones import at_limit
 from ..maths.products import determinants, times_back
 from ..problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
@@ -39,7 +39,7 @@ class Checked(NamedTuple):
     """(B,) all they have is finite, and their chains have a length."""
     longest: Floats
     """(B,) length of their longest chain."""
-    limbs: Limbs | None
+    limbs: KnownLimbs | None
     """Those that may be solved in closed form."""
 
 
@@ -63,7 +63,7 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # What a bone that does not inherit rotation is measured from has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest, Limbs.of(problem))
+    return Checked(np.asarray(ok), longest, KnownLimbs.of(problem))
 
 
 def valid_members(problem: Problem, known: Checked) -> Bools:
@@ -89,7 +89,7 @@ Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
 
 
 def solve_bodies(
-    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, limbs: Limbs | None = None
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, limbs: KnownLimbs | None = None
 ) -> None:
     """Solve members and write them into the solution.
 
@@ -104,11 +104,11 @@ def solve_bodies(
     side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
     if (side < 0.0).any():
         problem = _reflected(problem, side)
-        _solve_upright(problem, Limbs.of(problem), solution, index, begin)
+        _solve_upright(problem, KnownLimbs.of(problem), solution, index, begin)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     else:
-        _solve_upright(problem, Limbs.of(problem) if limbs is None else limbs, solution, index, begin)
+        _solve_upright(problem, KnownLimbs.of(problem) if limbs is None else limbs, solution, index, begin)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -146,7 +146,9 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
 
 
-def _solve_upright(problem: Problem, limbs: Limbs | None, solution: Solution, index: Ints, begin: Begin | None) -> None:
+def _solve_upright(
+    problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints, begin: Begin | None
+) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
