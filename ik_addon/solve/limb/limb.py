@@ -37,10 +37,8 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
         solution: what they are written into.
         index: of members.
     """
-    goal = problem.goal
-    if limbs is None or len(limbs.ranges) != (2 if goal.rotation is None else 3):
-        return index
-    if goal.segment not in (None, len(limbs.ranges) - 1):
+    bones = 2 if problem.goal.rotation is None else 3
+    if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
     return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
 

@@ -103,12 +103,11 @@ def solve_bodies(
     side = np.ones(len(problem.joints))
     side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
     if (side < 0.0).any():
-        problem = _reflected(problem, side)
-        _solve_upright(problem, KnownLimbs.of(problem), solution, index, begin)
+        _solve_upright(_reflected(problem, side), solution, index, begin)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     else:
-        _solve_upright(problem, KnownLimbs.of(problem) if limbs is None else limbs, solution, index, begin)
+        _solve_upright(problem, solution, index, begin, limbs)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -147,10 +146,10 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
 
 
 def _solve_upright(
-    problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints, begin: Begin | None
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None, limbs: KnownLimbs | None = None
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
-    index = solve_limbs(problem, limbs, solution, index)
+    index = solve_limbs(problem, KnownLimbs.of(problem) if limbs is None else limbs, solution, index)
     if not len(index):
         return
     task = Task.of(problem, index)
