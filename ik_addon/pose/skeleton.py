@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..solve.maths.products import applied, times
+from ..solve.maths.products import applied, times, times_back
 from ..solve.maths.rotations import cross, dot, norm, reject
 from ..solve.problem import Bools, Floats, Ints
 
@@ -78,6 +78,8 @@ def orthonormal(linear: Floats) -> Floats:
 
 NO_SEGMENT = 1e-6
 """A segment shorter than this, in lengths of its chain, has no direction."""
+SKEWED = 3e-7
+"""A matrix that is no farther from a rotation is one, in single precision."""
 STRAIGHT = 1e-4
 """A chain that is this thin, in parts of its length, lies in no plane of its own."""
 
@@ -133,6 +135,14 @@ class Skeleton:
                 dtype=bool,
             ),
         )
+
+    @cached_property
+    def skews(self) -> Floats:
+        """(m, 3, 3) how rest matrices in the parent's rest space differ from rotations; zero where they do not."""
+        rest = self.offsets[:, :3, :3]
+        off = times_back(rest, orthonormal(rest)) - np.eye(3)
+        skewed = np.abs(off).max(axis=(1, 2)) > SKEWED
+        return np.where(skewed[:, None, None], off, 0.0)
 
     def matches(self, ob: bpy.types.Object) -> bool:
         """Whether the armature object still has these bones, in this order."""

@@ -68,6 +68,7 @@ def solve(problem: Problem, known: Checked | None = None) -> Solution:
         at_limit=np.zeros((members, bones), dtype=bool),
     )
     if wants_body(problem):
+        known = checked_fk(problem) if known is None else known
         index = np.flatnonzero(valid_members(problem, known))
         is_leg = can_fold(problem)[index]
         if is_leg.any():
@@ -78,7 +79,8 @@ def solve(problem: Problem, known: Checked | None = None) -> Solution:
             search_from(problem, free_pose(problem, solve), solution, index[on_side])
             index = index[~on_side]
         if len(index):
-            solve_bodies(problem, solution, index, led_by_tips if problem.solver is Solver.FABRIK else None)
+            begin = led_by_tips if problem.solver is Solver.FABRIK else None
+            solve_bodies(problem, solution, index, begin, known.limbs)
         return solution
     left = np.ones(members, dtype=bool)
     if members <= FEW:

@@ -108,6 +108,7 @@ ELSEWHERE = {
     "rig/read/sample": "reliability/test_same_pose",
     "rig/write/limb": "rig/test_written_pose",
     "rig/write/lookup": "live/test_lookup",
+    "rig/write/once": "rig/test_written_pose",
     "rig/write/outcomes": "rig/test_limits",
     "rig/write/solving": "rig/test_solvers",
     "rig/write/waves": "live/test_order",

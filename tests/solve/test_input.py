@@ -167,3 +167,19 @@ def test_what_was_checked_once_holds_for_other_goals(limited: bool, what: str | 
     for name, expected in vars(plain).items():
         assert np.array_equal(getattr(known, name), expected, equal_nan=expected.dtype.kind == "f"), name
     assert (plain.status == Status.INVALID).tolist() == [what is not None and i == 3 for i in range(5)]
+
+
+@pytest.mark.parametrize("bones", [2, 3])
+def test_what_was_checked_once_holds_again_and_for_goals_of_other_kinds(bones: int) -> None:
+    rng = np.random.default_rng(12)
+    problem = aim(make_chains(rng, 5, bones), rng, 0.3, 0.9)
+    ranges = np.tile([-1.0, 1.0], (bones, 2))
+    limits = Limits(np.tile(np.eye(3), (bones, 1, 1)), problem.frames[:, 0], ranges, ranges[:, :2])
+    problem = replace(problem, limits=limits)
+    known = check(problem)
+    for turned in (False, True, False, True):
+        goal = aim(problem, rng, 0.3, 0.9, pole=True).goal
+        moved = replace(problem, goal=replace(goal, rotation=problem.frames[:, -1] if turned else None))
+        plain, again = solve(moved), solve(moved, known)
+        for name, expected in vars(plain).items():
+            assert np.array_equal(getattr(again, name), expected), name

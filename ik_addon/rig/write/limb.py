@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import bpy
 import numpy as np
@@ -21,27 +19,13 @@ from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave, paths
 from ..plan.plan import Plan
+from .once import once
+from .skew import Skew
 
 UNIFORM = 1e-6
 """Scale factors that differ by less than this are the same."""
 STRAIGHT = 5e-5
 """A pose is straight whose joints leave its line by less than this, in chain lengths: going live moves it unseen."""
-
-Found = TypeVar("Found")
-
-
-def _remembered(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
-    """A method whose result is computed once, until members are replaced."""
-
-    @wraps(method)
-    def found(self: Limbs) -> Found:
-        known = self.remembered
-        if method.__name__ not in known:
-            known[method.__name__] = method(self)
-        result: Found = known[method.__name__]
-        return result
-
-    return found
 
 
 @dataclass(frozen=True)
@@ -87,12 +71,23 @@ class Limbs:
                 limbs._put_below(members, bones, basis)
         return limbs
 
-    @_remembered
+    @once
     def joints(self) -> Floats:
         """Joint positions (B, n+E, 3): the heads, then what the tips bring to their targets."""
         tips = self.poses[:, list(self.wave.shape.segments)]
         ends = tips[..., :3, 3] + applied(tips[..., :3, :3], self.reach)
         return np.concatenate([self.poses[:, :, :3, 3], ends], axis=1)
+
+    @once
+    def skew(self) -> Skew:
+        """The skew of the rest matrices of root bones."""
+        at_rest = self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
+        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root[:, :3, :3], self.rigid())
+
+    @once
+    def length(self) -> Floats:
+        """Lengths (B, E) of the chains in this pose."""
+        return self.lengths(self.joints())
 
     def lengths(self, joints: Floats) -> Floats:
         """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
@@ -103,7 +98,7 @@ class Limbs:
             found[:, e] = total(norm(own[:, 1:] - own[:, :-1]))
         return found
 
-    @_remembered
+    @once
     def limits(self) -> Limits | None:
         """The limits of the joints."""
         ranges = self.wave.shape.limits
@@ -116,7 +111,7 @@ class Limbs:
         angles = np.array(ranges)
         return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
 
-    @_remembered
+    @once
     def plane(self) -> Floats | None:
         """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
         if not self.wave.shape.planar:
@@ -125,7 +120,7 @@ class Limbs:
         parents = orthonormal(self.root[:, :3, :3])
         return applied(parents, normals[self.group])
 
-    @_remembered
+    @once
     def bend_side(self) -> Floats | None:
         """Bend sides (B, 3) of chains; None for trees and where no chain has one."""
         sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
@@ -137,7 +132,7 @@ class Limbs:
             found[soft & ~is_straight(self.joints(), STRAIGHT)] = 0.0
         return found
 
-    @_remembered
+    @once
     def folds(self) -> Floats | None:
         """How the joints of chains fold (B, n, 3); None where all bend evenly."""
         own = [self.plan.chains[c].folds for c in self.wave.chains[:, 0].tolist()]
@@ -147,12 +142,12 @@ class Limbs:
         local = np.array([folds or np.zeros((bones, 3)) for folds in own])
         return applied(self.frames()[:, [0, *range(bones - 1)]], local[self.group])
 
-    @_remembered
+    @once
     def frames(self) -> Floats:
         """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
         scale = self.rows[:, :, FIELDS["scale"]]
         if scale.all():
-            return orthonormal(self.poses[:, :, :3, :3] / scale[:, :, None, :])
+            return orthonormal(self.skew().frames_without(self.poses[:, :, :3, :3] / scale[:, :, None, :]))
         unscaled = self.basis.copy()
         unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
         frames = np.empty_like(unscaled[:, :, :3, :3])
@@ -163,11 +158,16 @@ class Limbs:
                 frames[members, i] = orthonormal(pose[:, :3, :3])
         return frames
 
-    def misses(self, solution: Solution, tolerance: float) -> Bools:
-        """Members (B,) with a tip that is not where a solution has it, by more than `tolerance` chain lengths."""
-        joints, bones = self.joints(), self.wave.bones.shape[1]
-        gaps = norm((joints[:, bones:] - solution.joints[:, bones:]).T).T
-        return np.asarray((gaps > tolerance * self.lengths(joints)).any(axis=1) & (solution.status != Status.INVALID))
+    @once
+    def channel_rotations(self) -> Floats:
+        """Rotations (B, n, 3, 3) that the channels make."""
+        return orthonormal(channels.basis_rotation(self.basis, self.rows))
+
+    def misses(self, solution: Solution, allowed: Floats) -> Bools:
+        """Members (B,) with a tip that is not where a solution has it, by more than is allowed (B, E)."""
+        bones = self.wave.bones.shape[1]
+        gaps = norm((self.joints()[:, bones:] - solution.joints[:, bones:]).T).T
+        return np.asarray((gaps > allowed).any(axis=1) & (solution.status != Status.INVALID))
 
     def members(self, chosen: Bools) -> Limbs:
         """The chosen members (B,) alone."""
@@ -248,7 +248,7 @@ class Limbs:
         """Whether any of the groups has a parent bone."""
         return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
-    @_remembered
+    @once
     def rigid(self) -> Bools:
         """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
         if not self.wave.shape.plain:
@@ -271,8 +271,8 @@ class Limbs:
         """
         turns: Any = solution.rotations
         above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
-        turn = times(back_times(frames, turns), back_times(above, frames))
-        rotations[:] = _finite_or_none(orthonormal(times(channels.basis_rotation(self.basis, self.rows), turn)))
+        turn = back_times(self.frames(), back_times(above, frames))
+        rotations[:] = _finite_or_none(times(self.channel_rotations(), turn))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...solve import Goal, Problem, Solution, Status, check, solve
@@ -31,8 +33,9 @@ def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried)
+    allowed = WRITTEN_TOLERANCE * limbs.length()
     for _ in range(REFINEMENTS):
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+        missed = posed.misses(solution, allowed)
         if not missed.any():
             break
         # Inherited non-uniform scale changes the lengths as the bones turn: go on from the pose that resulted.
@@ -44,7 +47,7 @@ def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool
         for name in ("joints", "error", "status", "at_limit"):
             getattr(solution, name)[missed] = getattr(better, name)[usable]
     else:
-        missed = posed.misses(solution, WRITTEN_TOLERANCE)
+        missed = posed.misses(solution, allowed)
     if missed.any():
         _correct_outcome(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
@@ -63,11 +66,11 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
 
 
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Limbs]:
-    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.joints()
+    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.skew().without(limbs.joints())
     tree = not shape.is_chain
     wanted = [
         Goal(
-            target=_target(goals.target[:, e], joints, len(shape.parents) + e),
+            target=_target(limbs.skew().without(goals.target[:, e]), joints, len(shape.parents) + e),
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
             rotation=goals.rotation[:, e] if shape.turns[e] else None,
@@ -102,6 +105,7 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     if "checked" not in limbs.remembered:
         limbs.remembered["checked"] = check(problem)
     solution = solve(problem, limbs.remembered["checked"])
+    solution = replace(solution, joints=limbs.skew().put_on(solution.joints))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
 
 

@@ -51,11 +51,6 @@ class Posed:
         """(F, k, 4, 4) the same on all frames."""
         return self.poses_on(slice(None))
 
-    def frame(self, index: int) -> Posed:
-        """One of the frames alone (F = 1), where no goal is attached to a bone."""
-        chosen = slice(index, index + 1)
-        return Posed(self.channels[chosen], self.outcomes.frames(chosen), {}, lambda some: self.poses_on(chosen)[some])
-
 
 def pose(
     ob: bpy.types.Object,
@@ -219,6 +214,17 @@ class _Changes:
 
     def concern(self, wave: Wave) -> tuple[Bools, Bools]:
         """Groups (G,) of a wave that must be solved again, and those whose FK pose is another, waves in their order."""
+        posed_anew = self._posed_anew(wave)
+        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
+        if self._moved and self._plan.goals_are_moved:
+            again[:] = True  # a goal may be attached to what is solved again
+        self._moved.update(wave.bones[again].ravel().tolist())
+        return again, posed_anew
+
+    def _posed_anew(self, wave: Wave) -> Bools:
+        """Groups (G,) of a wave whose FK pose is another."""
+        if self._everything or not (self._moved or self._rows.any()):
+            return np.full(len(wave.rows), self._everything)
         posed_anew: Bools = np.asarray(self._rows[wave.rows].any(axis=1))
         # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
         for group, chain in np.argwhere(wave.loose).tolist():
@@ -226,15 +232,9 @@ class _Changes:
             if end is not None:
                 above = takewhile(lambda bone: bone not in self._plan.solved, self._plan.skeleton.ancestors(end))
                 posed_anew[group] |= self._rows[self._plan.rows[end]] or not self._moved.isdisjoint(above)
-        if self._everything:
-            posed_anew[:] = True
         for group, bones in enumerate(wave.bones.tolist() if self._moved else ()):
             posed_anew[group] |= not self._moved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
-        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
-        if self._moved and self._plan.goals_are_moved:
-            again[:] = True  # a goal may be attached to what is solved again
-        self._moved.update(wave.bones[again].ravel().tolist())
-        return again, posed_anew
+        return posed_anew
 
 
 def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,33 +24,56 @@ _ARRIVED = 1e-9
 """What the ankle may miss, in lengths of the limb, for the foot to have place and orientation both."""
 
 
-def solve_limbs(problem: Problem, solution: Solution, index: Ints) -> Ints:
+def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints) -> Ints:
     """Solve those of the members `index` (k,) that are limbs, write them into the solution and return the others.
 
     Their frames are right-handed and all they have is finite. A limb may have a foot, a third bone that takes an
     orientation: the limb brings the foot's head to where that puts it. Left to the search are stiff joints, bones that
     do not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
+
+    Args:
+        problem: the problem.
+        limbs: of this problem, or of one with the same FK pose.
+        solution: what they are written into.
+        index: of members.
     """
-    joints = _Joints.of(problem)
-    if joints is None:
+    bones = 2 if problem.goal.rotation is None else 3
+    if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
-    return np.array([i for i in index.tolist() if not _solved(problem, joints, solution, i)], dtype=np.int64)
+    return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
 
 
-class _Joints(NamedTuple):
-    """What the joints of all members have in common."""
+class _Member(NamedTuple):
+    """What a member has whatever its goal is."""
+
+    root: Vector
+    fk: list[Frame]
+    segments: list[Vector]
+    """From head to head, in the axes of each bone."""
+    lengths: list[float]
+    rests: list[Frame]
+    """The frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
+
+    A joint without any limit, or locked altogether, is at rest in the FK pose."""
+    bend_side: Vector | None
+
+
+@dataclass(frozen=True)
+class KnownLimbs:
+    """Members that are limbs by their joints, if their goals are those of a limb."""
 
     ranges: list[Range]
     limited: list[bool]
     """Which have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
+    _members: dict[int, _Member] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: Problem) -> _Joints | None:
+    def of(cls, problem: Problem) -> KnownLimbs | None:
         """Return None for what is not a limb."""
-        bones, goal = np.shape(problem.frames)[1], problem.goal
-        if bones != (2 if goal.rotation is None else 3) or goal.segment not in (None, bones - 1) or problem.others:
+        bones = np.shape(problem.frames)[1]
+        if bones not in (2, 3) or problem.others:
             return None
         if problem.solver is Solver.FABRIK or problem.plane is not None:
             return None
@@ -70,32 +94,51 @@ class _Joints(NamedTuple):
             return None
         return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
 
+    def member(self, problem: Problem, i: int) -> _Member:
+        """Return member i, which is read once."""
+        if i not in self._members:
+            points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
+            fk = [_frame(rows) for rows in _member(problem.frames, i)]
+            segments = [minus(b, a) for a, b in pairwise(points)]
+            self._members[i] = _Member(
+                points[0],
+                fk,
+                [seen(frame, segment) for frame, segment in zip(fk, segments, strict=True)],
+                [norm(segment) for segment in segments],
+                self._rest_frames(problem, fk, i),
+                None if problem.bend_side is None else tuple(_member(problem.bend_side, i)),
+            )
+        return self._members[i]
 
-def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bool:
+    def _rest_frames(self, problem: Problem, fk: list[Frame], i: int) -> list[Frame]:
+        found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
+        if problem.limits is None:
+            return found
+        rests = problem.limits.rest
+        at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
+        for bone, limited in enumerate(self.limited):
+            if limited:
+                found[bone] = _frame(at_rest[bone])
+                if bone == 0 and self.hangs:
+                    found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
+        return found
+
+
+def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
-    points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
-    fk = [_frame(rows) for rows in _member(problem.frames, i)]
-    root, goal = points[0], problem.goal
-    segments = [minus(b, a) for a, b in pairwise(points)]
-    lengths = [norm(segment) for segment in segments]
-    length = sum(lengths)
+    root, fk, segments, lengths, (zero, *rests), bend_side = limbs.member(problem, i)
+    goal, length = problem.goal, sum(lengths)
     if min(lengths[:2]) <= _NO_LENGTH * length:
         return False
     offset = minus(_member(goal.target, i), root)
     distance, stretch, beyond = _reach(problem, i, [part / length for part in lengths], norm(offset) / length)
     # In lengths of the two bones that are to be solved.
     scale = lengths[0] * stretch[0] + lengths[1] * stretch[1]
-    lever_arms = [
-        times(seen(frame, part), factor / scale) for frame, part, factor in zip(fk, segments, stretch, strict=True)
-    ]
+    lever_arms = [times(segment, factor / scale) for segment, factor in zip(segments, stretch, strict=True)]
     target = wanted = over(offset, scale)
     if distance is not None:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
-    zero, *rests = _rest_frames(problem, joints, fk, i)
-    bend_side = None if problem.bend_side is None else tuple(_member(problem.bend_side, i))
-    limb = Limb(
-        zero, rests[0], lever_arms[0], lever_arms[1], joints.ranges[0], joints.ranges[1], fk[0], fk[1], bend_side
-    )
+    limb = Limb(zero, rests[0], lever_arms[0], lever_arms[1], limbs.ranges[0], limbs.ranges[1], fk[0], fk[1], bend_side)
     if not is_straightforward(limb):
         return False
     pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), scale)
@@ -103,7 +146,7 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
     side: Side | None = None if pole is None else towards(pole, angle)
     ankle, foot = wanted, None
     if goal.rotation is not None:
-        foot = Foot(rests[1], joints.ranges[2], _frame(_member(goal.rotation, i)))
+        foot = Foot(rests[1], limbs.ranges[2], _frame(_member(goal.rotation, i)))
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
@@ -118,7 +161,7 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
     ends = [(0.0, 0.0, 0.0)]
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
-    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(joints.ranges[2], turns[2])):
+    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(limbs.ranges[2], turns[2])):
         return False
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
     if problem.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -133,7 +176,7 @@ def _solved(problem: Problem, joints: _Joints, solution: Solution, i: int) -> bo
     solution.iterations[i] = 0
     solution.at_limit[i] = [
         limited and stands_at_limit(turn, range_)
-        for turn, range_, limited in zip(turns, joints.ranges, joints.limited, strict=True)
+        for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
     ]
     if error <= tolerance * length:
         solution.status[i] = Status.REACHED
@@ -151,24 +194,6 @@ def _allows(limits: Range, turn: Frame) -> bool:
         outside(turn[1], limits) <= slack
         and limits.twist_low - slack <= twist_of(turn, limits) <= limits.twist_high + slack
     )
-
-
-def _rest_frames(problem: Problem, joints: _Joints, fk: list[Frame], i: int) -> list[Frame]:
-    """Return the frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
-
-    A joint without any limit, or locked altogether, is at rest in the FK pose.
-    """
-    found = [fk[0], *(back_product(above, frame) for above, frame in pairwise(fk))]
-    if problem.limits is None:
-        return found
-    rests = problem.limits.rest
-    at_rest = _member(rests, i) if np.ndim(rests) == 4 else np.asarray(rests, dtype=np.float64).tolist()
-    for bone, limited in enumerate(joints.limited):
-        if limited:
-            found[bone] = _frame(at_rest[bone])
-            if bone == 0 and joints.hangs:
-                found[0] = product(_frame(_member(problem.limits.root, i)), found[0])
-    return found
 
 
 def _reach(problem: Problem, i: int, lengths: list[float], distance: float) -> tuple[float | None, list[float], float]:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..limb.limb import solve_limbs
+from ..limb.limb import KnownLimbs, solve_limbs
 from ..maths.cones import at_limit
 from ..maths.products import determinants, times_back
 from ..problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
 from .body import Body, as_row, pose_of
 from .goals import Goals
 from .search import search
-from .task import Task, lengths_of, per_member
+from .task import Task, lengths_of
 
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
@@ -39,6 +39,8 @@ class Checked(NamedTuple):
     """(B,) all they have is finite, and their chains have a length."""
     longest: Floats
     """(B,) length of their longest chain."""
+    limbs: KnownLimbs | None
+    """Those that may be solved in closed form."""
 
 
 def checked_fk(problem: Problem) -> Checked:
@@ -61,25 +63,23 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # What a bone that does not inherit rotation is measured from has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest)
+    return Checked(np.asarray(ok), longest, KnownLimbs.of(problem))
 
 
-def valid_members(problem: Problem, known: Checked | None = None) -> Bools:
-    """Return which members (B,) can be solved; all but their goals may be known already."""
-    ok, longest = checked_fk(problem) if known is None else known
-    members, root = len(ok), np.asarray(problem.joints, dtype=np.float64)[:, 0]
+def valid_members(problem: Problem, known: Checked) -> Bools:
+    """Return which members (B,) can be solved, by their goals and what is known of all else."""
+    ok, root = known.valid, np.asarray(problem.joints, dtype=np.float64)[:, 0]
     with np.errstate(all="ignore"):
-        values: list[Floats | float | None] = [problem.softness]
+        ok = ok & np.isfinite(problem.softness) & ~np.isnan(problem.push_limit) & ~np.isnan(problem.tolerance)
+        farthest = _FARTHEST * known.longest
         for goal in problem.goals:
             for place in (goal.target, goal.pole):
                 if place is not None:
-                    ok = ok & (np.abs(place - root).max(axis=1) < _FARTHEST * longest)
-            values += [goal.target, goal.pole, goal.pole_angle, goal.rotation]
-        for value in values:
-            if value is not None:
-                array = np.asarray(value, dtype=np.float64)
-                ok &= np.isfinite(array.reshape(members, -1)).all(axis=1) if array.ndim else np.isfinite(array)
-        ok &= ~np.isnan(per_member(problem.push_limit, members)) & ~np.isnan(per_member(problem.tolerance, members))
+                    ok &= np.abs(place - root).max(axis=1) < farthest
+            if goal.pole_angle is not None:
+                ok &= np.isfinite(goal.pole_angle)
+            if goal.rotation is not None:
+                ok &= np.isfinite(goal.rotation).all(axis=(1, 2))
     return np.asarray(ok)
 
 
@@ -88,8 +88,18 @@ Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
 (4, n, B) of the joints in the FK pose, goals, tolerance (B,) and a cap on the passes; see `fabrik.led_by_tips`."""
 
 
-def solve_bodies(problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None) -> None:
-    """Solve the members `index` (k,) and write them into the solution; None: the search begins near the FK pose."""
+def solve_bodies(
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, limbs: KnownLimbs | None = None
+) -> None:
+    """Solve members and write them into the solution.
+
+    Args:
+        problem: the problem.
+        solution: what they are written into.
+        index: (k,) which members; their input was looked at.
+        begin: where the search begins; None: near the FK pose.
+        limbs: as in `Checked`, where they are known.
+    """
     side = np.ones(len(problem.joints))
     side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
     if (side < 0.0).any():
@@ -97,7 +107,7 @@ def solve_bodies(problem: Problem, solution: Solution, index: Ints, begin: Begin
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     else:
-        _solve_upright(problem, solution, index, begin)
+        _solve_upright(problem, solution, index, begin, limbs)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -135,9 +145,11 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
 
 
-def _solve_upright(problem: Problem, solution: Solution, index: Ints, begin: Begin | None) -> None:
+def _solve_upright(
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None, limbs: KnownLimbs | None = None
+) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
-    index = solve_limbs(problem, solution, index)
+    index = solve_limbs(problem, KnownLimbs.of(problem) if limbs is None else limbs, solution, index)
     if not len(index):
         return
     task = Task.of(problem, index)

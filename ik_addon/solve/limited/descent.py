@@ -12,6 +12,7 @@ targets lead to neighbouring poses.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,14 +59,14 @@ class State(NamedTuple):
         return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
 
 
-def descend(system: System, angles: Row, members: int, iterations: int, pull: float) -> tuple[Floats, Floats, Ints]:
+def descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Floats, Floats, Ints]:
     """Return joint angles from which steps of this kind bring the members no nearer to their objectives.
 
     Args:
         system: B members, or one.
         angles: to start from, inside the limits.
         members: how many they are.
-        iterations: cap on the steps.
+        most: (B,) caps on the steps.
         pull: how much of what is missing a step goes after.
 
     Returns:
@@ -79,15 +80,15 @@ def descend(system: System, angles: Row, members: int, iterations: int, pull: fl
     now = State.of(system, angles)
     damping, idle = 0.0 * now.error + DAMPING, 0.0 * now.error
     crowd = Crowd(do, len(system.skeleton.parents), members)
-    for done in range(iterations + 1):
-        ended = (now.error <= EXACT) | (idle >= patience) | (done == iterations)
+    for done in count():
+        ended = (now.error <= EXACT) | (idle >= patience) | (done == most)
         if do.any(ended):
             chosen = crowd.leave(ended, done, now.angles, now.error)
             if not crowd.left:
                 break
             if chosen is not None:
                 system = system.members(chosen)
-                now, damping, idle = do.members((now, damping, idle), chosen)
+                now, damping, idle, most = do.members((now, damping, idle, most), chosen)
         move = _direction(system, common, now, damping, pull)
         size = do.largest([do.most(do.most(abs(x), abs(z)), abs(twist)) for x, z, twist in move])
         share = do.least(1.0, LONGEST / do.most(size, 1e-30))
@@ -124,7 +125,7 @@ def shared_paths(paths: list[Path]) -> list[list[Shared]]:
 def _direction(system: System, common: list[list[Shared]], now: State, damping: Number, pull: float) -> Row:
     """Return the step in joint angles."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
-    count = len(system.skeleton.parents)
+    bones = len(system.skeleton.parents)
     axes = [
         ((ax * u, bx * v, cx * w), (ay * u, by * v, cy * w), (az * u, bz * v, cz * w))
         for ((ax, bx, cx), (ay, by, cy), (az, bz, cz)), (_, _, _, _, _, (u, v, w), _) in zip(
@@ -134,7 +135,7 @@ def _direction(system: System, common: list[list[Shared]], now: State, damping: 
     blocks = system.jacobian(now.pose, axes)
     share = do.least(1.0, pull / do.most(now.error, 1e-30))
     wanted = [part * share for part in now.residual]
-    found = _damped(do, blocks, paths, common, count, wanted, damping)
+    found = _damped(do, blocks, paths, common, bones, wanted, damping)
     found = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
     # What leaves its limits is put to their boundary, and the step found again for the others.
     move, some, angles, left = found, None, now.angles, blocks
@@ -173,7 +174,7 @@ def _direction(system: System, common: list[list[Shared]], now: State, damping: 
         found = [
             (a * u, b * v, c * w) if fix is None else ((a + fix[0]) * u, (b + fix[1]) * v, (c + fix[2]) * w)
             for (a, b, c), fix, (_, _, _, _, _, _, (u, v, w)) in zip(
-                _damped(do, left, paths, common, count, rest, damping), fixed, joints, strict=True
+                _damped(do, left, paths, common, bones, rest, damping), fixed, joints, strict=True
             )
         ]
         move = do.put(move, some, found)

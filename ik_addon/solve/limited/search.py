@@ -33,6 +33,8 @@ _STEPS = 30
 """Steps of the first descent. They arrive, or Newton's method goes on from there."""
 _TOGETHER = 20
 """The same where poles and orientations count as well."""
+_AWAY = 8
+"""The same where targets are farther away than chains are long: to stretch towards them takes no more."""
 _POLISH = 40
 """Newton steps that may be spent on coming as near as possible."""
 _BRIEF, _PULL = 8, 1.0
@@ -50,7 +52,7 @@ _CLEAR = 1e-2
 """Radians: how near these can come is clear when Newton's steps are as short as this."""
 _ENOUGH = 3
 """When so many poses are among the best, none will be better."""
-_COUNTS = (1e-2, 1e-4), (1e-3, 1e-5), (1e-4, 1e-9)
+_COUNTS = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
 """What poles, orientations and being a radian away from the FK pose count, as a part of what is missing: less and less,
 so that they decide where a target out of reach leaves joints a choice, as it does the twist of a straight branch. And
 by how many radians the last of Newton's steps turns joints: all but the last count only lead the way."""
@@ -230,11 +232,10 @@ class _Task:
 
     def first(self, start: Floats) -> tuple[Floats, Ints]:
         """Make one descent, and another one to places alone where that does not arrive: angles and steps."""
-        angles, error, steps = replace(self, iterations=min(self.iterations, _TOGETHER)).descended(start, PULL)
+        angles, error, steps = self.descended(start, _TOGETHER)
         off = np.flatnonzero(error > ARRIVED)
         if len(off) and not self.goals.only_places:
-            some = replace(self.members(off), iterations=min(self.iterations, _BRIEF)).places()
-            angles[..., off], _, more = some.descended(angles[..., off], PULL)
+            angles[..., off], _, more = self.members(off).places().descended(angles[..., off], _BRIEF)
             steps[off] += more
         return angles, steps
 
@@ -250,16 +251,17 @@ class _Task:
 
     def attempt(self, start: Floats) -> Found:
         """Go to places, orientations and poles together, then to places alone, with what these leave of the others."""
+        most = _STEPS if self.goals.only_places else _TOGETHER
+        angles, error, steps = self.descended(start, np.where(out_of_length(self.body, self.goals), _AWAY, most))
         if self.goals.only_places:
-            return replace(self, iterations=min(self.iterations, _STEPS)).descended(start, PULL)
-        angles, error, steps = replace(self, iterations=min(self.iterations, _TOGETHER)).descended(start, PULL)
+            return angles, error, steps
         off = np.flatnonzero(error > ARRIVED)
         if len(off):
             angles[..., off], _, more = self.members(off).polished(angles[..., off], _POLISH, _STILL)
             steps[off] += more
         near = np.flatnonzero(error > EXACT)
         if len(near):
-            angles[..., near], error[near], more = self.members(near).places().descended(angles[..., near], PULL)
+            angles[..., near], error[near], more = self.members(near).places().descended(angles[..., near])
             steps[near] += more
         off = off[error[off] <= ARRIVED]
         if len(off):
@@ -267,7 +269,7 @@ class _Task:
             light = replace(some, goals=replace(some.goals, share=np.full(len(off), _LIGHT)))
             found, _, more = light.polished(angles[..., off], _POLISH, _STILL)
             steps[off] += more
-            found, there, more = some.places().descended(found, PULL)
+            found, there, more = some.places().descended(found)
             good = there <= ARRIVED
             angles[..., off[good]], error[off[good]] = found[..., good], there[good]
             steps[off] += more
@@ -277,14 +279,14 @@ class _Task:
         """Return what brief descents from poses of the table come to: first all of the first member."""
         members = self.goals.target.shape[2]
         some = self.members(np.repeat(np.arange(members), count))
-        brief = replace(some, iterations=min(self.iterations, _BRIEF))
-        return brief.descended(np.tile(table(self.body, number, count), members), _PULL)
+        return some.descended(np.tile(table(self.body, number, count), members), _BRIEF, _PULL)
 
-    def descended(self, start: Floats, pull: float) -> Found:
-        """Return what descents come to, see `descent.descend`."""
+    def descended(self, start: Floats, most: Ints | float = np.inf, pull: float = PULL) -> Found:
+        """Return what descents of so many steps at most come to, of all members or of each; see `descent.descend`."""
+        cap = np.broadcast_to(np.minimum(most, self.iterations), start.shape[2:])
 
         def method(system: System, member: int | None, members: int) -> Found:
-            return descend(system, as_row(start, member), members, self.iterations, pull)
+            return descend(system, as_row(start, member), members, cap if member is None else cap[member], pull)
 
         return self._run(method, start, self.few)
 
