@@ -6,7 +6,7 @@ from typing import Final
 
 import bpy
 
-from .bake.command import command as bake_command
+from .shots.command import command as bake_command
 from .data import overrides, preferences, settings, versions
 from .drag import cursor
 from .live import handlers

@@ -6,11 +6,11 @@ import argparse
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import bpy
 
@@ -23,6 +23,8 @@ asked for; Ctrl-C, nothing was written. See docs/command_line.md."""
 
 GoOn = Callable[[], None]
 """Raises `InterruptError` after Ctrl-C was pressed."""
+
+Result = TypeVar("Result")
 
 
 class CommandError(Exception):
@@ -56,6 +58,18 @@ def run(
         traceback.print_exc()
         complain(name, "Internal error, see above. Nothing was written")
     return REFUSED
+
+
+def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
+    """Do all steps of some work; they are taken back where the user interrupts."""
+    with closing(steps):
+        while True:
+            go_on()
+            try:
+                next(steps)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
 
 
 def complain(name: str, sentence: str) -> None:

@@ -99,10 +99,8 @@ def writing(
     keys = _keys_at(frames)
     some = max(1, AT_ONCE // len(frames))
     with ExitStack() as undo:
-        action = ob.animation_data.action if ob.animation_data else None
-        if new_action and action is not None:
-            _keep_without_users(action, undo)
-            compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
+        if new_action:
+            use_new_action(ob, undo)
         for start in range(0, len(channels), some):
             # Looked up again each time: between two steps anything may have happened.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
@@ -111,6 +109,14 @@ def writing(
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
+
+
+def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
+    """Let a copy of an object's action take its keys from now on; the original keeps what it has."""
+    action = ob.animation_data.action if ob.animation_data else None
+    if action is not None:
+        _keep_without_users(action, undo)
+        compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
 
 
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:

@@ -33,6 +33,7 @@ ROOMS = (
     "goals",
     "posing",
     "planting",
+    "shots",
     "drag",
     "convert",
     "overlay",

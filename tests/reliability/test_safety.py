@@ -285,12 +285,12 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
                 getattr(OPERATORS.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
-    if addon.module("bake.command").main(["--range", "1", "2"]):
+    if addon.module("shots.command").main(["--range", "1", "2"]):
         said = capfd.readouterr().err
         assert said.startswith("ik_bake: The chain on 'lower ")
         assert "can't be baked" in said
         assert len(said.splitlines()) == 1
-        assert addon.module("bake.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
+        assert addon.module("shots.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ Command = Callable[..., int]
 @pytest.fixture
 def ik_bake(addon: Addon) -> Command:
     """The command; it takes its arguments one by one."""
-    main = addon.module("bake.command").main
+    main = addon.module("shots.command").main
     return lambda *arguments: main([str(argument) for argument in arguments])
 
 

@@ -1,0 +1,68 @@
+"""Baking without a window: `blender -b FILE --command ik_bake`, see docs/command_line.md."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from ..bake import command_line
+from ..bake.command_line import CommandError, Files, GoOn, add_file_options
+from .shot import NAME, bake_shot
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bake chains of the open file as the command line says; return the exit code."""
+    return command_line.run(NAME, _parser(), arguments, _run)
+
+
+def _run(options: argparse.Namespace, go_on: GoOn) -> int:
+    """Bake, save and report; `go_on` raises where the user interrupts."""
+    _check(options)
+    code, _report = bake_shot(options, Files(NAME, options), go_on)
+    return code
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `CommandError` where options don't go together."""
+    if options.on is not None and not options.plant:
+        raise CommandError("--on says what feet stand on, so it needs --plant")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"blender -b FILE --command {NAME}",
+        description="Bake IK chains to keyframes, which play without the add-on. Without --output or --overwrite "
+        "nothing is saved; the bake only checks whether the chains can be baked and reach their targets.",
+        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
+        "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
+        "was written. A sentence on stderr says why.",
+    )
+    parser.add_argument(
+        "--armature",
+        action="append",
+        metavar="NAME",
+        help="an armature object, linked ones as 'Rig [library.blend]'; may be repeated (default: all)",
+    )
+    parser.add_argument("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
+    frames = parser.add_mutually_exclusive_group()
+    frames.add_argument("--range", nargs=2, type=int, metavar=("FIRST", "LAST"), help="the frames from FIRST to LAST")
+    for which, text in (
+        ("scene", "the frame range of the scene (default)"),
+        ("preview", "the preview range of the scene"),
+        ("action", "the frames of each armature's action"),
+    ):
+        frames.add_argument(
+            f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
+        )
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
+    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
+    parser.add_argument(
+        "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
+    )
+    parser.add_argument("--on", metavar="OBJECT", help="what the feet stand on, where it moves: a lift, a horse")
+    add_file_options(parser)
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
+    return parser
+
+
+command = command_line.Registered(NAME, main)
