@@ -48,16 +48,31 @@ def run(
         return DONE if done.code in (None, 0) else REFUSED
     try:
         with _watching_for_interrupts() as go_on:
-            return work(options, go_on)
-    except InterruptError:
-        complain(name, "Interrupted; nothing was written")
+            return guarded(lambda: work(options, go_on))
+    except InterruptError as error:
+        complain(name, str(error) or "Interrupted; nothing was written")
         return INTERRUPTED
-    except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
-        complain(name, str(error).strip())
-    except Exception:  # Blender would end with 1, which says that a target was not reached
-        traceback.print_exc()
-        complain(name, "Internal error, see above. Nothing was written")
+    except CommandError as error:
+        complain(name, str(error))
     return REFUSED
+
+
+def guarded(work: Callable[[], Result]) -> Result:
+    """Do some work.
+
+    Raises:
+        CommandError: it can't be done, for whatever reason.
+        InterruptError: the user pressed Ctrl-C.
+    """
+    try:
+        return work()
+    except InterruptError:
+        raise
+    except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
+        raise CommandError(str(error).strip()) from error
+    except Exception as error:  # Blender would end with 1, which says that a target was not reached
+        traceback.print_exc()
+        raise CommandError("Internal error, see above. Nothing was written") from error
 
 
 def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
@@ -135,6 +150,19 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report there")
 
 
+def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
+    """Where a report is written; files that it must not replace come with what they are.
+
+    Raises:
+        CommandError, OutputError: it can't be written there.
+    """
+    report = Output(path, "--report")
+    report.keep_apart(inputs)
+    if report.path.suffix.lower() != ".json":  # behind a symbolic link, too
+        raise CommandError(f"--report must end in '.json', not '{report.path.name}'")
+    return report
+
+
 class Files:
     """The file and the report that a command writes, both whole or not at all."""
 
@@ -142,7 +170,7 @@ class Files:
         """Nothing is written yet; what cannot be written is found before hours of work.
 
         Args:
-            name: of the command.
+            name: of the command, for what is said.
             options: see `add_file_options`.
             read: further files that must not be replaced, each with what it is.
 
@@ -168,12 +196,13 @@ class Files:
         elif opened is not None and options.overwrite:
             self._blend = Output(opened, "--overwrite")
         if options.report is not None:
-            self._report = Output(options.report, "--report")
-            self._report.keep_apart(inputs)
-            if self._report.path.suffix.lower() != ".json":  # behind a symbolic link, too
-                raise CommandError(f"--report must end in '.json', not '{self._report.path.name}'")
+            self._report = report_to(options.report, inputs)
         self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
         """Where the file is saved; None: nowhere."""
+
+    def complain(self, sentence: str) -> None:
+        """Say on stderr what is wrong."""
+        complain(self._name, sentence)
 
     def write(self, report: str, go_on: GoOn) -> bool:
         """Save the open file and a report, if that was asked for; whether all was written.
@@ -210,10 +239,7 @@ class Files:
             except OSError as error:
                 if blend is None:
                     raise
-                complain(
-                    self._name,
-                    f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}",
-                )
+                self.complain(f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}")
                 return False
         return True
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..bake import command_line
 from ..bake.command_line import CommandError, Files, GoOn, add_file_options
+from . import many
 from .shot import NAME, bake_shot
 
 
@@ -18,6 +20,8 @@ def main(arguments: Sequence[str]) -> int:
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     """Bake, save and report; `go_on` raises where the user interrupts."""
     _check(options)
+    if options.files:
+        return many.bake_files(options, go_on)
     code, _report = bake_shot(options, Files(NAME, options), go_on)
     return code
 
@@ -31,11 +35,19 @@ def _check(options: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"blender -b FILE --command {NAME}",
-        description="Bake IK chains to keyframes, which play without the add-on. Without --output or --overwrite "
+        description="Bake IK chains to keyframes, which play without the add-on: of the opened file, or of each of the "
+        "files that are named. Without --output or --overwrite "
         "nothing is saved; the bake only checks whether the chains can be baked and reach their targets.",
         epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
         "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
         "was written. A sentence on stderr says why.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="SHOT.blend",
+        help="files to bake one after the other, instead of the opened one; --output is a folder then",
     )
     parser.add_argument(
         "--armature",

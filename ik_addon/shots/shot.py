@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 
 from ..bake import BakeReport, baking, selection
-from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, GoOn, complain, finished
+from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, GoOn, finished
 from . import planted
 from .jobs import Job, LeftOut, jobs_of
 from .planted import PlantReport
@@ -25,6 +25,11 @@ class Done:
     ob: bpy.types.Object
     bake: BakeReport
     plant: PlantReport | None
+
+    @property
+    def is_unplanted(self) -> bool:
+        """Whether nothing was planted that should have been."""
+        return self.plant is not None and not self.plant.contacts
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -43,11 +48,14 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
     """
     jobs, left_out = jobs_of(options)
     for ob, reason in left_out:
-        complain(NAME, f"'{ob.name_full}' was left out. {reason}")
+        files.complain(f"'{ob.name_full}' was left out. {reason}")
     done = [_done(job, options, go_on) for job in jobs]
+    for one in done:
+        if one.is_unplanted:
+            files.complain(f"'{one.ob.name_full}': {one.plant.message}")
     report = _report(files, done, left_out)
     is_complete = files.write(as_text(report), go_on)
-    if left_out or not is_complete or any(one.plant is not None and not one.plant.contacts for one in done):
+    if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
     return MISSED if options.strict and not report["reached"] else DONE, report
 
@@ -68,10 +76,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         work = planted.steps(bpy.context, ob, legs, frames, _ground(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # it has one now
-        if plant.contacts:
-            print(f"{ob.name_full}: {plant.message}", flush=True)
-        else:
-            complain(NAME, f"'{ob.name_full}': {plant.message}")
+        print(f"{ob.name_full}: {plant.message}", flush=True)
     frames = selection.frames_between(first, last, options.step)
     bake = finished(baking.steps(bpy.context, ob, job.tips, frames, new_action=new_action), go_on)
     print(f"{ob.name_full}: {bake.message}", flush=True)
