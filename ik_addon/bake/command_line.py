@@ -163,88 +163,7 @@ def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
     return report
 
 
-class Files:
-    """The file and the report that a command writes, both whole or not at all."""
-
-    def __init__(self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = ()) -> None:
-        """Nothing is written yet; what cannot be written is found before hours of work.
-
-        Args:
-            name: of the command, for what is said.
-            options: see `add_file_options`.
-            read: further files that must not be replaced, each with what it is.
-
-        Raises:
-            CommandError, OutputError: one of them cannot be written.
-        """
-        self._name, self._overwrite = name, bool(options.overwrite)
-        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
-        if options.overwrite and opened is None:
-            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
-        self._blend: Output | None = None
-        self._report: Output | None = None
-        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
-        inputs += read
-        if opened is not None:
-            inputs.append((opened, "the file that was opened"))
-        if options.output is not None:
-            if options.output.suffix != ".blend":
-                raise CommandError(f"--output must end in '.blend', not '{options.output}'")
-            self._blend = Output(options.output, "--output")
-            self._blend.keep_apart(inputs)
-            inputs.append((options.output, "the file that --output names"))
-        elif opened is not None and options.overwrite:
-            self._blend = Output(opened, "--overwrite")
-        if options.report is not None:
-            self._report = report_to(options.report, inputs)
-        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
-        """Where the file is saved; None: nowhere."""
-
-    def complain(self, sentence: str) -> None:
-        """Say on stderr what is wrong."""
-        complain(self._name, sentence)
-
-    def write(self, report: str, go_on: GoOn) -> bool:
-        """Save the open file and a report, if that was asked for; whether all was written.
-
-        Raises:
-            CommandError, OSError, RuntimeError: nothing was written.
-        """
-        try:
-            if self._blend is not None:
-                _save(self._blend)
-            if self._report is not None:
-                self._report.new.write_text(report, encoding="utf-8")
-            go_on()
-            return self._put_in_place()
-        finally:
-            for output in (self._blend, self._report):
-                if output is not None:
-                    output.discard()
-
-    def _put_in_place(self) -> bool:
-        """Replace the files by what was written; whether all were.
-
-        Raises:
-            OSError: none was.
-        """
-        blend, report = self._blend, self._report
-        if blend is not None:
-            backups: Any = bpy.context.preferences.filepaths
-            keep = self._overwrite and backups.save_version > 0
-            blend.put_in_place(Path(f"{blend.path}1") if keep else None)
-        if report is not None:
-            try:
-                report.put_in_place()
-            except OSError as error:
-                if blend is None:
-                    raise
-                self.complain(f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}")
-                return False
-        return True
-
-
-def _save(blend: Output) -> None:
+def save_open_file(blend: Output) -> None:
     """Save beside the requested file, to replace it only with one that can be read.
 
     On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
@@ -262,6 +181,95 @@ def _is_whole(path: Path) -> bool:
             return bpy.context.scene.name in found.scenes
     except OSError:
         return False
+
+
+class Files:
+    """The file and the report that a command writes, both whole or not at all."""
+
+    def __init__(
+        self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = (), suffix: str = ".blend"
+    ) -> None:
+        """Nothing is written yet; what cannot be written is found before hours of work.
+
+        Args:
+            name: of the command, for what is said.
+            options: see `add_file_options`.
+            read: further files that must not be replaced, each with what it is.
+            suffix: of what --output names.
+
+        Raises:
+            CommandError, OutputError: one of them cannot be written.
+        """
+        self._name, self._overwrite = name, bool(options.overwrite)
+        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+        if options.overwrite and opened is None:
+            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
+        self._output: Output | None = None
+        self._report: Output | None = None
+        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
+        inputs += read
+        if opened is not None:
+            inputs.append((opened, "the file that was opened"))
+        if options.output is not None:
+            if options.output.suffix != suffix:
+                raise CommandError(f"--output must end in '{suffix}', not '{options.output}'")
+            self._output = Output(options.output, "--output")
+            self._output.keep_apart(inputs)
+            inputs.append((options.output, "the file that --output names"))
+        elif opened is not None and options.overwrite:
+            self._output = Output(opened, "--overwrite")
+        if options.report is not None:
+            self._report = report_to(options.report, inputs)
+        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
+        """Where the file is saved; None: nowhere."""
+
+    def complain(self, sentence: str) -> None:
+        """Say on stderr what is wrong."""
+        complain(self._name, sentence)
+
+    def write(self, report: str, go_on: GoOn, save: Callable[[Output], None] = save_open_file) -> bool:
+        """Save the open file and a report, if that was asked for; whether all was written.
+
+        Args:
+            report: its text.
+            go_on: raises where the user interrupts.
+            save: writes something else than the open file.
+
+        Raises:
+            CommandError, OSError, RuntimeError: nothing was written.
+        """
+        try:
+            if self._output is not None:
+                save(self._output)
+            if self._report is not None:
+                self._report.new.write_text(report, encoding="utf-8")
+            go_on()
+            return self._put_in_place()
+        finally:
+            for output in (self._output, self._report):
+                if output is not None:
+                    output.discard()
+
+    def _put_in_place(self) -> bool:
+        """Replace the files by what was written; whether all were.
+
+        Raises:
+            OSError: none was.
+        """
+        output, report = self._output, self._report
+        if output is not None:
+            backups: Any = bpy.context.preferences.filepaths
+            keep = self._overwrite and backups.save_version > 0
+            output.put_in_place(Path(f"{output.path}1") if keep else None)
+        if report is not None:
+            try:
+                report.put_in_place()
+            except OSError as error:
+                if output is None:
+                    raise
+                self.complain(f"'{output.path}' was saved, but its report '{report.path}' could not be written: {error}")
+                return False
+        return True
 
 
 # ---- Blender's command line

@@ -9,7 +9,15 @@ from pathlib import Path
 from ..bake import command_line
 from ..bake.command_line import CommandError, Files, GoOn, add_file_options
 from . import many
-from .shot import NAME, bake_shot
+from .parts import Which
+from .shot import NAME, bake_shot, join_parts, solve_part
+
+
+ALONE = {
+    "part": {"files", "plant", "overwrite", "new_action", "frames"},
+    "join": {"files", "plant", "range", "frames", "step", "armature", "chains"},
+}
+"""Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,6 +30,10 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     _check(options)
     if options.files:
         return many.bake_files(options, go_on)
+    if options.part:
+        return solve_part(options, Files(NAME, options, suffix=".npz"), go_on)
+    if options.join:
+        return join_parts(options, Files(NAME, options, [(path, "a part") for path in options.join]), go_on)
     code, _report = bake_shot(options, Files(NAME, options), go_on)
     return code
 
@@ -30,6 +42,22 @@ def _check(options: argparse.Namespace) -> None:
     """Raise `CommandError` where options don't go together."""
     if options.on is not None and not options.plant:
         raise CommandError("--on says what feet stand on, so it needs --plant")
+    if options.part and options.output is None:
+        raise CommandError("--part needs --output, the file to write the solved frames to")
+    unset = vars(_parser().parse_args([]))
+    given = {name: value for name, value in vars(options).items() if value != unset[name]}
+    for name, others in ALONE.items():
+        for other in others & given.keys() if name in given else ():
+            said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
+            if (name, options.frames) != ("part", "PREVIEW") or other != "frames":
+                raise CommandError(f"--{name} doesn't go with {said.get(other, '--' + other.replace('_', '-'))}")
+
+
+def _part(text: str) -> Which:
+    try:
+        return Which.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/4") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
         "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
     )
     parser.add_argument("--on", metavar="OBJECT", help="what the feet stand on, where it moves: a lift, a horse")
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
+        "--part", type=_part, metavar="I/N", help="only solve the I-th of N parts of the frames, for --join"
+    )
+    parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key what was solved in parts")
     add_file_options(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
     return parser

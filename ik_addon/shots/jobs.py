@@ -49,10 +49,8 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
-    for ob, own in jobs.values():
-        for tip in own:
-            if not chain_of(ob.pose.bones[tip]).enabled:
-                raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is disabled. Enable it to bake it")
+    for job in jobs.values():
+        check_enabled(job)
     needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
     ordered, mutual = in_order(jobs, needs)
     if mutual:
@@ -60,6 +58,14 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
         plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
         mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
+
+
+def check_enabled(job: Job) -> None:
+    """Raise `CommandError` where a chain is not there, or disabled."""
+    for tip in job.tips:
+        bone = job.ob.pose.bones.get(tip)
+        if bone is None or not chain_of(bone).enabled:
+            raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
 
 
 def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:

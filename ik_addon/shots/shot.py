@@ -1,18 +1,22 @@
-"""The open file baked from the command line: planted if that is asked for, baked, saved and reported."""
+"""The open file baked from the command line: as a whole, planted if that is asked for, or in parts that are joined."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import bpy
 
 from ..bake import BakeReport, baking, selection
-from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, GoOn, finished
-from . import planted
-from .jobs import Job, LeftOut, jobs_of
+from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, GoOn, finished, named
+from ..bake.sampling import Frames
+from . import parts, planted
+from .jobs import Job, LeftOut, check_enabled, jobs_of
+from .parts import JoinedFrames, RecordedFrames, SolvedPart
 from .planted import PlantReport
 
 NAME = "ik_bake"
@@ -24,7 +28,7 @@ class Done:
 
     ob: bpy.types.Object
     bake: BakeReport
-    plant: PlantReport | None
+    plant: PlantReport | None = None
 
     @property
     def is_unplanted(self) -> bool:
@@ -57,7 +61,48 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
     is_complete = files.write(as_text(report), go_on)
     if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
-    return MISSED if options.strict and not report["reached"] else DONE, report
+    return _code(options, report), report
+
+
+def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
+    """Solve a part of the frames of the open file, write what was solved, and return the exit code.
+
+    Raises:
+        CommandError, UserError, OSError, RuntimeError: nothing was written.
+    """
+    jobs, left_out = jobs_of(options)
+    for ob, reason in left_out:
+        raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
+    done, solved = [], []
+    for job in jobs:
+        every = _frames(job, options)
+        frames = options.part.frames(every)
+        if not frames:
+            raise CommandError(f"{len(every)} frames can't be split into {options.part.of} parts")
+        record: list[SolvedPart] = []
+        solving = partial(RecordedFrames, tips=job.tips, record=record)
+        done.append(Done(job.ob, _baked(job, frames, go_on, solving=solving)))
+        solved += record
+    report = _report(files, done)
+    is_complete = files.write(as_text(report), go_on, lambda output: parts.write(output.new, options.part, solved))
+    return _code(options, report) if is_complete else INCOMPLETE
+
+
+def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
+    """Key what was solved in parts of the open file, save it, write its report, and return the exit code.
+
+    Raises:
+        CommandError, UserError, OSError, RuntimeError: nothing was written.
+    """
+    done = []
+    for own in parts.read_all(options.join):
+        job = Job(named(own[0].armature), own[0].tips)
+        check_enabled(job)
+        frames = [frame for part in own for frame in part.frames]
+        solving = partial(JoinedFrames, parts=own)
+        done.append(Done(job.ob, _baked(job, frames, go_on, new_action=options.new_action, solving=solving)))
+    report = _report(files, done)
+    return _code(options, report) if files.write(as_text(report), go_on) else INCOMPLETE
 
 
 def as_text(report: dict[str, Any]) -> str:
@@ -65,22 +110,40 @@ def as_text(report: dict[str, Any]) -> str:
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
+def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
+    return MISSED if options.strict and not report["reached"] else DONE
+
+
 def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
-    ob, scene = job.ob, bpy.context.scene
-    first, last = options.range or selection.frame_range(scene, ob, options.frames)
-    legs = planted.legs_of(ob, job.tips) if options.plant else []
+    legs = planted.legs_of(job.ob, job.tips) if options.plant else []
     new_action = options.new_action
     plant = None
     if legs:
-        frames = selection.frames_between(first, last)
-        work = planted.steps(bpy.context, ob, legs, frames, _ground(options), new_action=new_action)
+        frames = _frames(job, options, step=1)
+        work = planted.steps(bpy.context, job.ob, legs, frames, _ground(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # it has one now
-        print(f"{ob.name_full}: {plant.message}", flush=True)
-    frames = selection.frames_between(first, last, options.step)
-    bake = finished(baking.steps(bpy.context, ob, job.tips, frames, new_action=new_action), go_on)
-    print(f"{ob.name_full}: {bake.message}", flush=True)
-    return Done(ob, bake, plant)
+        print(f"{job.ob.name_full}: {plant.message}", flush=True)
+    return Done(job.ob, _baked(job, _frames(job, options), go_on, new_action=new_action), plant)
+
+
+def _baked(
+    job: Job,
+    frames: list[int],
+    go_on: GoOn,
+    *,
+    new_action: bool = False,
+    solving: Callable[..., Frames] = Frames,
+) -> BakeReport:
+    work = baking.steps(bpy.context, job.ob, job.tips, frames, new_action=new_action, solving=solving)
+    report = finished(work, go_on)
+    print(f"{job.ob.name_full}: {report.message}", flush=True)
+    return report
+
+
+def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> list[int]:
+    first, last = options.range or selection.frame_range(bpy.context.scene, job.ob, options.frames)
+    return selection.frames_between(first, last, step or options.step)
 
 
 def _ground(options: argparse.Namespace) -> bpy.types.Object | None:
@@ -93,7 +156,7 @@ def _ground(options: argparse.Namespace) -> bpy.types.Object | None:
     return found
 
 
-def _report(files: Files, done: list[Done], left_out: list[LeftOut]) -> dict[str, Any]:
+def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut] = ()) -> dict[str, Any]:
     return {
         "file": bpy.data.filepath,
         "saved": files.saved,
