@@ -6,7 +6,6 @@ from typing import Final
 
 import bpy
 
-from .shots.command import command as bake_command
 from .data import overrides, preferences, settings, versions
 from .drag import cursor
 from .live import handlers
@@ -33,6 +32,7 @@ from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .posing.command import command as pose_command
 from .setup import new_chain, profile
+from .shots.command import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, menus, panel, presets, toolbar

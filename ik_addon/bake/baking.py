@@ -81,7 +81,10 @@ def steps(
             check_order(view_layer, ob, plan, tips)
             stored = fk_store.held(ob, plan.live)
             work = _Bake(
-                solving(view_layer, ob, plan, only, stored, list(frames)), baked_tips(ob, plan, tips), new_action, before
+                solving(view_layer, ob, plan, only, stored, list(frames)),
+                baked_tips(ob, plan, tips),
+                new_action,
+                before,
             )
             # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)

@@ -227,22 +227,22 @@ class Files:
         """Say on stderr what is wrong."""
         complain(self._name, sentence)
 
-    def write(self, report: str, go_on: GoOn, save: Callable[[Output], None] = save_open_file) -> bool:
+    def write(self, report: str, go_on: GoOn, fill: Callable[[Output], None] = save_open_file) -> bool:
         """Save the open file and a report, if that was asked for; whether all was written.
 
         Args:
             report: its text.
             go_on: raises where the user interrupts.
-            save: writes something else than the open file.
+            fill: writes something else than the open file.
 
         Raises:
             CommandError, OSError, RuntimeError: nothing was written.
         """
         try:
             if self._output is not None:
-                save(self._output)
+                fill(self._output)
             if self._report is not None:
-                self._report.new.write_text(report, encoding="utf-8")
+                self._report.fill(report)
             go_on()
             return self._put_in_place()
         finally:
@@ -267,7 +267,9 @@ class Files:
             except OSError as error:
                 if output is None:
                     raise
-                self.complain(f"'{output.path}' was saved, but its report '{report.path}' could not be written: {error}")
+                self.complain(
+                    f"'{output.path}' was saved, but its report '{report.path}' could not be written: {error}"
+                )
                 return False
         return True
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
+from .new_action import use_new_action
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
@@ -109,14 +110,6 @@ def writing(
             _write(ob, owner, channels[start : start + some], keys, undo)
             yield min(1.0, (start + some) / len(channels))
         return undo.pop_all().close
-
-
-def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
-    """Let a copy of an object's action take its keys from now on; the original keeps what it has."""
-    action = ob.animation_data.action if ob.animation_data else None
-    if action is not None:
-        _keep_without_users(action, undo)
-        compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
 
 
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
@@ -347,9 +340,3 @@ def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
     curve = None if owner is None else owner.fcurves.find(channel.data_path, index=channel.index)
     if curve is not None:
         write_keys(curve, keys)
-
-
-def _keep_without_users(action: bpy.types.Action, undo: ExitStack) -> None:
-    if action.is_editable and not action.use_fake_user:
-        action.use_fake_user = True
-        undo.callback(setattr, action, "use_fake_user", False)

@@ -12,7 +12,6 @@ from . import many
 from .parts import Which
 from .shot import NAME, bake_shot, join_parts, solve_part
 
-
 ALONE = {
     "part": {"files", "plant", "overwrite", "new_action", "frames"},
     "join": {"files", "plant", "range", "frames", "step", "armature", "chains"},

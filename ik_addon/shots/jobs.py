@@ -63,7 +63,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
 def check_enabled(job: Job) -> None:
     """Raise `CommandError` where a chain is not there, or disabled."""
     for tip in job.tips:
-        bone = job.ob.pose.bones.get(tip)
+        bone: bpy.types.PoseBone | None = job.ob.pose.bones.get(tip)
         if bone is None or not chain_of(bone).enabled:
             raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
 

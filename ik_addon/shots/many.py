@@ -35,7 +35,10 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
     places = _places(options)
     report = None
     if options.report is not None:
-        inputs = [*((path, "one of the files") for path in options.files), *((path, "a result") for path in places if path)]
+        inputs = [
+            *((path, "one of the files") for path in options.files),
+            *((path, "a result") for path in places if path),
+        ]
         report = report_to(options.report, inputs)
     done: list[dict[str, Any]] = []
     is_complete = True
@@ -103,7 +106,7 @@ def _report(done: list[dict[str, Any]]) -> dict[str, Any]:
 def _write(report: Output, text: str) -> bool:
     """Write a report; whether it could be."""
     try:
-        report.new.write_text(text, encoding="utf-8")
+        report.fill(text)
         report.put_in_place()
     except OSError as error:
         complain(NAME, f"The report '{report.path}' could not be written: {error}")

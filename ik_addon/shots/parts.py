@@ -95,7 +95,9 @@ class JoinedFrames(Frames):
         """Take the frames from their parts."""
         if method is not self._method:
             if method is Method.SCENE:
-                raise CommandError(f"'{self.ob.name_full}' doesn't play as the parts were solved. Solve all of them anew")
+                raise CommandError(
+                    f"'{self.ob.name_full}' doesn't play as the parts were solved. Solve all of them anew"
+                )
             return False
         for start, part in self._starts():
             try:
@@ -130,7 +132,9 @@ def write(path: Path, which: Which, parts: Sequence[SolvedPart]) -> None:
         ],
     }
     arrays = {f"{i} {name}": array for i, part in enumerate(parts) for name, array in part.arrays.items()}
-    np.savez(path, **arrays, **{ABOUT: np.array(json.dumps(about))})
+    arrays[ABOUT] = np.array(json.dumps(about))
+    numpy: Any = np  # the stubs take arrays for options
+    numpy.savez(path, **arrays)
 
 
 def read_all(paths: Sequence[Path]) -> list[list[SolvedPart]]:

@@ -19,7 +19,7 @@ from ..goals.movable import goals_of
 from ..live.reports import percent
 from ..planting import contact_keys, find, plant
 from ..planting.pivots import is_of_leg
-from ..pose.keyframes import use_new_action
+from ..pose.new_action import use_new_action
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def _ground(options: argparse.Namespace) -> bpy.types.Object | None:
     """What the feet stand on; None: on what doesn't move."""
     if options.on is None:
         return None
-    found = bpy.context.view_layer.objects.get(options.on)
+    found: bpy.types.Object | None = bpy.context.view_layer.objects.get(options.on)
     if found is None:
         raise CommandError(f"There is no object '{options.on}' in the view layer for feet to stand on")
     return found

@@ -85,6 +85,7 @@ ELSEWHERE = {
     "pose/continuity": "bake/test_bake",
     "pose/data_paths": "reliability/test_animated_settings",
     "pose/key_step": "goals/test_ik_fk",
+    "pose/new_action": "pose/test_keyframes",
     "pose/transforms": "rig/test_fcurves",
     "posing/extent": "posing/test_drag",
     "posing/read": "posing/test_drag",

@@ -30,7 +30,17 @@ RUNS = {"eval", "exec", "__import__", "execfile", "import_module", "run_path", "
 """Functions that run what they are given."""
 WRITES = {
     *("open", "write_text", "write_bytes", "mkdir", "makedirs", "unlink", "remove_tree", "rmtree", "touch"),
-    *("rename_file", "symlink_to", "save_mainfile", "save_as_mainfile", "save_userpref", "tofile", "savetxt", "save"),
+    *(
+        "rename_file",
+        "symlink_to",
+        "save_mainfile",
+        "save_as_mainfile",
+        "save_userpref",
+        "tofile",
+        "savetxt",
+        "save",
+        "savez",
+    ),
 }
 """Functions that write files."""
 FAR = {
@@ -55,7 +65,8 @@ ALLOWED = {
         "bake/command_line.py",
         "save_as_mainfile",
     ): "the command line writes the file that it is asked for, beside it first",
-    ("bake/command_line.py", "write_text"): "and a report, which is named",
+    ("bake/outputs.py", "write_text"): "and a report, which is named",
+    ("shots/parts.py", "savez"): "and what was solved of a part of the frames",
     ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
     ("bake/outputs.py", "open"): "and replaced",
     ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",

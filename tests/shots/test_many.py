@@ -115,8 +115,8 @@ def test_ctrl_c_keeps_the_files_before(
     addon: Addon, ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
 ) -> None:
     files = [shot(tmp_path / f"{name}.blend") for name in "abc"]
-    bpy.app.handlers.load_post.append(_press_in_b)
     bpy.app.handlers.persistent(_press_in_b)
+    bpy.app.handlers.load_post.append(_press_in_b)
     try:
         assert ik_bake(*files, "--output", folder, "--report", tmp_path / "report.json") == 130
     finally:
@@ -126,7 +126,6 @@ def test_ctrl_c_keeps_the_files_before(
     assert len(json.loads((tmp_path / "report.json").read_text())["files"]) == 1
 
 
-@bpy.app.handlers.persistent
 def _press_in_b(*_arguments: object) -> None:
     if Path(bpy.data.filepath).name == "b.blend":
         os.kill(os.getpid(), signal.SIGINT)

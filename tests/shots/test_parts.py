@@ -48,7 +48,9 @@ def tumbling(*, driven: bool = False) -> None:
             target.animation_data_clear()
             x = target.location.x if tip == "lower" else 3.0
             turn = np.linspace(0.0, 6.0 * np.pi, 10)
-            places = zip(range(1, 61, 6), x + 0.8 * np.cos(turn), 0.8 * np.sin(turn), 1.0 + 0.3 * turn / 6.0, strict=False)
+            places = zip(
+                range(1, 61, 6), x + 0.8 * np.cos(turn), 0.8 * np.sin(turn), 1.0 + 0.3 * turn / 6.0, strict=False
+            )
             rigs.key(target, "location", {frame: place for frame, *place in places})
     chain = follower.pose.bones["lower"].ik_addon
     chain.target, chain.target_bone = leader, "lower"
@@ -92,8 +94,12 @@ def test_parts_solved_by_several_blenders_give_the_keys_of_one_bake(
         output = tmp_path / f"{part[0]}.npz"
         command = [sys.executable, str(script), str(package), str(tmp_path / f"blender{part[0]}"), str(shot)]
         command += ["--part", part, "--output", str(output)]
-        blenders.append(subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}))
-    assert [blender.wait(120) for blender in blenders] == [0, 0, 0]
+        blenders.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}))
+    try:
+        assert [blender.wait(300) for blender in blenders] == [0, 0, 0]
+    finally:
+        for blender in blenders:
+            blender.kill()
     content = shot.read_bytes()
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     assert ik_bake("--report", tmp_path / "one.json", "--output", tmp_path / "one.blend") == 0
