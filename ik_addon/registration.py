@@ -24,6 +24,7 @@ from .operators.body import pose as body_operators
 from .operators.body import tool as body_tool
 from .operators.clip import contacts as contact_operators
 from .operators.clip import plant as plant_operators
+from .operators.clip import skeleton as skeleton_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
@@ -55,6 +56,7 @@ CLASSES: Final = (
     *space_operators.CLASSES,
     *contact_operators.CLASSES,
     *plant_operators.CLASSES,
+    *skeleton_operators.CLASSES,
     *limit_operators.CLASSES,
     *gesture.CLASSES,
     *drag_operators.CLASSES,

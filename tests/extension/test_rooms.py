@@ -33,6 +33,7 @@ ROOMS = (
     "goals",
     "posing",
     "planting",
+    "export",
     "shots",
     "drag",
     "convert",
