@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import bpy
 
@@ -183,8 +183,17 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
+class Further(NamedTuple):
+    """A file that is written beside the result."""
+
+    output: Output
+    what: str
+    """What it is, as in "its export"."""
+    fill: Callable[[Output], None]
+
+
 class Files:
-    """The file and the report that a command writes, both whole or not at all."""
+    """The file, the report and what else a command writes: all of it whole, or nothing."""
 
     def __init__(
         self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = (), suffix: str = ".blend"
@@ -227,51 +236,63 @@ class Files:
         """Say on stderr what is wrong."""
         complain(self._name, sentence)
 
-    def write(self, report: str, go_on: GoOn, fill: Callable[[Output], None] = save_open_file) -> bool:
+    def write(
+        self,
+        report: str,
+        go_on: GoOn,
+        fill: Callable[[Output], None] = save_open_file,
+        further: Sequence[Further] = (),
+    ) -> bool:
         """Save the open file and a report, if that was asked for; whether all was written.
 
         Args:
             report: its text.
             go_on: raises where the user interrupts.
             fill: writes something else than the open file.
+            further: what else is written.
 
         Raises:
             CommandError, OSError, RuntimeError: nothing was written.
         """
+        others = [*further]
+        if self._report is not None:
+            others.append(Further(self._report, "its report", lambda output: output.fill(report)))
         try:
             if self._output is not None:
                 fill(self._output)
-            if self._report is not None:
-                self._report.fill(report)
+            for other in others:
+                other.fill(other.output)
             go_on()
-            return self._put_in_place()
+            return self._put_in_place(others)
         finally:
-            for output in (self._output, self._report):
+            for output in (self._output, *(other.output for other in others)):
                 if output is not None:
                     output.discard()
 
-    def _put_in_place(self) -> bool:
+    def _put_in_place(self, others: Sequence[Further]) -> bool:
         """Replace the files by what was written; whether all were.
 
         Raises:
             OSError: none was.
         """
-        output, report = self._output, self._report
+        output = self._output
         if output is not None:
             backups: Any = bpy.context.preferences.filepaths
             keep = self._overwrite and backups.save_version > 0
             output.put_in_place(Path(f"{output.path}1") if keep else None)
-        if report is not None:
+        is_complete = True
+        for other in others:
             try:
-                report.put_in_place()
+                other.output.put_in_place()
             except OSError as error:
                 if output is None:
                     raise
-                self.complain(
-                    f"'{output.path}' was saved, but its report '{report.path}' could not be written: {error}"
+                said = (
+                    f"'{output.path}' was saved, but {other.what} '{other.output.path}' could not be written: {error}"
                 )
-                return False
-        return True
+                self.complain(said)
+                is_complete = False
+        return is_complete
 
 
 # ---- Blender's command line

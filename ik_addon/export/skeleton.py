@@ -22,6 +22,7 @@ from ..solve.maths.products import determinants, times
 from ..solve.problem import Floats
 from ..translation.sentences import say
 from .bones import Bones
+from .meshes import copies, meshes_of
 from .motion import RootMotion, local, rigid
 
 SCALED = 1e-3
@@ -48,6 +49,8 @@ class Made:
     ob: bpy.types.Object
     """The new armature object."""
     meshes: list[bpy.types.Object]
+    first: int
+    """The first frame; the next one is how many there are."""
     frames: int
     remarks: list[str]
     """Sentences about what the new armature doesn't have."""
@@ -86,7 +89,7 @@ def steps(
             worlds.append(matrix_array(seen.matrix_world))
             poses.append(channels.read_pose(seen, bones.read))
             if i == 0:
-                placed = {mesh.name: mesh.matrix_world.copy() for mesh in _meshes_of(view_layer, ob)}
+                placed = {mesh.name: mesh.matrix_world.copy() for mesh in meshes_of(view_layer, ob)}
             yield 0.9 * (i + 1) / len(frames)
         if determinants(worlds[0][None, :3, :3])[0] <= 0.0:
             raise BakeError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
@@ -101,18 +104,18 @@ def steps(
         made = _make(context, ob, names, parents, with_root[1], [*lengths, max(lengths)][: len(names)], undo)
         yield 0.95
         _key(context.scene, made, names, parents, with_root[0], frames, undo)
-        meshes = _copies(context, ob, made, placed, undo) if options.meshes else []
+        meshes = copies(context, ob, made, placed, undo) if options.meshes else []
         undo.pop_all()
     view_layer.update()
-    return Made(made, meshes, len(frames), _remarks(ob, bones, np.array(poses)))
+    return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, np.array(poses)))
 
 
-def select(context: bpy.types.Context, made: Made) -> None:
-    """Select what was made, and nothing else, in Object Mode."""
+def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
+    """Select what was made, and nothing else unless `extend`, in Object Mode."""
     objects: Any = context.view_layer.objects
     if objects.active is not None and objects.active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
-    for other in objects:
+    for other in objects if not extend else ():
         other.select_set(False)
     for own in (made.ob, *made.meshes):
         own.select_set(True)
@@ -216,41 +219,6 @@ def _key(
     times_ = time_scale(scene) * np.array(frames, dtype=np.float64)
     undo.callback(keyframes.write_channels(made, keyed, times_))
     made.animation_data.action.name = made.name
-
-
-def _meshes_of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> list[Any]:
-    """The meshes of a view layer that an armature deforms."""
-    return [
-        other
-        for other in view_layer.objects
-        if other.type == "MESH" and any(m.type == "ARMATURE" and m.object == ob for m in other.modifiers)
-    ]
-
-
-def _copies(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    made: bpy.types.Object,
-    placed: dict[str, Matrix],
-    undo: ExitStack,
-) -> list[bpy.types.Object]:
-    """Copies of the meshes that an armature deforms, which share their data, for the new one."""
-    copies = []
-    modifier: Any
-    for mesh in _meshes_of(context.view_layer, ob):
-        copy = mesh.copy()
-        undo.callback(bpy.data.objects.remove, copy)
-        copy.name = f"{mesh.name} Skeleton"
-        context.scene.collection.objects.link(copy)
-        copy.parent = made
-        copy.parent_type = "OBJECT"
-        copy.matrix_parent_inverse = Matrix()
-        copy.matrix_basis = placed[mesh.name]
-        for modifier in copy.modifiers:
-            if modifier.type == "ARMATURE" and modifier.object == ob:
-                modifier.object = made
-        copies.append(copy)
-    return copies
 
 
 def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:

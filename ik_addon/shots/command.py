@@ -9,14 +9,19 @@ from pathlib import Path
 from ..bake import command_line
 from ..bake.command_line import CommandError, Files, GoOn, add_file_options
 from . import many
+from .exported import KINDS
 from .parts import Which
 from .shot import NAME, bake_shot, join_parts, solve_part
 
 ALONE = {
-    "part": {"files", "plant", "overwrite", "new_action", "frames"},
-    "join": {"files", "plant", "range", "frames", "step", "armature", "chains"},
+    "part": {"files", "plant", "skeleton", "overwrite", "new_action", "frames"},
+    "join": {"files", "plant", "skeleton", "range", "frames", "step", "armature", "chains"},
 }
 """Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
+
+
+NEEDED = {"on": "plant", "root": "skeleton", "export": "skeleton", "root_height": "root", "root_turn": "root"}
+"""Options that mean nothing without another one."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,10 +44,13 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise `CommandError` where options don't go together."""
-    if options.on is not None and not options.plant:
-        raise CommandError("--on says what feet stand on, so it needs --plant")
     if options.part and options.output is None:
         raise CommandError("--part needs --output, the file to write the solved frames to")
+    if options.export and not (options.output or options.overwrite):
+        raise CommandError("--export writes beside the saved file, so it needs --output or --overwrite")
+    for name, needed in NEEDED.items():
+        if getattr(options, name) and not getattr(options, needed):
+            raise CommandError(f"--{name.replace('_', '-')} needs --{needed}")
     unset = vars(_parser().parse_args([]))
     given = {name: value for name, value in vars(options).items() if value != unset[name]}
     for name, others in ALONE.items():
@@ -104,6 +112,13 @@ def _parser() -> argparse.ArgumentParser:
         "--part", type=_part, metavar="I/N", help="only solve the I-th of N parts of the frames, for --join"
     )
     parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key what was solved in parts")
+    parser.add_argument(
+        "--skeleton", action="store_true", help="after the bake, make an armature of the deform bones alone, with keys"
+    )
+    parser.add_argument("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
+    parser.add_argument("--root-height", action="store_true", help="it goes up and down as well")
+    parser.add_argument("--root-turn", action="store_true", help="it turns about the vertical as well")
+    parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
     add_file_options(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
     return parser

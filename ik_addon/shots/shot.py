@@ -7,14 +7,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import bpy
 
 from ..bake import BakeReport, baking, selection
-from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, GoOn, finished, named
+from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, Further, GoOn, finished, named
+from ..bake.outputs import Output
 from ..bake.sampling import Frames
-from . import parts, planted
+from ..export import skeleton
+from ..export.motion import RootMotion
+from . import exported, parts, planted
 from .jobs import Job, LeftOut, check_enabled, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
 from .planted import PlantReport
@@ -29,6 +33,7 @@ class Done:
     ob: bpy.types.Object
     bake: BakeReport
     plant: PlantReport | None = None
+    skeleton: skeleton.Made | None = None
 
     @property
     def is_unplanted(self) -> bool:
@@ -41,6 +46,9 @@ class Done:
         found = {"armature": self.ob.name_full, **asdict(self.bake), "message": self.bake.message}
         if self.plant is not None:
             found["plant"] = {**asdict(self.plant), "message": self.plant.message}
+        if self.skeleton is not None:
+            made = self.skeleton
+            found["skeleton"] = {"armature": made.ob.name_full, "frames": made.frames, "remarks": made.remarks}
         return found
 
 
@@ -50,6 +58,7 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
     Raises:
         CommandError, UserError, OSError, RuntimeError: nothing was written.
     """
+    export = _export(options)
     jobs, left_out = jobs_of(options)
     for ob, reason in left_out:
         files.complain(f"'{ob.name_full}' was left out. {reason}")
@@ -58,7 +67,7 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
         if one.is_unplanted:
             files.complain(f"'{one.ob.name_full}': {one.plant.message}")
     report = _report(files, done, left_out)
-    is_complete = files.write(as_text(report), go_on)
+    is_complete = files.write(as_text(report), go_on, further=_further(export, options, done))
     if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
     return _code(options, report), report
@@ -124,7 +133,34 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         plant = finished(work, go_on)
         new_action = False  # it has one now
         print(f"{job.ob.name_full}: {plant.message}", flush=True)
-    return Done(job.ob, _baked(job, _frames(job, options), go_on, new_action=new_action), plant)
+    bake = _baked(job, _frames(job, options), go_on, new_action=new_action)
+    made = _skeleton(job, options, go_on) if options.skeleton else None
+    return Done(job.ob, bake, plant, made)
+
+
+def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Made:
+    root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+    frames = _frames(job, options, step=1)
+    made = finished(skeleton.steps(bpy.context, job.ob, frames, skeleton.Options(root=root)), go_on)
+    print(". ".join([f"{job.ob.name_full}: Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]), flush=True)
+    return made
+
+
+def _export(options: argparse.Namespace) -> Output | None:
+    """Where the skeletons are exported."""
+    if options.export is None:
+        return None
+    exported.check(options.export)
+    saved = options.output or Path(bpy.data.filepath)
+    return Output(saved.with_suffix(f".{options.export}"), "--export")
+
+
+def _further(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
+    """What is written beside the file."""
+    made = [one.skeleton for one in done if one.skeleton is not None]
+    if export is None:
+        return []
+    return [Further(export, "its export", exported.exporting(options.export, made))]
 
 
 def _baked(

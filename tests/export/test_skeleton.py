@@ -124,7 +124,8 @@ def test_the_root_goes_where_the_hips_go(addon: Addon, root: str, turn: bool, he
     assert [bone.name for bone in made.data.bones if bone.parent is None] == [root]
     (way,) = np.diff(heads(made, [root])[[0, -1], 0], axis=0)
     (hips,) = np.diff(before[[0, -1], 0], axis=0)
-    poses = walker.play(made)[:, list(made.pose.bones.keys()).index(root)]
+    play: Any = walker.play(made)
+    poses = play[:, list(made.pose.bones.keys()).index(root)]
     assert abs(poses[:, 2, 1]).max() < 1e-6, "it never tilts"
     angle = np.degrees(np.arctan2(-poses[-1, 0, 1], poses[-1, 1, 1]))
     assert bool(abs(angle) > 60.0) is turn
