@@ -14,13 +14,20 @@ from .parts import Which
 from .shot import NAME, bake_shot, join_parts, solve_part
 
 ALONE = {
-    "part": {"files", "plant", "skeleton", "overwrite", "new_action", "frames"},
-    "join": {"files", "plant", "skeleton", "range", "frames", "step", "armature", "chains"},
+    "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "frames"},
+    "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "armature", "chains"},
 }
 """Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
 
 
-NEEDED = {"on": "plant", "root": "skeleton", "export": "skeleton", "root_height": "root", "root_turn": "root"}
+NEEDED = {
+    "on": "plant",
+    "root": "skeleton",
+    "export": "skeleton",
+    "root_height": "root",
+    "root_turn": "root",
+    "plots": "report",
+}
 """Options that mean nothing without another one."""
 
 
@@ -38,7 +45,8 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
         return solve_part(options, Files(NAME, options, suffix=".npz"), go_on)
     if options.join:
         return join_parts(options, Files(NAME, options, [(path, "a part") for path in options.join]), go_on)
-    code, _report = bake_shot(options, Files(NAME, options), go_on)
+    pictures = options.report.with_suffix("") if options.plots else None
+    code, _report = bake_shot(options, Files(NAME, options), go_on, pictures)
     return code
 
 
@@ -119,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root-height", action="store_true", help="it goes up and down as well")
     parser.add_argument("--root-turn", action="store_true", help="it turns about the vertical as well")
     parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
+    parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
     add_file_options(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
     return parser

@@ -45,7 +45,8 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
     for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
         print(f"[{i + 1}/{len(options.files)}] {path}", flush=True)
         try:
-            done.append(_baked(path, place, options, go_on))
+            pictures = options.report.with_name(f"{options.report.stem}-{path.stem}") if options.plots else None
+            done.append(_baked(path, place, options, go_on, pictures))
         except InterruptError:
             kept = len([one for one in done if one["exit_code"] != REFUSED])
             raise InterruptError(f"Interrupted in '{path}'; before it, {kept} of {i} files were baked") from None
@@ -66,26 +67,30 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
 def _places(options: argparse.Namespace) -> list[Path | None]:
     """Where each file is saved; None: nowhere, or over itself."""
     folder: Path | None = options.output
+    stems = [path.stem for path in options.files]
+    for i, stem in enumerate(stems):
+        if stem in stems[:i] and (folder is not None or options.plots):
+            raise CommandError(f"Two of the files are called '{stem}'. Bake them one after the other")
     if folder is None:
         return [None] * len(options.files)
     if not folder.is_dir():
         raise CommandError(f"With files named, --output must be a folder that exists, not '{folder}'")
     places = [folder / path.name for path in options.files]
-    for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
-        if place in places[:i]:
-            raise CommandError(f"Two of the files are called '{path.name}'. Bake them into different folders")
+    for place in places:
         Output(place, "--output").keep_apart((other, f"'{other}'") for other in options.files)
     return list(places)
 
 
-def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn) -> dict[str, Any]:
-    """Bake a file, and return its report."""
+def _baked(
+    path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None
+) -> dict[str, Any]:
+    """Bake a file, and return its report; `pictures` is how the names of its plots begin."""
     own = argparse.Namespace(**{**vars(options), "output": place, "report": None})
 
     def work() -> tuple[int, dict[str, Any]]:
         go_on()
         bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=False)
-        return bake_shot(own, Files(f"{NAME}: {path}", own), go_on)
+        return bake_shot(own, Files(f"{NAME}: {path}", own), go_on, pictures)
 
     try:
         code, report = guarded(work)

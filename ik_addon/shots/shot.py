@@ -18,10 +18,11 @@ from ..bake.outputs import Output
 from ..bake.sampling import Frames
 from ..export import skeleton
 from ..export.motion import RootMotion
-from . import exported, parts, planted
+from . import exported, parts, planted, plots, tracks
 from .jobs import Job, LeftOut, check_enabled, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
 from .planted import PlantReport
+from .tracks import Tracks
 
 NAME = "ik_bake"
 
@@ -34,6 +35,8 @@ class Done:
     bake: BakeReport
     plant: PlantReport | None = None
     skeleton: skeleton.Made | None = None
+    played: tuple[Tracks, Tracks] | None = None
+    """Feet and hips before and after, where they are plotted."""
 
     @property
     def is_unplanted(self) -> bool:
@@ -52,8 +55,16 @@ class Done:
         return found
 
 
-def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[int, dict[str, Any]]:
+def bake_shot(
+    options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None
+) -> tuple[int, dict[str, Any]]:
     """Bake the open file, save it and write its report; return the exit code, and the report.
+
+    Args:
+        options: of the command line.
+        files: what is written.
+        go_on: raises where the user interrupts.
+        pictures: how the names of plots begin; None: there are none.
 
     Raises:
         CommandError, UserError, OSError, RuntimeError: nothing was written.
@@ -67,7 +78,9 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
         if one.is_unplanted:
             files.complain(f"'{one.ob.name_full}': {one.plant.message}")
     report = _report(files, done, left_out)
-    is_complete = files.write(as_text(report), go_on, further=_further(export, options, done))
+    is_complete = files.write(
+        as_text(report), go_on, further=[*_exports(export, options, done), *_plots(done, pictures)]
+    )
     if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
     return _code(options, report), report
@@ -127,6 +140,8 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
     legs = planted.legs_of(job.ob, job.tips) if options.plant else []
     new_action = options.new_action
     plant = None
+    shown = planted.legs_of(job.ob, job.tips) if options.plots else []
+    before = _tracks(job, shown, options, go_on) if shown else None
     if legs:
         frames = _frames(job, options, step=1)
         work = planted.steps(bpy.context, job.ob, legs, frames, _ground(options), new_action=new_action)
@@ -135,7 +150,26 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         print(f"{job.ob.name_full}: {plant.message}", flush=True)
     bake = _baked(job, _frames(job, options), go_on, new_action=new_action)
     made = _skeleton(job, options, go_on) if options.skeleton else None
-    return Done(job.ob, bake, plant, made)
+    played = None if before is None else (before, _tracks(job, shown, options, go_on))
+    return Done(job.ob, bake, plant, made, played)
+
+
+def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
+    return finished(tracks.sample(bpy.context, job.ob, legs, _frames(job, options, step=1)), go_on)
+
+
+def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:
+    """Feet and hips of each armature, before and after."""
+    units = bpy.context.scene.unit_settings
+    unit, scale = ("units", 1.0) if units.system == "NONE" else ("m", units.scale_length)
+    found = []
+    for one in done:
+        if one.played is not None and pictures is not None:
+            title = f"{one.ob.name_full} in '{Path(bpy.data.filepath).name or 'an unsaved file'}'"
+            text = plots.plot(title, *one.played, unit, scale)
+            place = Output(pictures.with_name(plots.file_name(pictures.name, one.ob.name_full)), "--plots")
+            found.append(Further(place, "its plot", partial(Output.fill, text=text)))
+    return found
 
 
 def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Made:
@@ -155,8 +189,8 @@ def _export(options: argparse.Namespace) -> Output | None:
     return Output(saved.with_suffix(f".{options.export}"), "--export")
 
 
-def _further(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
-    """What is written beside the file."""
+def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
+    """The skeletons as they are exported."""
     made = [one.skeleton for one in done if one.skeleton is not None]
     if export is None:
         return []

@@ -122,6 +122,7 @@ ELSEWHERE = {
     "setup/preset_file": "setup/test_profile",
     "setup/removal": "operators/test_chain",
     "shots/jobs": "shots/test_command",
+    "shots/tracks": "shots/test_plots",
     "shots/shot": "shots/test_command",
     "solve/body/ends": "solve/body/test_posing",
     "solve/body/limits": "solve/body/test_posing",

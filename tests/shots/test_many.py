@@ -142,7 +142,7 @@ def test_wrong_places_are_refused_before_any_file_is_opened(
     for arguments, sentence in (
         ([one, "--output", tmp_path / "new.blend"], "--output must be a folder that exists"),
         ([one, "--output", tmp_path], "--output would replace"),
-        ([one, other, "--output", folder], "Two of the files are called 'a.blend'"),
+        ([one, other, "--output", folder], "Two of the files are called 'a'"),
         ([one, "--output", folder, "--report", tmp_path / "a.blend"], "--report would replace one of the files"),
         ([one, "--output", folder, "--report", tmp_path / "a.txt"], "--report must end in '.json'"),
     ):
