@@ -31,7 +31,7 @@ class PlantReport:
     found: tuple[str, ...]
     """Those of them whose contacts were found; the others had some."""
     snapped: tuple[str, ...]
-    """Those whose targets had no keys, and now move as the feet did."""
+    """Tip bones of the chains, on legs or not, whose targets had no keys, and now move as the pose did."""
     contacts: int
     slide_before: float
     """The largest distance that a point in contact moved; the next one is what it moves now."""
@@ -66,10 +66,15 @@ def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBon
     return [bone for tip in tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
 
 
+def is_loose(tip: bpy.types.PoseBone) -> bool:
+    """Whether the target of a chain has no keys."""
+    return chain_of(tip).target is not None and not goals_of(tip)[0].is_keyed
+
+
 def steps(
     context: bpy.types.Context,
     ob: bpy.types.Object,
-    legs: Sequence[bpy.types.PoseBone],
+    tips: Sequence[str],
     frames: Sequence[int],
     on: bpy.types.Object | None,
     *,
@@ -77,13 +82,14 @@ def steps(
 ) -> Generator[float, None, PlantReport]:
     """Plant legs on a range of frames; yields the share that is done.
 
-    Contacts that a leg has on these frames are left as they are, and so are the keys of a target. What was done before
+    Contacts that a leg has on these frames are left as they are, and so are the keys of a target. Where the target of a
+    leg has none, the chains were only just made: all targets without keys are snapped to the pose. What was done before
     an error stays: the file is not saved then.
 
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
-        legs: tip bones.
+        tips: of the chains that are baked; some are legs.
         frames: ascending.
         on: what the feet stand on; None: on what doesn't move.
         new_action: key into a copy of the armature's action.
@@ -92,8 +98,11 @@ def steps(
         UserError: it can't be done.
     """
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    legs = legs_of(ob, tips)
     bare = [tip for tip in legs if not contact_keys.read(tip, times).any()]
-    loose = [tip for tip in legs if chain_of(tip).target is not None and not goals_of(tip)[0].is_keyed]
+    loose = [tip for name in tips if is_loose(tip := ob.pose.bones[name])]
+    if not any(tip in loose for tip in legs):
+        loose = []
     report = partial(
         PlantReport,
         chains=tuple(tip.name for tip in legs),

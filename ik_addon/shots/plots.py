@@ -15,11 +15,11 @@ from .tracks import Tracks
 
 WIDTH, HEIGHT = 900.0, 130.0
 """Of a panel, without its labels."""
-LEFT, TOP, GAP = 70.0, 64.0, 56.0
+LEFT, TOP, GAP = 70.0, 80.0, 56.0
 GREY, BLUE = "#999999", "#1f6fb2"
 HEEL, TOE = "#f5d9a8", "#cfe3c3"
 LABELS = 5
-"""About so many on an axis."""
+"""About so many on the vertical axis; twice as many on the other."""
 
 
 def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> str:
@@ -99,7 +99,7 @@ class _Panel:
         for value in labels:
             yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
             yield f'<text x="-6" y="{up(value) + 4.0:.1f}" text-anchor="end" font-size="11">{value:g}</text>'
-        for frame in ticks(first, last):
+        for frame in ticks(first, last, 2 * LABELS):
             if first <= frame <= last:
                 x = across(frame)
                 yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
@@ -110,11 +110,11 @@ class _Panel:
             yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """Round numbers from at most `low` to at least `high`, a few of them."""
+def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
+    """Round numbers from at most `low` to at least `high`, at most about so many."""
     span = max(high - low, 1e-6 * max(abs(high), 1.0))
-    power = 10.0 ** math.floor(math.log10(span / LABELS))
-    step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= LABELS)
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(i * step, 10) for i in range(first, max(last, first + 1) + 1)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..bake.outputs import Output
 from ..bake.sampling import Frames
 from ..export import skeleton
 from ..export.motion import RootMotion
+from ..goals.snap import in_fk
 from . import exported, parts, planted, plots, tracks
 from .jobs import Job, LeftOut, check_enabled, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
@@ -137,21 +139,27 @@ def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
 
 
 def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
-    legs = planted.legs_of(job.ob, job.tips) if options.plant else []
+    legs = planted.legs_of(job.ob, job.tips) if options.plant or options.plots else []
     new_action = options.new_action
     plant = None
-    shown = planted.legs_of(job.ob, job.tips) if options.plots else []
-    before = _tracks(job, shown, options, go_on) if shown else None
-    if legs:
+    before = _recorded(job, legs, options, go_on) if legs and options.plots else None
+    if legs and options.plant:
         frames = _frames(job, options, step=1)
-        work = planted.steps(bpy.context, job.ob, legs, frames, _ground(options), new_action=new_action)
+        work = planted.steps(bpy.context, job.ob, job.tips, frames, _ground(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # it has one now
         print(f"{job.ob.name_full}: {plant.message}", flush=True)
     bake = _baked(job, _frames(job, options), go_on, new_action=new_action)
     made = _skeleton(job, options, go_on) if options.skeleton else None
-    played = None if before is None else (before, _tracks(job, shown, options, go_on))
+    played = None if before is None else (before, _tracks(job, legs, options, go_on))
     return Done(job.ob, bake, plant, made, played)
+
+
+def _recorded(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
+    """Legs before the bake: in their FK pose where their targets only get keys when they are planted."""
+    is_fresh = options.plant and any(map(planted.is_loose, legs))
+    with in_fk(bpy.context, job.ob, legs) if is_fresh else nullcontext():
+        return _tracks(job, legs, options, go_on)
 
 
 def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,13 @@ def test_a_recording_needs_nothing_but_chains(addon: Addon, ik_bake: Command, tm
     bpy.context.scene.render.fps, bpy.context.scene.frame_start = 120, 2
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ik_addon.character_setup(with_presets=False)
-    assert ik_bake("--plant", "--report", tmp_path / "report.json") == 0
+    assert ik_bake("--plant", "--plots", "--report", tmp_path / "report.json") == 0
+    picture = (tmp_path / f"report-{ob.name}.svg").read_text()
+    before = re.findall(r'<polyline points="([^"]*)"[^>]*#999999', picture)[0].split()
+    heights = [float(point.split(",")[1]) for point in before]
+    assert max(heights) - min(heights) > 80.0, "the recorded feet, not those that targets without keys hold back"
     plant = report_of(tmp_path / "report.json")["plant"]
-    assert len(plant["snapped"]) == 2
+    assert len(plant["snapped"]) == 6, "arms and spine, too, or their targets would stay behind"
     assert plant["slide"] < SLIDE < 0.01 < plant["slide_before"]
+    entry = report_of(tmp_path / "report.json")
+    assert entry["error"] < 0.02, entry["message"]
