@@ -112,15 +112,13 @@ def steps(
     with ExitStack() as undo:
         if new_action:
             use_new_action(ob, undo)
+        if loose:  # first: feet that turn with their targets are looked at as a whole
+            yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
         if bare:
-            yield from part(find.steps(context, ob, bare, frames, on=on), 0.0, 0.3)
+            yield from part(find.steps(context, ob, bare, frames, on=on), 0.3, 0.5)
         if not any(contact_keys.read(tip, times).any() for tip in legs):
             undo.pop_all()
-            return report(
-                snapped=(), contacts=0, slide_before=0.0, slide=0.0, hips=0.0, short=0.0, short_frames=0, remarks=()
-            )
-        if loose:
-            yield from part(snap.steps(context, ob, loose, frames), 0.3, 0.5)
+            return report(contacts=0, slide_before=0.0, slide=0.0, hips=0.0, short=0.0, short_frames=0, remarks=())
         done = yield from part(plant.steps(context, ob, legs, frames, plant.Options(on=on)), 0.5, 1.0)
         undo.pop_all()
     before, now = done.slide
