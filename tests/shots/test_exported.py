@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +17,13 @@ from tests.shots.test_command import moving_arm
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
+    from tests.shots.conftest import Command
 
-Command = Callable[..., int]
 
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
+@pytest.fixture(autouse=True)
+def _exporters(addon: Addon) -> None:
     for name in ("io_scene_gltf2", "io_scene_fbx"):
         importlib.import_module("addon_utils").enable(name)
-    main = addon.module("shots.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("kind", ["glb", "fbx"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,7 @@ from tests.shots.test_command import keyed, moving_arm
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
-
-Command = Callable[..., int]
-
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
-    main = addon.module("shots.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
+    from tests.shots.conftest import Command
 
 
 def shot(path: Path, far: float = 0.0, *, constrained: bool = False) -> Path:

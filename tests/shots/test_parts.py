@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,7 @@ from tools.environments import ROOT
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
-
-Command = Callable[..., int]
-
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
-    main = addon.module("shots.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
+    from tests.shots.conftest import Command
 
 
 def tumbling(*, driven: bool = False) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +16,12 @@ from tests.planting import walker
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
+    from tests.shots.conftest import Command
 
-Command = Callable[..., int]
 SLIDE = 1e-4
 """In lengths of the leg."""
 FLIGHT = 21, 26
 """Frames of the run on which no foot touches."""
-
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
-    main = addon.module("shots.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
 
 
 def report_of(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -17,16 +16,9 @@ from tests.shots.test_command import moving_arm
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
+    from tests.shots.conftest import Command
 
-Command = Callable[..., int]
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
-    main = addon.module("shots.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
 
 
 def panels(path: Path) -> list[Any]:
