@@ -6,7 +6,6 @@ from typing import Final
 
 import bpy
 
-from .bake.command import command as bake_command
 from .data import overrides, preferences, settings, versions
 from .drag import cursor
 from .live import handlers
@@ -25,6 +24,7 @@ from .operators.body import pose as body_operators
 from .operators.body import tool as body_tool
 from .operators.clip import contacts as contact_operators
 from .operators.clip import plant as plant_operators
+from .operators.clip import skeleton as skeleton_operators
 from .operators.goals import ik_fk as ik_fk_operators
 from .operators.goals import snap as snap_operators
 from .operators.goals import space_switch as space_operators
@@ -33,6 +33,7 @@ from .operators.mends import rig as rig_fix_operators
 from .overlay import draw as overlay
 from .posing.command import command as pose_command
 from .setup import new_chain, profile
+from .shots.command import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
 from .ui import bake_report, gizmos, menus, panel, presets, toolbar
@@ -55,6 +56,7 @@ CLASSES: Final = (
     *space_operators.CLASSES,
     *contact_operators.CLASSES,
     *plant_operators.CLASSES,
+    *skeleton_operators.CLASSES,
     *limit_operators.CLASSES,
     *gesture.CLASSES,
     *drag_operators.CLASSES,

@@ -5,7 +5,7 @@ Until the last step is done everything can be taken back: a bake that is cancell
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TypeVar
@@ -53,6 +53,7 @@ def steps(
     frames: Sequence[int],
     *,
     new_action: bool = False,
+    solving: Callable[..., Frames] = Frames,
 ) -> Generator[float, None, BakeReport]:
     """Bake chains in small steps. Each yields the share that is done, 0 to 1; closing the generator cancels the bake.
 
@@ -62,6 +63,7 @@ def steps(
         tips: tip bones of the chains to key. With Live on, all enabled chains are solved, as one may depend on another.
         frames: ascending; keys from the first to the last are replaced.
         new_action: key into a copy of the armature's action.
+        solving: makes what solves the frames.
 
     Raises:
         BakeError, KeysError: the chains cannot be baked; nothing was changed.
@@ -80,7 +82,7 @@ def steps(
             check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
             work = _Bake(
-                Frames(view_layer, ob, plan, only, stored, list(frames), changes_order(plan, others)),
+                solving(view_layer, ob, plan, only, stored, list(frames), changes_order(plan, others)),
                 baked_tips(ob, plan, tips),
                 new_action,
                 before,

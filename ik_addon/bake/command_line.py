@@ -6,11 +6,11 @@ import argparse
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import bpy
 
@@ -23,6 +23,8 @@ asked for; Ctrl-C, nothing was written. See docs/command_line.md."""
 
 GoOn = Callable[[], None]
 """Raises `InterruptError` after Ctrl-C was pressed."""
+
+Result = TypeVar("Result")
 
 
 class CommandError(Exception):
@@ -46,16 +48,43 @@ def run(
         return DONE if done.code in (None, 0) else REFUSED
     try:
         with _watching_for_interrupts() as go_on:
-            return work(options, go_on)
-    except InterruptError:
-        complain(name, "Interrupted; nothing was written")
+            return guarded(lambda: work(options, go_on))
+    except InterruptError as error:
+        complain(name, str(error) or "Interrupted; nothing was written")
         return INTERRUPTED
-    except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
-        complain(name, str(error).strip())
-    except Exception:  # Blender would end with 1, which says that a target was not reached
-        traceback.print_exc()
-        complain(name, "Internal error, see above. Nothing was written")
+    except CommandError as error:
+        complain(name, str(error))
     return REFUSED
+
+
+def guarded(work: Callable[[], Result]) -> Result:
+    """Do some work.
+
+    Raises:
+        CommandError: it can't be done, for whatever reason.
+        InterruptError: the user pressed Ctrl-C.
+    """
+    try:
+        return work()
+    except InterruptError:
+        raise
+    except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
+        raise CommandError(str(error).strip()) from error
+    except Exception as error:  # Blender would end with 1, which says that a target was not reached
+        traceback.print_exc()
+        raise CommandError("Internal error, see above. Nothing was written") from error
+
+
+def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
+    """Do all steps of some work; they are taken back where the user interrupts."""
+    with closing(steps):
+        while True:
+            go_on()
+            try:
+                next(steps)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
 
 
 def complain(name: str, sentence: str) -> None:
@@ -121,90 +150,20 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="write a report there")
 
 
-class Files:
-    """The file and the report that a command writes, both whole or not at all."""
+def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
+    """Where a report is written; files that it must not replace come with what they are.
 
-    def __init__(self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = ()) -> None:
-        """Nothing is written yet; what cannot be written is found before hours of work.
-
-        Args:
-            name: of the command.
-            options: see `add_file_options`.
-            read: further files that must not be replaced, each with what it is.
-
-        Raises:
-            CommandError, OutputError: one of them cannot be written.
-        """
-        self._name, self._overwrite = name, bool(options.overwrite)
-        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
-        if options.overwrite and opened is None:
-            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
-        self._blend: Output | None = None
-        self._report: Output | None = None
-        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
-        inputs += read
-        if opened is not None:
-            inputs.append((opened, "the file that was opened"))
-        if options.output is not None:
-            if options.output.suffix != ".blend":
-                raise CommandError(f"--output must end in '.blend', not '{options.output}'")
-            self._blend = Output(options.output, "--output")
-            self._blend.keep_apart(inputs)
-            inputs.append((options.output, "the file that --output names"))
-        elif opened is not None and options.overwrite:
-            self._blend = Output(opened, "--overwrite")
-        if options.report is not None:
-            self._report = Output(options.report, "--report")
-            self._report.keep_apart(inputs)
-            if self._report.path.suffix.lower() != ".json":  # behind a symbolic link, too
-                raise CommandError(f"--report must end in '.json', not '{self._report.path.name}'")
-        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
-        """Where the file is saved; None: nowhere."""
-
-    def write(self, report: str, go_on: GoOn) -> bool:
-        """Save the open file and a report, if that was asked for; whether all was written.
-
-        Raises:
-            CommandError, OSError, RuntimeError: nothing was written.
-        """
-        try:
-            if self._blend is not None:
-                _save(self._blend)
-            if self._report is not None:
-                self._report.new.write_text(report, encoding="utf-8")
-            go_on()
-            return self._put_in_place()
-        finally:
-            for output in (self._blend, self._report):
-                if output is not None:
-                    output.discard()
-
-    def _put_in_place(self) -> bool:
-        """Replace the files by what was written; whether all were.
-
-        Raises:
-            OSError: none was.
-        """
-        blend, report = self._blend, self._report
-        if blend is not None:
-            backups: Any = bpy.context.preferences.filepaths
-            keep = self._overwrite and backups.save_version > 0
-            blend.put_in_place(Path(f"{blend.path}1") if keep else None)
-        if report is not None:
-            try:
-                report.put_in_place()
-            except OSError as error:
-                if blend is None:
-                    raise
-                complain(
-                    self._name,
-                    f"'{blend.path}' was saved, but its report '{report.path}' could not be written: {error}",
-                )
-                return False
-        return True
+    Raises:
+        CommandError, OutputError: it can't be written there.
+    """
+    report = Output(path, "--report")
+    report.keep_apart(inputs)
+    if report.path.suffix.lower() != ".json":  # behind a symbolic link, too
+        raise CommandError(f"--report must end in '.json', not '{report.path.name}'")
+    return report
 
 
-def _save(blend: Output) -> None:
+def save_open_file(blend: Output) -> None:
     """Save beside the requested file, to replace it only with one that can be read.
 
     On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
@@ -222,6 +181,118 @@ def _is_whole(path: Path) -> bool:
             return bpy.context.scene.name in found.scenes
     except OSError:
         return False
+
+
+class Further(NamedTuple):
+    """A file that is written beside the result."""
+
+    output: Output
+    what: str
+    """What it is, as in "its export"."""
+    fill: Callable[[Output], None]
+
+
+class Files:
+    """The file, the report and what else a command writes: all of it whole, or nothing."""
+
+    def __init__(
+        self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = (), suffix: str = ".blend"
+    ) -> None:
+        """Nothing is written yet; what cannot be written is found before hours of work.
+
+        Args:
+            name: of the command, for what is said.
+            options: see `add_file_options`.
+            read: further files that must not be replaced, each with what it is.
+            suffix: of what --output names.
+
+        Raises:
+            CommandError, OutputError: one of them cannot be written.
+        """
+        self._name, self._overwrite = name, bool(options.overwrite)
+        opened = Path(bpy.data.filepath) if bpy.data.filepath else None
+        if options.overwrite and opened is None:
+            raise CommandError("--overwrite needs a file: name one after -b, or use --output")
+        self._output: Output | None = None
+        self._report: Output | None = None
+        inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
+        inputs += read
+        if opened is not None:
+            inputs.append((opened, "the file that was opened"))
+        if options.output is not None:
+            if options.output.suffix != suffix:
+                raise CommandError(f"--output must end in '{suffix}', not '{options.output}'")
+            self._output = Output(options.output, "--output")
+            self._output.keep_apart(inputs)
+            inputs.append((options.output, "the file that --output names"))
+        elif opened is not None and options.overwrite:
+            self._output = Output(opened, "--overwrite")
+        if options.report is not None:
+            self._report = report_to(options.report, inputs)
+        self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
+        """Where the file is saved; None: nowhere."""
+
+    def complain(self, sentence: str) -> None:
+        """Say on stderr what is wrong."""
+        complain(self._name, sentence)
+
+    def write(
+        self,
+        report: str,
+        go_on: GoOn,
+        fill: Callable[[Output], None] = save_open_file,
+        further: Sequence[Further] = (),
+    ) -> bool:
+        """Save the open file and a report, if that was asked for; whether all was written.
+
+        Args:
+            report: its text.
+            go_on: raises where the user interrupts.
+            fill: writes something else than the open file.
+            further: what else is written.
+
+        Raises:
+            CommandError, OSError, RuntimeError: nothing was written.
+        """
+        others = [*further]
+        if self._report is not None:
+            others.append(Further(self._report, "its report", lambda output: output.fill(report)))
+        try:
+            if self._output is not None:
+                fill(self._output)
+            for other in others:
+                other.fill(other.output)
+            go_on()
+            return self._put_in_place(others)
+        finally:
+            for output in (self._output, *(other.output for other in others)):
+                if output is not None:
+                    output.discard()
+
+    def _put_in_place(self, others: Sequence[Further]) -> bool:
+        """Replace the files by what was written; whether all were.
+
+        Raises:
+            OSError: none was.
+        """
+        output = self._output
+        if output is not None:
+            backups: Any = bpy.context.preferences.filepaths
+            keep = self._overwrite and backups.save_version > 0
+            output.put_in_place(Path(f"{output.path}1") if keep else None)
+        is_complete = True
+        for other in others:
+            try:
+                other.output.put_in_place()
+            except OSError as error:
+                if output is None:
+                    raise
+                said = (
+                    f"'{output.path}' was saved, but {other.what} '{other.output.path}' could not be written: {error}"
+                )
+                self.complain(said)
+                is_complete = False
+        return is_complete
 
 
 # ---- Blender's command line

@@ -61,6 +61,10 @@ class Output:
             if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
                 raise OutputError(f"{self._option} would replace {what}. Choose another file")
 
+    def fill(self, text: str) -> None:
+        """Write a text, to be put in place."""
+        self.new.write_text(text, encoding="utf-8")
+
     def put_in_place(self, backup: Path | None = None) -> None:
         """Replace the file by what was written, and keep the old one as `backup`; all or nothing.
 

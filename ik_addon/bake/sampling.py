@@ -84,7 +84,7 @@ class Frames:
     """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
     numbers: list[int]
     """F frames, ascending."""
-    changes_order: bool = False
+    changes_order: bool
     """Whether the order in which armatures depend on each other may change from frame to frame."""
 
     @property

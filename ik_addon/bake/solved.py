@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..live.reports import has_reached
 from ..pose import keyframes
@@ -36,6 +38,11 @@ class _Block:
     """(F, k, width)"""
     changes: Row
     """(k,) the largest difference from the FK pose; rotations are keyed in any case."""
+
+    @property
+    def name(self) -> str:
+        """No other block has it."""
+        return f"{self.field} {self.mode}".strip()
 
     @classmethod
     def of(cls, field: str, mode: str, rows: list[int], frames: int) -> _Block:
@@ -104,6 +111,30 @@ class Solved:
         self._status[batch, own_chains] = posed.outcomes.status[:, solved]
         self._error[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is known, as arrays that can be kept in a file; `take` reads them."""
+        found = {name: getattr(self, f"_{name}") for name in ("status", "error", "at_limit")}
+        found |= {"played": self.played, "poses": self.poses}
+        for block in self._blocks:
+            found[f"{block.name} values"] = block.values
+            found[f"{block.name} changes"] = block.changes
+        return found
+
+    def take(self, start: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take frames from arrays, the first being that with the index `start`.
+
+        Raises:
+            KeyError, ValueError: these are of other chains, or of other settings.
+        """
+        batch = slice(start, start + len(arrays["status"]))
+        for block in self._blocks:
+            block.values[batch] = arrays[f"{block.name} values"]
+            block.changes = np.maximum(block.changes, arrays[f"{block.name} changes"])
+        self.poses[np.searchsorted(self.played, arrays["played"] + start)] = arrays["poses"]
+        self._status[batch] = arrays["status"]
+        self._error[batch] = arrays["error"]
+        self._at_limit += arrays["at_limit"]
 
     @property
     def errors(self) -> Floats:

@@ -14,18 +14,13 @@ from ..data import preferences
 from ..rig.plan.chain import tips
 from ..translation.sentences import marked, say
 from .active import ArmatureOperator, active_chain, armature
+from .clip.frame_range import FRAME_RANGES
 from .steps import StepsOperator
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
     ("SELECTED", "Selected Bones", "The chains that a selected bone belongs to"),
     ("ACTIVE", "Active Bone", "The chain that the active bone belongs to"),
-)
-FRAME_RANGES = (
-    ("SCENE", "Scene", "The frame range of the scene"),
-    ("PREVIEW", "Preview", "The preview range of the scene"),
-    ("ACTION", "Action", "The frames of the armature's action"),
-    ("CUSTOM", "Custom", "From Start to End"),
 )
 
 

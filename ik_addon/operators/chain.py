@@ -19,7 +19,7 @@ from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_
 from ..setup import ends, new_chain, removal
 from ..translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
-from .bake import FRAME_RANGES
+from .clip.frame_range import FRAME_RANGES
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):

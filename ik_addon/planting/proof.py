@@ -29,7 +29,7 @@ def errors(
         plan = Plan.of(ob, view_layer.depsgraph, only)
         solvable = [tip for tip in tips if any(chain.tip == tip for chain in plan.chains)]
         solved = Solved(plan, solvable, len(frames), [])
-        work = Frames(view_layer, ob, plan, only, fk_store.held(ob, plan.live), list(frames))
+        work = Frames(view_layer, ob, plan, only, fk_store.held(ob, plan.live), list(frames), changes_order=False)
         for method in [Method.SCENE] if plan.watch else Method:
             if (yield from work.solve(solved, method)):
                 break

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import compat
 from ..solve.problem import Bools, Floats
 from ..translation.sentences import UserError, say
+from .new_action import use_new_action
 
 Keys = dict[str, NDArray[Any]]
 """The keyframes of one F-curve as Blender stores them: an array per attribute."""
@@ -99,10 +100,8 @@ def writing(
     keys = _keys_at(frames)
     some = max(1, AT_ONCE // len(frames))
     with ExitStack() as undo:
-        action = ob.animation_data.action if ob.animation_data else None
-        if new_action and action is not None:
-            _keep_without_users(action, undo)
-            compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
+        if new_action:
+            use_new_action(ob, undo)
         for start in range(0, len(channels), some):
             # Looked up again each time: between two steps anything may have happened.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
@@ -341,9 +340,3 @@ def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
     curve = None if owner is None else owner.fcurves.find(channel.data_path, index=channel.index)
     if curve is not None:
         write_keys(curve, keys)
-
-
-def _keep_without_users(action: bpy.types.Action, undo: ExitStack) -> None:
-    if action.is_editable and not action.use_fake_user:
-        action.use_fake_user = True
-        undo.callback(setattr, action, "use_fake_user", False)

@@ -81,6 +81,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
         ("ik_addon.mark_contact", "KEYFRAME"),
         ("ik_addon.find_pivots", "ORIENTATION_LOCAL"),
         ("ik_addon.plant", "SNAP_FACE"),
+        ("ik_addon.bake_skeleton", "ARMATURE_DATA"),
     ),
     (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
     (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),

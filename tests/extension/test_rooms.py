@@ -33,6 +33,8 @@ ROOMS = (
     "goals",
     "posing",
     "planting",
+    "export",
+    "shots",
     "drag",
     "convert",
     "overlay",

@@ -405,7 +405,7 @@ def test_what_comes_back_to_an_armature_through_another_is_baked_from_there(addo
         bake.bake(bpy.context, one, ["lower.A", "lower.B"], range(1, 9))
     if way == "command":
         bpy.context.scene.frame_end = 8
-        assert addon.module("bake.command").main([]) == 0
+        assert addon.module("shots.command").main([]) == 0
     else:
         if way == "chains":
             bake.bake(bpy.context, one, ["lower.A"], range(1, 9))

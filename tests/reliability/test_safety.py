@@ -30,7 +30,17 @@ RUNS = {"eval", "exec", "__import__", "execfile", "import_module", "run_path", "
 """Functions that run what they are given."""
 WRITES = {
     *("open", "write_text", "write_bytes", "mkdir", "makedirs", "unlink", "remove_tree", "rmtree", "touch"),
-    *("rename_file", "symlink_to", "save_mainfile", "save_as_mainfile", "save_userpref", "tofile", "savetxt", "save"),
+    *(
+        "rename_file",
+        "symlink_to",
+        "save_mainfile",
+        "save_as_mainfile",
+        "save_userpref",
+        "tofile",
+        "savetxt",
+        "save",
+        "savez",
+    ),
 }
 """Functions that write files."""
 FAR = {
@@ -55,7 +65,8 @@ ALLOWED = {
         "bake/command_line.py",
         "save_as_mainfile",
     ): "the command line writes the file that it is asked for, beside it first",
-    ("bake/command_line.py", "write_text"): "and a report, which is named",
+    ("bake/outputs.py", "write_text"): "and a report, which is named",
+    ("shots/parts.py", "savez"): "and what was solved of a part of the frames",
     ("bake/outputs.py", "touch"): "it tries first whether files can be written there",
     ("bake/outputs.py", "open"): "and replaced",
     ("bake/outputs.py", "unlink"): "and takes away what it does not put in place",
@@ -285,12 +296,12 @@ def test_hostile_settings_disturb_no_other_chain_in_what_is_seen(
                 getattr(OPERATORS.ik_addon, operator)(**options)
     assert panel.state_of(ob.pose.bones["lower b"], reports.get(ob, "lower b")) == ("CHECKMARK", "Reached")
     capfd.readouterr()
-    if addon.module("bake.command").main(["--range", "1", "2"]):
+    if addon.module("shots.command").main(["--range", "1", "2"]):
         said = capfd.readouterr().err
         assert said.startswith("ik_bake: The chain on 'lower ")
         assert "can't be baked" in said
         assert len(said.splitlines()) == 1
-        assert addon.module("bake.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
+        assert addon.module("shots.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_live_goes_on_beside_it(addon: Addon, place: str, tmp_path: Path) -> Non
     bpy.context.view_layer.update()
     assert is_solved()
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "file.blend"), copy=True)
-    assert addon.module("bake.command").main([]) == 0
+    assert addon.module("shots.command").main([]) == 0
     ob.ik_addon.live = False
 
 

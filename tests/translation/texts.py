@@ -24,12 +24,12 @@ DRAWN = {"text", "confirm_text", "heading"}
 UNSEEN = {"IKAddonFKStore", "IKAddonJoint", "IKAddonProfile"}
 """Settings that no panel shows."""
 ENGLISH = (
-    "bake/command.py",
     "bake/command_line.py",
     "bake/outputs.py",
     "posing/command.py",
     "posing/frames.py",
     "posing/script.py",
+    "shots/",
 )
 """What only the command line runs, which speaks English."""
 SILENT = ("solve/", "presets/", "anatomy/", "translation/", "rig/read/fcurves.py", *ENGLISH)

@@ -70,3 +70,14 @@ def test_the_panel_marks_contacts(figure: Window) -> None:
     assert {path for path in figure.state("marked")["keys"] if "ik_addon.contact" in path}
     figure.key("ctrl+z")
     assert not {path for path in figure.state("undone")["keys"] if "ik_addon.contact" in path}
+
+
+def test_a_skeleton_is_baked_in_one_step(figure: Window) -> None:
+    before = figure.state("before")
+    confirm(figure, "ik_addon.bake_skeleton")
+    figure.wait(lambda: not figure.inside.running())
+    figure.shot("skeleton")
+    assert "which is selected for export" in figure.printed()
+    assert differences(figure.state("baked"), before)
+    figure.key("ctrl+z")
+    assert not differences(figure.state("undone"), before)

@@ -79,3 +79,33 @@ def test_ik_pose_poses_a_body_that_plays_without_the_extension(
     refused = program.run(farm, "-b", file, "--command", "ik_pose", report, "--output", posed)
     assert refused.returncode == 2
     assert f"ik_pose: '{report}': the file has no 'frames'" in refused.stderr
+
+
+def test_ik_bake_bakes_many_files_and_a_bad_one_ends_nothing(
+    program: Program, farm: Path, nobody: Path, scene: Path, baked: Path, scratch: Path
+) -> None:
+    shots = [scratch / f"{name}.blend" for name in ("first", "broken", "last")]
+    for shot in shots:
+        shutil.copy(scene, shot)
+    shots[1].write_bytes(b"nothing")
+    folder = scratch / "many"
+    folder.mkdir()
+    report = folder / "report.json"
+    ended = program.run(farm, "-b", "--command", "ik_bake", *shots, "--output", folder, "--report", report)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert [one["exit_code"] for one in json.loads(report.read_text())["files"]] == [0, 2, 0]
+    expected = program.ask(nobody, baked, INSIDE, "poses", FRAMES)
+    for name in ("first", "last"):
+        assert not differences(program.ask(nobody, folder / f"{name}.blend", INSIDE, "poses", FRAMES), expected, 1e-9)
+
+
+def test_parts_are_joined(program: Program, farm: Path, nobody: Path, scene: Path, baked: Path, scratch: Path) -> None:
+    parts = [scratch / f"{number}.npz" for number in (1, 2)]
+    for number, part in enumerate(parts, 1):
+        ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--part", f"{number}/2", "--output", part)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    joined = scratch / "joined.blend"
+    ended = program.run(farm, "-b", scene, "--command", "ik_bake", "--join", *parts, "--output", joined)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    poses, expected = (program.ask(nobody, file, INSIDE, "poses", FRAMES) for file in (joined, baked))
+    assert not differences(poses, expected, 1e-9)

@@ -10,9 +10,9 @@ from ...goals.snapped import SnapError
 from ...planting.pivots import is_of_leg
 from ...rig.plan.chain import tips
 from ..active import armature
-from ..bake import FRAME_RANGES
 from ..goals.snap import FramesOperator
 from ..solve import CHAINS, NONE_ACTIVE
+from .frame_range import FRAME_RANGES
 
 CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs; all chains where there is none"), *CHAINS)
 

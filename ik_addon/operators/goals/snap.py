@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, IntProperty
+from bpy.props import EnumProperty
 
-from ...bake import bake_report, frame_range, frames_between
+from ...bake import bake_report
 from ...data.settings import chain_of
 from ...goals import apply, snap
 from ...goals.snapped import Poles, SnapError
 from ...rig.plan.chain import tips
 from ...translation.sentences import count, marked, say
 from ..active import armature
-from ..bake import FRAME_RANGES
+from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
 from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
-from ..steps import StepsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
@@ -35,7 +33,7 @@ POLES = (
 )
 
 
-class FramesOperator(StepsOperator, ChainsOperator):
+class FramesOperator(FrameRangeOperator, ChainsOperator):
     """An operator on some chains of the active armature, on this frame or on many."""
 
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
@@ -46,25 +44,10 @@ class FramesOperator(StepsOperator, ChainsOperator):
         default="PRESENT",
         options={"SKIP_SAVE"},
     )
-    frame_start: IntProperty(name="Start", description="First frame to key", default=1)
-    frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
-    confirm = ""
-    """The button of the dialog."""
-
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """From a button or a menu: for a range ask for the options; it then runs in steps and can be cancelled."""
-        if self.frame_range == "PRESENT":
-            return self.execute(context)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
-        self._in_window = True
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text=self.confirm)
-
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Work: at once when called from a script, step by step after the dialog."""
-        return self.run(context)
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """From a button or a menu: for a range ask for the options."""
+        return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
         """The tips of the chosen chains."""
@@ -73,25 +56,17 @@ class FramesOperator(StepsOperator, ChainsOperator):
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
         """The chosen frames; None: the current one."""
-        if self.frame_range == "PRESENT":
-            return None
-        if self.frame_range == "CUSTOM":
-            return frames_between(self.frame_start, self.frame_end)
-        return frames_between(*frame_range(context.scene, armature(context), self.frame_range))
+        return None if self.frame_range == "PRESENT" else super().frames(context)
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The options; start and end only where they are used."""
+        """The options."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
         for name in ("pose", "poles"):
             if hasattr(self, name):
                 layout.prop(self, name)
-        layout.prop(self, "frame_range")
-        if self.frame_range == "CUSTOM":
-            column = layout.column(align=True)
-            column.prop(self, "frame_start")
-            column.prop(self, "frame_end")
+        self.draw_frames(layout)
 
 
 class IK_ADDON_OT_snap_target(FramesOperator):

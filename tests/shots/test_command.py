@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +17,7 @@ from tests.operators.states import snapshot
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
-
-Command = Callable[..., int]
-
-
-@pytest.fixture
-def ik_bake(addon: Addon) -> Command:
-    """The command; it takes its arguments one by one."""
-    main = addon.module("bake.command").main
-    return lambda *arguments: main([str(argument) for argument in arguments])
+    from tests.shots.conftest import Command
 
 
 def moving_arm(name: str = "Rig", far: float = 0.0) -> bpy.types.Object:

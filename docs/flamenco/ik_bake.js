@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A job type for Flamenco 3: bakes IK chains on a farm, many shots at once, and each shot on several workers.
+// Copy this file into the folder `scripts` beside the Flamenco Manager. It has not been tried on a farm yet.
+// See "On a farm" in docs/command_line.md.
+
+const JOB_TYPE = {
+    label: "Bake IK Chains",
+    description: "Bake the IK chains of one or more files to keyframes",
+    settings: [
+        { key: "shots", type: "string", subtype: "file_path", required: false, visible: "submission",
+          description: "Files to bake, as workers see them, separated by semicolons. Empty: the submitted file" },
+        { key: "output", type: "string", subtype: "dir_path", required: true,
+          description: "Folder for the baked files and their reports, as workers see it" },
+        { key: "parts", type: "int32", default: 1, propargs: { min: 1, max: 1000 }, visible: "submission",
+          description: "How many workers share each shot. Worth it for clips that take minutes to bake" },
+        { key: "options", type: "string", required: false, visible: "submission",
+          description: "More options of ik_bake, separated by spaces, such as --plant. --plant needs Parts to be 1" },
+
+        // Known without asking:
+        { key: "blendfile", type: "string", required: true, visible: "web", description: "The submitted file" },
+    ],
+};
+
+function compileJob(job) {
+    const settings = job.settings;
+    const shots = words(settings.shots, ";");
+    const files = shots.length ? shots : [settings.blendfile];
+    const names = files.map(nameOf);
+    for (const name of names) {
+        if (names.indexOf(name) !== names.lastIndexOf(name)) {
+            throw `Two of the shots are called "${name}". Bake them into different folders`;
+        }
+    }
+    const folder = author.Task("folder", "file-management");
+    folder.addCommand(author.Command("make-directory", { path: settings.output }));
+    job.addTask(folder);
+    files.forEach((file, i) => addShot(job, folder, file, names[i]));
+}
+
+// A bake, or the parts of one and what joins them.
+function addShot(job, folder, file, name) {
+    const settings = job.settings;
+    const options = words(settings.options, " ");
+    const stem = path.join(settings.output, name);
+    const results = ["--output", `${stem}.blend`, "--report", `${stem}.json`];
+    if (!(settings.parts > 1)) {
+        job.addTask(baking(`bake ${name}`, file, [...options, ...results], [folder]));
+        return;
+    }
+    // A target that is missed should not keep the parts from being joined.
+    const strict = options.filter((option) => option === "--strict");
+    const solving = options.filter((option) => option !== "--strict");
+    const parts = [];
+    for (let part = 1; part <= settings.parts; part++) {
+        parts.push(`${stem}.${part}.npz`);
+    }
+    const solved = parts.map((part, i) => baking(
+        `solve ${name} ${i + 1}/${parts.length}`,
+        file, [...solving, "--part", `${i + 1}/${parts.length}`, "--output", part], [folder],
+    ));
+    solved.forEach((task) => job.addTask(task));
+    job.addTask(baking(`join ${name}`, file, ["--join", ...parts, ...results, ...strict], solved));
+}
+
+function baking(name, file, options, before) {
+    const task = author.Task(name, "blender");
+    task.addCommand(author.Command("blender-render", {
+        exe: "{blender}",
+        exeArgs: "{blenderArgs}",
+        argsBefore: [],
+        blendfile: file,
+        args: ["--command", "ik_bake", ...options],
+    }));
+    before.forEach((other) => task.addDependency(other));
+    return task;
+}
+
+// The name of a file without its folder and its ending; the Manager keeps copies of submitted files as NAME.flamenco.blend.
+function nameOf(file) {
+    return path.stem(file).replace(".flamenco", "");
+}
+
+function words(text, between) {
+    return (text || "").split(between).map((word) => word.trim()).filter((word) => word);
+}

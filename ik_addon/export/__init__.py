@@ -1,0 +1,1 @@
+"""What other programs take: the deform skeleton alone, with its motion in keys."""

@@ -1,0 +1,234 @@
+"""The deform skeleton alone, made beside an armature, with the motion that plays in its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..bake.restore import SceneSnapshot
+from ..bake.sampling import at_frame
+from ..bake.selection import BakeError, check_armature, time_scale
+from ..controls.bones import editing
+from ..pose import channels, keyframes
+from ..pose.continuity import nearest
+from ..pose.skeleton import matrix_array
+from ..solve.maths.products import determinants, times
+from ..solve.problem import Floats
+from ..translation.sentences import say
+from .bones import Bones
+from .meshes import copies, meshes_of
+from .motion import RootMotion, local, rigid
+
+SCALED = 1e-3
+"""By how much a bone is scaled before it is said that this is left out."""
+MOVED = 1e-7
+"""A bone that leaves its place by less than this, in sizes of the skeleton, needs no location keys."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is made."""
+
+    only_deform: bool = True
+    root: RootMotion | None = None
+    """None: no bone gets the motion of the body."""
+    meshes: bool = True
+    """Copies of the meshes that the armature deforms follow the new one."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made."""
+
+    ob: bpy.types.Object
+    """The new armature object."""
+    meshes: list[bpy.types.Object]
+    first: int
+    """The first frame; the next one is how many there are."""
+    frames: int
+    remarks: list[str]
+    """Sentences about what the new armature doesn't have."""
+
+
+def steps(
+    context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: Options
+) -> Generator[float, None, Made]:
+    """Make the skeleton and key it as the armature plays; closing the generator takes everything back.
+
+    It stands in the world without a transform of its own, and its bones have no scale.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object, in Object or Pose Mode.
+        frames: ascending.
+        options: what is made.
+
+    Raises:
+        BakeError, KeysError: it can't be done; nothing was changed.
+    """
+    view_layer = context.view_layer
+    view_layer.update()
+    check_armature(ob, view_layer)
+    bones = Bones.of(ob, options.only_deform)
+    root = _root_place(bones, options.root)
+    if not frames:
+        raise BakeError("There are no frames to bake")
+    with ExitStack() as undo:
+        before = SceneSnapshot(view_layer, ob)
+        undo.callback(before.restore)
+        worlds, poses = [], []
+        placed: dict[str, Any] = {}
+        for i, frame in enumerate(frames):
+            seen = ob.evaluated_get(at_frame(view_layer, frame))
+            worlds.append(matrix_array(seen.matrix_world))
+            poses.append(channels.read_pose(seen, bones.read))
+            if i == 0:
+                placed = {mesh.name: mesh.matrix_world.copy() for mesh in meshes_of(view_layer, ob)}
+            yield 0.9 * (i + 1) / len(frames)
+        if determinants(worlds[0][None, :3, :3])[0] <= 0.0:
+            raise BakeError("'{object}' is mirrored by its scale. Apply the scale first", object=ob.name)
+        world = np.repeat(np.array(worlds)[:, None], len(bones.read), axis=1)
+        shown = times(world, np.array(poses))
+        rest = np.array([matrix_array(ob.data.bones[b].matrix_local) for b in bones.read.tolist()])
+        rest = rigid(times(np.repeat(worlds[0][None], len(rest), axis=0), rest))
+        before.restore()
+        moving = rigid(shown)
+        with_root, names, parents = _with_root(bones, moving, rest, worlds[0], options.root, root)
+        lengths = [_length(bones, worlds[0], b) for b in bones.taken]
+        made = _make(context, ob, names, parents, with_root[1], [*lengths, max(lengths)][: len(names)], undo)
+        yield 0.95
+        _key(context.scene, made, names, parents, with_root[0], frames, undo)
+        meshes = copies(context, ob, made, placed, undo) if options.meshes else []
+        undo.pop_all()
+    view_layer.update()
+    return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, np.array(poses)))
+
+
+def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
+    """Select what was made, and nothing else unless `extend`, in Object Mode."""
+    objects: Any = context.view_layer.objects
+    if objects.active is not None and objects.active.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for other in objects if not extend else ():
+        other.select_set(False)
+    for own in (made.ob, *made.meshes):
+        own.select_set(True)
+    objects.active = made.ob
+
+
+def _root_place(bones: Bones, root: RootMotion | None) -> int:
+    """Which of the bones that are taken gets the motion of the body; -1: a new one, or none.
+
+    Raises:
+        BakeError: it is below another bone.
+    """
+    if root is None or root.name not in bones.names:
+        return -1
+    place = bones.names.index(root.name)
+    if bones.parents[place] >= 0:
+        raise BakeError(
+            "'{bone}' can't be the root: it is below '{parent}'. Choose a bone without a parent, or a new name",
+            bone=root.name,
+            parent=bones.names[bones.parents[place]],
+        )
+    return place
+
+
+def _with_root(
+    bones: Bones, moving: Floats, rest: Floats, world: Floats, root: RootMotion | None, place: int
+) -> tuple[tuple[Floats, Floats], list[str], list[int]]:
+    """World poses (F, k, 4, 4) and rest (k, 4, 4), names and parents, with the root where one is wanted.
+
+    A new root comes last. It stands where the armature does.
+    """
+    hips, hips_rest = moving[:, -1], rest[-1]
+    poses, own_rest, names, parents = moving[:, :-1].copy(), rest[:-1], bones.names, list(bones.parents)
+    if root is None:
+        return (poses, own_rest), names, parents
+    if place >= 0:
+        poses[:, place] = root.of(hips, hips_rest, own_rest[place])
+        return (poses, own_rest), names, [place if p < 0 and b != place else p for b, p in enumerate(parents)]
+    stand = np.eye(4)
+    stand[:3, 3] = world[:3, 3]
+    poses = np.concatenate([poses, root.of(hips, hips_rest, stand)[:, None]], axis=1)
+    own_rest = np.concatenate([own_rest, stand[None]])
+    return (poses, own_rest), [*names, root.name], [*(len(names) if p < 0 else p for p in parents), -1]
+
+
+def _length(bones: Bones, world: Floats, bone: int) -> float:
+    """Of a bone at rest, in the world."""
+    span = bones.figure.tails[bone] - bones.figure.heads[bone]
+    return float(np.linalg.norm((world[:3, :3] * span).sum(axis=1)))
+
+
+def _make(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    names: Sequence[str],
+    parents: Sequence[int],
+    rest: Floats,
+    lengths: Sequence[float],
+    undo: ExitStack,
+) -> bpy.types.Object:
+    """Make an armature object with bones at rest in the world."""
+    data = bpy.data.armatures.new(f"{ob.data.name} Skeleton")
+    undo.callback(lambda: bpy.data.armatures.remove(data))
+    made = bpy.data.objects.new(f"{ob.name} Skeleton", data)
+    undo.callback(lambda: bpy.data.objects.remove(made))
+    context.scene.collection.objects.link(made)
+    context.view_layer.update()
+    with editing(context, made) as edited:
+        own = [edited.new(name) for name in names]
+        for i, bone in enumerate(own):
+            bone.head, bone.tail = (0.0, 0.0, 0.0), (0.0, lengths[i], 0.0)
+            bone.matrix = Matrix(rest[i].tolist())
+            if parents[i] >= 0:
+                bone.parent = own[parents[i]]
+    for name in names:
+        source = ob.data.bones.get(name)
+        made.data.bones[name].use_deform = source is None or source.use_deform
+    context.view_layer.update()
+    return made
+
+
+def _key(
+    scene: bpy.types.Scene,
+    made: bpy.types.Object,
+    names: Sequence[str],
+    parents: Sequence[int],
+    poses: Floats,
+    frames: Sequence[int],
+    undo: ExitStack,
+) -> None:
+    rest = np.array([matrix_array(made.data.bones[name].matrix_local) for name in names])
+    locations, turns = local(poses, rest, parents)
+    size = float(np.ptp(rest[:, :3, 3], axis=0).max())
+    turned = nearest(turns.astype(np.float32), "QUATERNION")
+    keyed = []
+    for b, name in enumerate(names):
+        moved = locations[:, b]
+        if np.abs(moved).max() > MOVED * size:
+            keyed += [keyframes.Channel(name, "location", i, moved[:, i]) for i in range(3)]
+        keyed += [keyframes.Channel(name, "rotation_quaternion", i, turned[:, b, i]) for i in range(4)]
+    times_ = time_scale(scene) * np.array(frames, dtype=np.float64)
+    undo.callback(keyframes.write_channels(made, keyed, times_))
+    made.animation_data.action.name = made.name
+
+
+def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
+    found = []
+    sizes = np.linalg.norm(poses[:, :-1, :3, :3], axis=2)
+    scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
+    if scaled.any():
+        name = bones.names[int(np.argmax(scaled))]
+        found.append(say("'{bone}' is scaled, which is left out: its joints are in place, the mesh isn't", bone=name))
+    curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
+    if curved:
+        found.append(say("'{bone}' is a bendy bone, and stays straight", bone=curved[0]))
+    return found

@@ -1,0 +1,56 @@
+"""Operators on a range of frames: the dialog that asks for it, and the frames that are chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import EnumProperty, IntProperty
+
+from ...bake import frame_range, frames_between
+from ..active import armature
+from ..steps import StepsOperator
+
+FRAME_RANGES = (
+    ("SCENE", "Scene", "The frame range of the scene"),
+    ("PREVIEW", "Preview", "The preview range of the scene"),
+    ("ACTION", "Action", "The frames of the armature's action"),
+    ("CUSTOM", "Custom", "From Start to End"),
+)
+
+
+class FrameRangeOperator(StepsOperator):
+    """An operator that works on a range of frames."""
+
+    frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
+    frame_start: IntProperty(name="Start", description="First frame to key", default=1)
+    frame_end: IntProperty(name="End", description="Last frame to key", default=250)
+
+    confirm = ""
+    """The button of the dialog."""
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """From a button or a menu: ask for the options; it then runs in steps and can be cancelled."""
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        self._in_window = True
+        manager: Any = context.window_manager
+        return manager.invoke_props_dialog(self, confirm_text=self.confirm)
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Work: at once when called from a script, step by step after the dialog."""
+        return self.run(context)
+
+    def frames(self, context: bpy.types.Context) -> list[int] | None:
+        """The chosen frames."""
+        if self.frame_range == "CUSTOM":
+            return frames_between(self.frame_start, self.frame_end)
+        return frames_between(*frame_range(context.scene, armature(context), self.frame_range))
+
+    def draw_frames(self, layout: bpy.types.UILayout) -> None:
+        """The range; start and end only where they are used."""
+        layout.prop(self, "frame_range")
+        if self.frame_range == "CUSTOM":
+            column = layout.column(align=True)
+            column.prop(self, "frame_start")
+            column.prop(self, "frame_end")

@@ -1,0 +1,88 @@
+"""The operator that bakes to the deform skeleton alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, StringProperty
+
+from ...bake import bake_report
+from ...export import skeleton
+from ...export.motion import RootMotion
+from ...translation.sentences import marked, say
+from ..active import armature
+from .frame_range import FrameRangeOperator
+
+
+class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
+    """Make the deform skeleton alone, and key it as the armature plays."""
+
+    bl_idname = "ik_addon.bake_skeleton"
+    bl_label = "Bake to Skeleton"
+    bl_description = (
+        "Make a new armature of the deform bones alone and key it as this one plays, for game engines: ready for "
+        "Blender's glTF and FBX exporters. This armature stays as it is"
+    )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    only_deform: BoolProperty(
+        name="Only Deform Bones",
+        description="Leave out bones that deform no mesh",
+        default=skeleton.Options.only_deform,
+    )
+    meshes: BoolProperty(
+        name="Meshes",
+        description="Let copies of the meshes that this armature deforms follow the new one",
+        default=skeleton.Options.meshes,
+    )
+    use_root: BoolProperty(
+        name="Root Motion",
+        description="Move a bone on the ground as the hips go, so that engines can move the character",
+    )
+    root: StringProperty(
+        name="Root",
+        description="The bone that gets the motion; a new one where there is none of this name",
+        default="root",
+    )
+    root_height: BoolProperty(name="Up and Down", description="The root goes up and down with the hips, too")
+    root_turn: BoolProperty(name="Turn", description="The root turns about the vertical with the hips, too")
+
+    confirm = marked("Bake")
+    doing = marked("Baking to a skeleton")
+    cancelled = marked("Bake cancelled. Nothing was changed")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        """The options."""
+        layout = self.layout
+        layout.use_property_split = True
+        self.draw_frames(layout)
+        layout.prop(self, "only_deform")
+        layout.prop(self, "meshes")
+        layout.prop(self, "use_root")
+        if self.use_root:
+            column = layout.column(align=True)
+            column.prop_search(self, "root", armature(context).data, "bones", results_are_suggestions=True)
+            column.prop(self, "root_height")
+            column.prop(self, "root_turn")
+
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, skeleton.Made]:
+        """Make it."""
+        root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
+        options = skeleton.Options(self.only_deform, root, self.meshes)
+        return skeleton.steps(context, armature(context), self.frames(context), options)
+
+    def finish(self, result: skeleton.Made) -> set[str]:
+        """Select what was made, to be exported, and report it."""
+        skeleton.select(bpy.context, result)
+        done = say(
+            "Baked {frames} to '{name}', which is selected for export",
+            frames=bake_report.count_of_frames(result.frames),
+            name=result.ob.name,
+        )
+        self.report({"WARNING"} if result.remarks else {"INFO"}, ". ".join([done, *result.remarks]))
+        return {"FINISHED"}
+
+
+CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake_skeleton,)

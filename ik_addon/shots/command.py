@@ -1,0 +1,136 @@
+"""Baking without a window: `blender -b FILE --command ik_bake`, see docs/command_line.md."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..bake import command_line
+from ..bake.command_line import CommandError, Files, GoOn, add_file_options
+from . import many
+from .exported import KINDS
+from .parts import Which
+from .shot import NAME, bake_shot, join_parts, solve_part
+
+ALONE = {
+    "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "frames"},
+    "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "armature", "chains"},
+}
+"""Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
+
+
+NEEDED = {
+    "on": "plant",
+    "root": "skeleton",
+    "export": "skeleton",
+    "root_height": "root",
+    "root_turn": "root",
+    "plots": "report",
+}
+"""Options that mean nothing without another one."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bake chains of the open file as the command line says; return the exit code."""
+    return command_line.run(NAME, _parser(), arguments, _run)
+
+
+def _run(options: argparse.Namespace, go_on: GoOn) -> int:
+    """Bake, save and report; `go_on` raises where the user interrupts."""
+    _check(options)
+    if options.files:
+        return many.bake_files(options, go_on)
+    if options.part:
+        return solve_part(options, Files(NAME, options, suffix=".npz"), go_on)
+    if options.join:
+        return join_parts(options, Files(NAME, options, [(path, "a part") for path in options.join]), go_on)
+    pictures = options.report.with_suffix("") if options.plots else None
+    code, _report = bake_shot(options, Files(NAME, options), go_on, pictures)
+    return code
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise `CommandError` where options don't go together."""
+    if options.part and options.output is None:
+        raise CommandError("--part needs --output, the file to write the solved frames to")
+    if options.export and not (options.output or options.overwrite):
+        raise CommandError("--export writes beside the saved file, so it needs --output or --overwrite")
+    for name, needed in NEEDED.items():
+        if getattr(options, name) and not getattr(options, needed):
+            raise CommandError(f"--{name.replace('_', '-')} needs --{needed}")
+    unset = vars(_parser().parse_args([]))
+    given = {name: value for name, value in vars(options).items() if value != unset[name]}
+    for name, others in ALONE.items():
+        for other in others & given.keys() if name in given else ():
+            said = {"files": "several files", "frames": f"--{options.frames.lower()}"}
+            if (name, options.frames) != ("part", "PREVIEW") or other != "frames":
+                raise CommandError(f"--{name} doesn't go with {said.get(other, '--' + other.replace('_', '-'))}")
+
+
+def _part(text: str) -> Which:
+    try:
+        return Which.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/4") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"blender -b FILE --command {NAME}",
+        description="Bake IK chains to keyframes, which play without the add-on: of the opened file, or of each of the "
+        "files that are named. Without --output or --overwrite "
+        "nothing is saved; the bake only checks whether the chains can be baked and reach their targets.",
+        epilog="Exit codes: 0 baked; 1 with --strict, a target was not reached; 2 nothing was written; 3 baked and "
+        "saved, but an armature was left out or not planted, or the report could not be written; 130 Ctrl-C, nothing "
+        "was written. A sentence on stderr says why.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="SHOT.blend",
+        help="files to bake one after the other, instead of the opened one; --output is a folder then",
+    )
+    parser.add_argument(
+        "--armature",
+        action="append",
+        metavar="NAME",
+        help="an armature object, linked ones as 'Rig [library.blend]'; may be repeated (default: all)",
+    )
+    parser.add_argument("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
+    frames = parser.add_mutually_exclusive_group()
+    frames.add_argument("--range", nargs=2, type=int, metavar=("FIRST", "LAST"), help="the frames from FIRST to LAST")
+    for which, text in (
+        ("scene", "the frame range of the scene (default)"),
+        ("preview", "the preview range of the scene"),
+        ("action", "the frames of each armature's action"),
+    ):
+        frames.add_argument(
+            f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
+        )
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
+    parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
+    parser.add_argument(
+        "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
+    )
+    parser.add_argument("--on", metavar="OBJECT", help="what the feet stand on, where it moves: a lift, a horse")
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
+        "--part", type=_part, metavar="I/N", help="only solve the I-th of N parts of the frames, for --join"
+    )
+    parts.add_argument("--join", nargs="+", type=Path, metavar="PART.npz", help="key what was solved in parts")
+    parser.add_argument(
+        "--skeleton", action="store_true", help="after the bake, make an armature of the deform bones alone, with keys"
+    )
+    parser.add_argument("--root", metavar="BONE", help="the bone of the skeleton that gets the motion of the hips")
+    parser.add_argument("--root-height", action="store_true", help="it goes up and down as well")
+    parser.add_argument("--root-turn", action="store_true", help="it turns about the vertical as well")
+    parser.add_argument("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
+    parser.add_argument("--plots", action="store_true", help="draw feet and hips as SVG pictures beside the report")
+    add_file_options(parser)
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
+    return parser
+
+
+command = command_line.Registered(NAME, main)

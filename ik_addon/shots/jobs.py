@@ -1,0 +1,94 @@
+"""What the command line bakes: which armatures, in which order, and which of their chains."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NamedTuple
+
+import bpy
+
+from ..bake.command_line import CommandError, armatures, named
+from ..data.settings import chain_of, goal_of
+from ..rig.plan.attachments import attachments_of
+from ..rig.plan.chain import tips, why_closed
+from ..rig.plan.dependencies import between
+from ..rig.plan.order import in_order
+from ..rig.plan.plan import Plan
+
+
+class Job(NamedTuple):
+    """What is baked of an armature."""
+
+    ob: bpy.types.Object
+    tips: list[str]
+    """Tip bones of its chains."""
+
+
+class LeftOut(NamedTuple):
+    """An armature that is not baked."""
+
+    ob: bpy.types.Object
+    reason: str
+
+
+def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
+    """What to bake, the armatures that others follow first; and what is left out.
+
+    Raises:
+        CommandError: something that is named is not there, or there is nothing to bake.
+    """
+    chosen = _armatures(options)
+    found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
+    for tip in options.chains or ():
+        if not any(tip in job.tips for job in found):
+            raise CommandError(f"There is no chain on a bone '{tip}'. The chains are on {_known(chosen)}")
+    left_out = [LeftOut(ob, reason) for ob, _own in found if (reason := why_closed(ob))]
+    jobs = {job.ob.session_uid: job for job in found if not why_closed(job.ob)}
+    for ob, reason in left_out:
+        if options.armature or not jobs:
+            raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
+    if not jobs:
+        raise CommandError("There is no enabled IK chain to bake")
+    for job in jobs.values():
+        check_enabled(job)
+    needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
+    ordered, mutual = in_order(jobs, needs)
+    if mutual:
+        layer = bpy.context.view_layer
+        plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
+        mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
+    return [jobs[uid] for uid in (*ordered, *mutual)], left_out
+
+
+def check_enabled(job: Job) -> None:
+    """Raise `CommandError` where a chain is not there, or disabled."""
+    for tip in job.tips:
+        bone: bpy.types.PoseBone | None = job.ob.pose.bones.get(tip)
+        if bone is None or not chain_of(bone).enabled:
+            raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
+
+
+def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
+    """The armatures of the scene, or those that are named."""
+    if not options.armature:
+        return armatures()
+    chosen = [named(name) for name in options.armature]
+    return [ob for ob in armatures() if ob in chosen]
+
+
+def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:
+    if options.chains is None:
+        return [tip.name for tip in tips(ob) if chain_of(tip).enabled]
+    return [tip.name for tip in tips(ob) if tip.name in options.chains]
+
+
+def _known(armatures: list[bpy.types.Object]) -> str:
+    return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
+
+
+def _followed(ob: bpy.types.Object) -> set[int]:
+    """`session_uid` of the other armatures that this one, or goals of it, are attached to."""
+    settings = [chain_of(tip) for tip in tips(ob)]
+    goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
+    armatures = {parent.armature for held in ((ob, ""), *goals) for parent, _turns in attachments_of(*held)}
+    return armatures - {ob.session_uid}

@@ -1,0 +1,185 @@
+"""A bake in parts: each solves some of the frames, in a Blender of its own, and one joins them and keys them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bake.command_line import CommandError
+from ..bake.sampling import Frames, Method
+from ..bake.solved import Solved
+
+FORMAT = 1
+"""The number of the form in which parts are written."""
+ABOUT = "about"
+"""The name of what a file says of its arrays."""
+
+
+@dataclass(frozen=True)
+class Which:
+    """One of several parts of the frames."""
+
+    number: int
+    """From 1 on."""
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Which:
+        """Read `2/4`.
+
+        Raises:
+            ValueError: that is not what it says.
+        """
+        number, of = (int(word) for word in text.split("/"))
+        if not 1 <= number <= of:
+            raise ValueError(text)
+        return cls(number, of)
+
+    def frames(self, frames: Sequence[int]) -> list[int]:
+        """Those of some frames that belong to this part."""
+        start, end = (len(frames) * i // self.of for i in (self.number - 1, self.number))
+        return list(frames[start:end])
+
+
+@dataclass(frozen=True)
+class SolvedPart:
+    """Frames of an armature as they were solved."""
+
+    armature: str
+    tips: list[str]
+    """Tip bones of the chains that are keyed."""
+    frames: list[int]
+    method: str
+    """How they were sampled."""
+    arrays: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class RecordedFrames(Frames):
+    """Frames that are solved, and recorded as they are."""
+
+    tips: list[str]
+    record: list[SolvedPart]
+    """Takes what was solved last."""
+
+    def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
+        """Solve all frames; yield the share that is done."""
+        if not (yield from super().solve(solved, method)):
+            return False
+        arrays = {name: array.copy() for name, array in solved.arrays().items()}
+        self.record[:] = [SolvedPart(self.ob.name_full, self.tips, self.numbers, method.name, arrays)]
+        return True
+
+
+@dataclass(frozen=True)
+class JoinedFrames(Frames):
+    """Frames that were solved in parts before."""
+
+    parts: Sequence[SolvedPart]
+    """In the order of their frames."""
+
+    def played(self, method: Method) -> list[int]:
+        """Indices of the frames that are played after they are keyed: those that the parts have the poses of."""
+        if method is not self._method:
+            return super().played(method)
+        return [start + index for start, part in self._starts() for index in part.arrays["played"].tolist()]
+
+    def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
+        """Take the frames from their parts."""
+        if method is not self._method:
+            if method is Method.SCENE:
+                raise CommandError(
+                    f"'{self.ob.name_full}' doesn't play as the parts were solved. Solve all of them anew"
+                )
+            return False
+        for start, part in self._starts():
+            try:
+                solved.take(start, part.arrays)
+            except (KeyError, ValueError) as error:
+                raise CommandError(
+                    f"The parts were solved with other chains on '{self.ob.name_full}'. Solve all of them anew"
+                ) from error
+        yield 1.0
+        return True
+
+    @property
+    def _method(self) -> Method:
+        """The most thorough one of the parts."""
+        order = list(Method)
+        return max((Method[part.method] for part in self.parts), key=order.index)
+
+    def _starts(self) -> list[tuple[int, SolvedPart]]:
+        """The parts, each with the index of its first frame."""
+        starts = np.cumsum([0, *(len(part.frames) for part in self.parts)])
+        return list(zip(starts.tolist(), self.parts, strict=False))
+
+
+def write(path: Path, which: Which, parts: Sequence[SolvedPart]) -> None:
+    """Write what was solved of each armature."""
+    about = {
+        "format": FORMAT,
+        "part": [which.number, which.of],
+        "armatures": [
+            {"armature": part.armature, "tips": part.tips, "frames": part.frames, "method": part.method}
+            for part in parts
+        ],
+    }
+    arrays = {f"{i} {name}": array for i, part in enumerate(parts) for name, array in part.arrays.items()}
+    arrays[ABOUT] = np.array(json.dumps(about))
+    numpy: Any = np  # the stubs take arrays for options
+    numpy.savez(path, **arrays)
+
+
+def read_all(paths: Sequence[Path]) -> list[list[SolvedPart]]:
+    """The parts that files hold, by armature, each in the order of its frames.
+
+    Raises:
+        CommandError: a file is no part, or they are not the parts of one bake.
+    """
+    found: dict[int, tuple[Path, list[SolvedPart]]] = {}
+    of = 0
+    for path in paths:
+        which, parts = _read(path)
+        if found and which.of != of:
+            raise CommandError(f"'{path}' is one of {which.of} parts, and '{paths[0]}' is one of {of}")
+        if which.number in found:
+            raise CommandError(f"'{found[which.number][0]}' and '{path}' are both part {which.number} of {which.of}")
+        of, found[which.number] = which.of, (path, parts)
+    missed = [str(number) for number in range(1, of + 1) if number not in found]
+    if missed:
+        raise CommandError(f"Of {of} parts, these are not there: {', '.join(missed)}")
+    ordered = [found[number] for number in sorted(found)]
+    first = [(part.armature, part.tips) for part in ordered[0][1]]
+    for path, parts in ordered:
+        if [(part.armature, part.tips) for part in parts] != first:
+            raise CommandError(f"'{path}' was solved with other armatures or chains than '{ordered[0][0]}'")
+    joined = [[parts[i] for _path, parts in ordered] for i in range(len(first))]
+    for own in joined:
+        frames = [frame for part in own for frame in part.frames]
+        if frames != sorted(set(frames)):
+            raise CommandError(f"The parts of '{own[0].armature}' were solved on other frames. Solve all of them anew")
+    return joined
+
+
+def _read(path: Path) -> tuple[Which, list[SolvedPart]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(str(file[ABOUT]))
+            if about["format"] != FORMAT:
+                raise CommandError(f"'{path}' was written by another version of the add-on. Solve all parts anew")
+            arrays = {name: file[name] for name in file.files if name != ABOUT}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
+        raise CommandError(f"'{path}' is not a part of a bake: {error}") from error
+    parts = []
+    for i, own in enumerate(about["armatures"]):
+        prefix = f"{i} "
+        of_one = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        parts.append(SolvedPart(own["armature"], own["tips"], own["frames"], own["method"], of_one))
+    return Which(*about["part"]), parts

@@ -1,0 +1,133 @@
+"""Feet planted from the command line: their contacts found where there are none yet, and held."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..bake.baking import part
+from ..bake.selection import time_scale
+from ..data.settings import chain_of
+from ..goals import snap
+from ..goals.movable import goals_of
+from ..live.reports import percent
+from ..planting import contact_keys, find, plant
+from ..planting.pivots import is_of_leg
+from ..pose.new_action import use_new_action
+
+
+@dataclass(frozen=True)
+class PlantReport:
+    """What was planted of an armature. Distances are fractions of the length of the leg."""
+
+    chains: tuple[str, ...]
+    """Tip bones of the legs."""
+    found: tuple[str, ...]
+    """Those of them whose contacts were found; the others had some."""
+    snapped: tuple[str, ...]
+    """Tip bones of the chains, on legs or not, whose targets had no keys, and now move as the pose did."""
+    contacts: int
+    slide_before: float
+    """The largest distance that a point in contact moved; the next one is what it moves now."""
+    slide: float
+    hips: float
+    """The largest distance that the hips were moved."""
+    short: float
+    """By how much the leg that is farthest from a contact doesn't reach it."""
+    short_frames: int
+    """On how many frames one doesn't."""
+    remarks: tuple[str, ...]
+    """Sentences about what was left alone."""
+
+    @property
+    def message(self) -> str:
+        """The report in sentences."""
+        if not self.contacts:
+            return "Found no contact, so nothing was planted"
+        said = [
+            f"Planted {self.contacts} contacts: slide {percent(self.slide_before)} before, {percent(self.slide)} now",
+        ]
+        if self.hips:
+            said.append(f"The hips moved by up to {percent(self.hips)} of the leg")
+        if self.short_frames:
+            said.append(f"A leg misses its contact by up to {percent(self.short)} on {self.short_frames} frames")
+        return ". ".join([*said, *self.remarks])
+
+
+def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBone]:
+    """Those of the chains on these tip bones that are legs."""
+    figure = Figure.of(ob)
+    return [bone for tip in tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
+
+
+def is_loose(tip: bpy.types.PoseBone) -> bool:
+    """Whether the target of a chain has no keys."""
+    return chain_of(tip).target is not None and not goals_of(tip)[0].is_keyed
+
+
+def steps(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[str],
+    frames: Sequence[int],
+    on: bpy.types.Object | None,
+    *,
+    new_action: bool,
+) -> Generator[float, None, PlantReport]:
+    """Plant legs on a range of frames; yields the share that is done.
+
+    Contacts that a leg has on these frames are left as they are, and so are the keys of a target. Where the target of a
+    leg has none, the chains were only just made: all targets without keys are snapped to the pose. What was done before
+    an error stays: the file is not saved then.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object.
+        tips: of the chains that are baked; some are legs.
+        frames: ascending.
+        on: what the feet stand on; None: on what doesn't move.
+        new_action: key into a copy of the armature's action.
+
+    Raises:
+        UserError: it can't be done.
+    """
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    legs = legs_of(ob, tips)
+    bare = [tip for tip in legs if not contact_keys.read(tip, times).any()]
+    loose = [tip for name in tips if is_loose(tip := ob.pose.bones[name])]
+    if not any(tip in loose for tip in legs):
+        loose = []
+    report = partial(
+        PlantReport,
+        chains=tuple(tip.name for tip in legs),
+        found=tuple(tip.name for tip in bare),
+        snapped=tuple(tip.name for tip in loose),
+    )
+    with ExitStack() as undo:
+        if new_action:
+            use_new_action(ob, undo)
+        if loose:  # first: feet that turn with their targets are looked at as a whole
+            yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
+        if bare:
+            yield from part(find.steps(context, ob, bare, frames, on=on), 0.3, 0.5)
+        if not any(contact_keys.read(tip, times).any() for tip in legs):
+            undo.pop_all()
+            return report(contacts=0, slide_before=0.0, slide=0.0, hips=0.0, short=0.0, short_frames=0, remarks=())
+        done = yield from part(plant.steps(context, ob, legs, frames, plant.Options(on=on)), 0.5, 1.0)
+        undo.pop_all()
+    before, now = done.slide
+    return report(
+        contacts=done.contacts,
+        slide_before=float(before),
+        slide=float(now),
+        hips=done.hips,
+        short=done.short,
+        short_frames=done.short_frames,
+        remarks=tuple(done.remarks),
+    )

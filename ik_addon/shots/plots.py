@@ -1,0 +1,142 @@
+"""Feet and hips before and after a bake, as a picture: SVG that any browser shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from ..clip.filling import runs
+from ..solve.problem import Floats
+from .tracks import Tracks
+
+WIDTH, HEIGHT = 900.0, 130.0
+"""Of a panel, without its labels."""
+LEFT, TOP, GAP = 70.0, 80.0, 56.0
+GREY, BLUE = "#999999", "#1f6fb2"
+HEEL, TOE = "#f5d9a8", "#cfe3c3"
+LABELS = 5
+"""About so many on the vertical axis; twice as many on the other."""
+
+
+def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> str:
+    """How fast the feet are, where they touch, and how high the hips are.
+
+    Args:
+        title: what it is of.
+        before: the bake.
+        after: the bake.
+        unit: of lengths.
+        scale: how many of them make a unit of the scene.
+    """
+    panels = [
+        _Panel(
+            f"Foot of '{leg}': speed of heel or toe, whichever is slower, in {unit}/s",
+            after.frames,
+            (scale * before.speeds[i], scale * after.speeds[i]),
+            after.contacts[i],
+            from_zero=True,
+        )
+        for i, leg in enumerate(after.legs)
+    ]
+    panels.append(
+        _Panel(f"Height of the hips in {unit}", after.frames, (scale * before.hips, scale * after.hips), None, False)
+    )
+    height = TOP + len(panels) * (HEIGHT + GAP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20:.0f} {height:.0f}" '
+        'font-family="sans-serif" font-size="12" fill="#222222">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<text x="{LEFT:.0f}" y="20" font-size="15">{escape(title)}</text>',
+        *_legend(),
+    ]
+    for i, panel in enumerate(panels):
+        parts.append(f'<g transform="translate({LEFT:.0f} {TOP + i * (HEIGHT + GAP):.1f})">')
+        parts += panel.drawn()
+        parts.append("</g>")
+    parts.append(f'<text x="{LEFT + 0.5 * WIDTH:.0f}" y="{height - 12:.0f}" text-anchor="middle">frame</text></svg>')
+    return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A pair of curves over frames."""
+
+    title: str
+    frames: list[int]
+    curves: tuple[Floats, Floats]
+    """(F,) before and after."""
+    contacts: Floats | None
+    """(2, F) where heel and toe touch."""
+    from_zero: bool
+
+    def drawn(self) -> Iterator[str]:
+        """It in its own place."""
+        values = np.concatenate(self.curves)
+        low, high = (0.0 if self.from_zero else float(values.min())), float(values.max())
+        labels = ticks(low, high)
+        low, high = min(low, labels[0]), max(high, labels[-1])
+        first, last = self.frames[0], max(self.frames[-1], self.frames[0] + 1)
+
+        def across(frame: float) -> float:
+            return WIDTH * (frame - first) / (last - first)
+
+        def up(value: float) -> float:
+            return HEIGHT * (1.0 - (value - low) / (high - low))
+
+        yield f'<text x="0" y="-8" font-weight="bold">{escape(self.title)}</text>'
+        if self.contacts is not None:
+            for row, colour in enumerate((HEEL, TOE)):
+                for start, end in runs(np.asarray(self.contacts[row], dtype=bool)):
+                    x, right = across(self.frames[start]), across(self.frames[end - 1])
+                    yield (
+                        f'<rect x="{x:.1f}" y="{0.5 * HEIGHT * row:.1f}" width="{max(right - x, 1.0):.1f}" '
+                        f'height="{0.5 * HEIGHT:.1f}" fill="{colour}"/>'
+                    )
+        for value in labels:
+            yield f'<path d="M0 {up(value):.1f}H{WIDTH:.0f}" stroke="#dddddd"/>'
+            yield f'<text x="-6" y="{up(value) + 4.0:.1f}" text-anchor="end" font-size="11">{value:g}</text>'
+        for frame in ticks(first, last, 2 * LABELS):
+            if first <= frame <= last:
+                x = across(frame)
+                yield f'<path d="M{x:.1f} {HEIGHT:.0f}v4" stroke="#888888"/>'
+                yield f'<text x="{x:.1f}" y="{HEIGHT + 16:.0f}" text-anchor="middle" font-size="11">{frame:g}</text>'
+        yield f'<path d="M0 0V{HEIGHT:.0f}H{WIDTH:.0f}" fill="none" stroke="#888888"/>'
+        for curve, colour in zip(self.curves, (GREY, BLUE), strict=True):
+            points = " ".join(f"{across(f):.1f},{up(v):.1f}" for f, v in zip(self.frames, curve.tolist(), strict=True))
+            yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
+    """Round numbers from at most `low` to at least `high`, at most about so many."""
+    span = max(high - low, 1e-6 * max(abs(high), 1.0))
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 10) for i in range(first, max(last, first + 1) + 1)]
+
+
+def _legend() -> Iterator[str]:
+    x = LEFT
+    for text, colour, is_line in (
+        ("before", GREY, True),
+        ("after", BLUE, True),
+        ("heel touches", HEEL, False),
+        ("toe touches", TOE, False),
+    ):
+        yield (
+            f'<path d="M{x:.0f} 36h18" stroke="{colour}" stroke-width="3"/>'
+            if is_line
+            else f'<rect x="{x:.0f}" y="30" width="18" height="12" fill="{colour}"/>'
+        )
+        yield f'<text x="{x + 24:.0f}" y="40">{text}</text>'
+        x += 110.0
+
+
+def file_name(stem: str, armature: str) -> str:
+    """Where a plot goes, beside a report."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in armature)
+    return f"{stem}-{safe}.svg"

@@ -1,0 +1,244 @@
+"""The open file baked from the command line: as a whole, planted if that is asked for, or in parts that are joined."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ..bake import BakeReport, baking, selection
+from ..bake.command_line import DONE, INCOMPLETE, MISSED, CommandError, Files, Further, GoOn, finished, named
+from ..bake.outputs import Output
+from ..bake.sampling import Frames
+from ..export import skeleton
+from ..export.motion import RootMotion
+from ..goals.snap import in_fk
+from . import exported, parts, planted, plots, tracks
+from .jobs import Job, LeftOut, check_enabled, jobs_of
+from .parts import JoinedFrames, RecordedFrames, SolvedPart
+from .planted import PlantReport
+from .tracks import Tracks
+
+NAME = "ik_bake"
+
+
+@dataclass(frozen=True)
+class Done:
+    """An armature that was baked."""
+
+    ob: bpy.types.Object
+    bake: BakeReport
+    plant: PlantReport | None = None
+    skeleton: skeleton.Made | None = None
+    played: tuple[Tracks, Tracks] | None = None
+    """Feet and hips before and after, where they are plotted."""
+
+    @property
+    def is_unplanted(self) -> bool:
+        """Whether nothing was planted that should have been."""
+        return self.plant is not None and not self.plant.contacts
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """It in the report."""
+        found = {"armature": self.ob.name_full, **asdict(self.bake), "message": self.bake.message}
+        if self.plant is not None:
+            found["plant"] = {**asdict(self.plant), "message": self.plant.message}
+        if self.skeleton is not None:
+            made = self.skeleton
+            found["skeleton"] = {"armature": made.ob.name_full, "frames": made.frames, "remarks": made.remarks}
+        return found
+
+
+def bake_shot(
+    options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Bake the open file, save it and write its report; return the exit code, and the report.
+
+    Args:
+        options: of the command line.
+        files: what is written.
+        go_on: raises where the user interrupts.
+        pictures: how the names of plots begin; None: there are none.
+
+    Raises:
+        CommandError, UserError, OSError, RuntimeError: nothing was written.
+    """
+    export = _export(options)
+    jobs, left_out = jobs_of(options)
+    for ob, reason in left_out:
+        files.complain(f"'{ob.name_full}' was left out. {reason}")
+    done = [_done(job, options, go_on) for job in jobs]
+    for one in done:
+        if one.is_unplanted:
+            files.complain(f"'{one.ob.name_full}': {one.plant.message}")
+    report = _report(files, done, left_out)
+    is_complete = files.write(
+        as_text(report), go_on, further=[*_exports(export, options, done), *_plots(done, pictures)]
+    )
+    if left_out or not is_complete or any(one.is_unplanted for one in done):
+        return INCOMPLETE, report
+    return _code(options, report), report
+
+
+def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
+    """Solve a part of the frames of the open file, write what was solved, and return the exit code.
+
+    Raises:
+        CommandError, UserError, OSError, RuntimeError: nothing was written.
+    """
+    jobs, left_out = jobs_of(options)
+    for ob, reason in left_out:
+        raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
+    done, solved = [], []
+    for job in jobs:
+        every = _frames(job, options)
+        frames = options.part.frames(every)
+        if not frames:
+            raise CommandError(f"{len(every)} frames can't be split into {options.part.of} parts")
+        record: list[SolvedPart] = []
+        solving = partial(RecordedFrames, tips=job.tips, record=record)
+        done.append(Done(job.ob, _baked(job, frames, go_on, solving=solving)))
+        solved += record
+    report = _report(files, done)
+    is_complete = files.write(as_text(report), go_on, lambda output: parts.write(output.new, options.part, solved))
+    return _code(options, report) if is_complete else INCOMPLETE
+
+
+def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
+    """Key what was solved in parts of the open file, save it, write its report, and return the exit code.
+
+    Raises:
+        CommandError, UserError, OSError, RuntimeError: nothing was written.
+    """
+    done = []
+    for own in parts.read_all(options.join):
+        job = Job(named(own[0].armature), own[0].tips)
+        check_enabled(job)
+        frames = [frame for part in own for frame in part.frames]
+        solving = partial(JoinedFrames, parts=own)
+        done.append(Done(job.ob, _baked(job, frames, go_on, new_action=options.new_action, solving=solving)))
+    report = _report(files, done)
+    return _code(options, report) if files.write(as_text(report), go_on) else INCOMPLETE
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """A report as it is written."""
+    return json.dumps(report, indent=2, default=float) + "\n"
+
+
+def _code(options: argparse.Namespace, report: dict[str, Any]) -> int:
+    return MISSED if options.strict and not report["reached"] else DONE
+
+
+def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
+    legs = planted.legs_of(job.ob, job.tips) if options.plant or options.plots else []
+    new_action = options.new_action
+    plant = None
+    before = _recorded(job, legs, options, go_on) if legs and options.plots else None
+    if legs and options.plant:
+        frames = _frames(job, options, step=1)
+        work = planted.steps(bpy.context, job.ob, job.tips, frames, _ground(options), new_action=new_action)
+        plant = finished(work, go_on)
+        new_action = False  # it has one now
+        print(f"{job.ob.name_full}: {plant.message}", flush=True)
+    bake = _baked(job, _frames(job, options), go_on, new_action=new_action)
+    made = _skeleton(job, options, go_on) if options.skeleton else None
+    played = None if before is None else (before, _tracks(job, legs, options, go_on))
+    return Done(job.ob, bake, plant, made, played)
+
+
+def _recorded(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
+    """Legs before the bake: in their FK pose where their targets only get keys when they are planted."""
+    is_fresh = options.plant and any(map(planted.is_loose, legs))
+    with in_fk(bpy.context, job.ob, legs) if is_fresh else nullcontext():
+        return _tracks(job, legs, options, go_on)
+
+
+def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
+    return finished(tracks.sample(bpy.context, job.ob, legs, _frames(job, options, step=1)), go_on)
+
+
+def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:
+    """Feet and hips of each armature, before and after."""
+    units = bpy.context.scene.unit_settings
+    unit, scale = ("units", 1.0) if units.system == "NONE" else ("m", units.scale_length)
+    found = []
+    for one in done:
+        if one.played is not None and pictures is not None:
+            title = f"{one.ob.name_full} in '{Path(bpy.data.filepath).name or 'an unsaved file'}'"
+            text = plots.plot(title, *one.played, unit, scale)
+            place = Output(pictures.with_name(plots.file_name(pictures.name, one.ob.name_full)), "--plots")
+            found.append(Further(place, "its plot", partial(Output.fill, text=text)))
+    return found
+
+
+def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Made:
+    root = RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+    frames = _frames(job, options, step=1)
+    made = finished(skeleton.steps(bpy.context, job.ob, frames, skeleton.Options(root=root)), go_on)
+    print(". ".join([f"{job.ob.name_full}: Baked {len(frames)} frames to '{made.ob.name}'", *made.remarks]), flush=True)
+    return made
+
+
+def _export(options: argparse.Namespace) -> Output | None:
+    """Where the skeletons are exported."""
+    if options.export is None:
+        return None
+    exported.check(options.export)
+    saved = options.output or Path(bpy.data.filepath)
+    return Output(saved.with_suffix(f".{options.export}"), "--export")
+
+
+def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
+    """The skeletons as they are exported."""
+    made = [one.skeleton for one in done if one.skeleton is not None]
+    if export is None:
+        return []
+    return [Further(export, "its export", exported.exporting(options.export, made))]
+
+
+def _baked(
+    job: Job,
+    frames: list[int],
+    go_on: GoOn,
+    *,
+    new_action: bool = False,
+    solving: Callable[..., Frames] = Frames,
+) -> BakeReport:
+    work = baking.steps(bpy.context, job.ob, job.tips, frames, new_action=new_action, solving=solving)
+    report = finished(work, go_on)
+    print(f"{job.ob.name_full}: {report.message}", flush=True)
+    return report
+
+
+def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> list[int]:
+    first, last = options.range or selection.frame_range(bpy.context.scene, job.ob, options.frames)
+    return selection.frames_between(first, last, step or options.step)
+
+
+def _ground(options: argparse.Namespace) -> bpy.types.Object | None:
+    """What the feet stand on; None: on what doesn't move."""
+    if options.on is None:
+        return None
+    found: bpy.types.Object | None = bpy.context.view_layer.objects.get(options.on)
+    if found is None:
+        raise CommandError(f"There is no object '{options.on}' in the view layer for feet to stand on")
+    return found
+
+
+def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut] = ()) -> dict[str, Any]:
+    return {
+        "file": bpy.data.filepath,
+        "saved": files.saved,
+        "reached": not any(one.bake.missed for one in done),
+        "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
+        "armatures": [one.entry for one in done],
+    }

@@ -1,0 +1,77 @@
+"""How feet and hips of an armature move as they play, to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..bake.sampling import at_frame
+from ..bake.selection import time_scale
+from ..planting import contact_keys, pivots
+from ..pose import channels
+from ..pose.skeleton import matrix_array
+from ..posing.figure import root_of
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.products import applied, times
+from ..solve.problem import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """C legs and the hips on F frames."""
+
+    frames: list[int]
+    legs: list[str]
+    """Tip bones."""
+    speeds: Floats
+    """(C, F) in units of the scene per second: of the heel or the toe, whichever is slower."""
+    contacts: Bools
+    """(C, 2, F) whether heel and toe touch."""
+    hips: Floats
+    """(F,) their height in units of the scene."""
+
+
+def sample(
+    context: bpy.types.Context, ob: bpy.types.Object, legs: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+) -> Generator[float, None, Tracks]:
+    """Play frames, and look at legs and hips; yields the share that is done."""
+    scene = context.scene
+    figure, names = Figure.of(ob), ob.pose.bones.keys()
+    feet = [end_of(tip) or tip for tip in legs]
+    hips = root_of(figure, figure.names.index(chain_bones(legs[0])[0].name))
+    rows = np.array([names.index(name) for name in (*(foot.name for foot in feet), figure.names[hips])], dtype=np.int64)
+    here = scene.frame_current, scene.frame_subframe
+    found = []
+    for i, frame in enumerate(frames):
+        seen = ob.evaluated_get(at_frame(context.view_layer, frame))
+        poses = channels.read_pose(seen, rows)
+        found.append(times(np.repeat(matrix_array(seen.matrix_world)[None], len(rows), axis=0), poses))
+        yield (i + 1) / len(frames)
+    scene.frame_set(here[0], subframe=here[1])
+    played = np.array(found)
+    rate = scene.render.fps / scene.render.fps_base
+    seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
+    speeds = []
+    for leg, tip in enumerate(legs):
+        touching = pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3))
+        both = [_speeds(played[:, leg], point, seconds) for point in touching]
+        speeds.append(np.minimum(*both))
+    at = time_scale(scene) * np.array(frames, dtype=np.float64)
+    return Tracks(
+        frames=list(frames),
+        legs=[tip.name for tip in legs],
+        speeds=np.array(speeds),
+        contacts=np.array([contact_keys.read(tip, at) for tip in legs]),
+        hips=played[:, -1, 2, 3],
+    )
+
+
+def _speeds(poses: Floats, point: Floats, seconds: Floats) -> Floats:
+    """(F,) of a point of a bone (F, 4, 4)."""
+    places = applied(poses[:, :3, :3], np.repeat(point[None], len(poses), axis=0)) + poses[:, :3, 3]
+    moved = np.gradient(places, axis=0) if len(places) > 1 else np.zeros_like(places)
+    return np.asarray(np.linalg.norm(moved, axis=1) / seconds)

@@ -1,0 +1,83 @@
+"""The job type for Flamenco makes tasks that `ik_bake` understands; a farm has not run it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tools.environments import ROOT
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+SCRIPT = ROOT / "docs" / "flamenco" / "ik_bake.js"
+MANAGER = """
+const path = { join: (...parts) => parts.join("/"), stem: (file) => file.split("/").pop().replace(/\\.[^.]*$/, "") };
+const author = {
+    Task: (name, type) => ({
+        name, type, commands: [], after: [],
+        addCommand(command) { this.commands.push(command); },
+        addDependency(task) { this.after.push(task.name); },
+    }),
+    Command: (name, parameters) => ({ name, parameters }),
+};
+const job = { settings: SETTINGS, tasks: [], addTask(task) { this.tasks.push(task); } };
+compileJob(job);
+console.log(JSON.stringify({ known: JOB_TYPE.settings.map((setting) => setting.key), tasks: job.tasks }));
+"""
+"""What a job type sees of the Flamenco Manager."""
+
+
+def compiled(**settings: Any) -> list[dict[str, Any]]:
+    """The tasks of a job."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node, to run JavaScript")
+    code = SCRIPT.read_text(encoding="utf-8") + MANAGER.replace("SETTINGS", json.dumps(settings))
+    answer = subprocess.run([node, "-e", code], capture_output=True, text=True, check=False, timeout=60)
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert set(settings) <= set(found["known"])
+    return list(found["tasks"])
+
+
+def arguments(addon: Addon, task: dict[str, Any]) -> Any:
+    """What `ik_bake` makes of a task's command."""
+    (command,) = task["commands"]
+    assert command["name"] == "blender-render"
+    first, second, *own = command["parameters"]["args"]
+    assert (first, second) == ("--command", "ik_bake")
+    module = addon.module("shots.command")
+    options = module._parser().parse_args(own)
+    module._check(options)
+    return options
+
+
+def test_each_shot_is_baked_into_the_folder(addon: Addon) -> None:
+    shots = "/shots/a.blend; /shots/b.blend;"
+    folder, *bakes = compiled(shots=shots, output="/baked", parts=1, options="--plant --strict", blendfile="/x.blend")
+    assert folder["commands"] == [{"name": "make-directory", "parameters": {"path": "/baked"}}]
+    assert [task["commands"][0]["parameters"]["blendfile"] for task in bakes] == ["/shots/a.blend", "/shots/b.blend"]
+    for name, task in zip("ab", bakes, strict=True):
+        options = arguments(addon, task)
+        assert (str(options.output), str(options.report)) == (f"/baked/{name}.blend", f"/baked/{name}.json")
+        assert options.plant
+        assert options.strict
+        assert task["after"] == ["folder"]
+
+
+def test_a_shot_is_solved_in_parts_and_joined(addon: Addon) -> None:
+    tasks = compiled(output="/baked", parts=3, options="--range 1 500 --strict", blendfile="/jobs/walk.flamenco.blend")
+    _folder, *solved, join = tasks
+    parts = [arguments(addon, task) for task in solved]
+    assert [(options.part.number, options.part.of) for options in parts] == [(1, 3), (2, 3), (3, 3)]
+    assert all(options.range == [1, 500] and not options.strict for options in parts)
+    options = arguments(addon, join)
+    assert options.join == [own.output for own in parts]
+    assert str(options.output) == "/baked/walk.blend"
+    assert options.strict
+    assert join["after"] == [task["name"] for task in solved]

@@ -1,0 +1,136 @@
+"""`ik_bake --plant`: contacts are found, feet planted and all of it baked, or nothing is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import pytest
+
+from tests import recorded, rigs
+from tests.operators.states import activate
+from tests.planting import walker
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+    from tests.shots.conftest import Command
+
+SLIDE = 1e-4
+"""In lengths of the leg."""
+FLIGHT = 21, 26
+"""Frames of the run on which no foot touches."""
+
+
+def report_of(path: Path) -> dict[str, Any]:
+    (entry,) = json.loads(path.read_text())["armatures"]
+    return entry
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_feet_hold_still_in_the_bake_and_the_report_says_so(
+    addon: Addon, ik_bake: Command, tmp_path: Path, live: bool
+) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    ob.ik_addon.live = live
+    report, output = tmp_path / "report.json", tmp_path / "baked.blend"
+    assert ik_bake("--plant", "--report", report, "--output", output) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    ob = bpy.data.objects["Figure"]
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+    plant = report_of(report)["plant"]
+    assert plant["chains"] == plant["found"] == ["shin.L", "shin.R"]
+    assert plant["snapped"] == []
+    assert plant["contacts"] > 4
+    assert plant["slide"] < SLIDE < 0.004 < plant["slide_before"]
+    assert 0.01 < plant["hips"] < 0.06, "legs are too short without them"
+    assert plant["message"].startswith(f"Planted {plant['contacts']} contacts: slide ")
+    assert "The hips moved by up to" in plant["message"]
+
+
+def test_contacts_that_were_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    ob = walker.figure("turn")
+    activate(ob, "shin.L")
+    bpy.context.scene.frame_set(20)
+    bpy.ops.ik_addon.mark_contact(contact="TOE")
+    marked = walker.keys(addon, ob, "L")
+    assert ik_bake("--plant", "--report", tmp_path / "report.json") == 0
+    assert walker.keys(addon, ob, "L") == marked
+    assert report_of(tmp_path / "report.json")["plant"]["found"] == ["shin.R"]
+    assert not ob.pose.bones["shin.L"].ik_addon.enabled
+
+
+def test_without_contacts_it_bakes_and_says_that_nothing_was_planted(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ob = walker.figure("run")
+    report = tmp_path / "report.json"
+    assert ik_bake("--plant", "--range", *FLIGHT, "--report", report) == 3
+    assert "ik_bake: 'Figure': Found no contact, so nothing was planted" in capfd.readouterr().err
+    assert report_of(report)["plant"]["contacts"] == 0
+    assert not ob.pose.bones["shin.L"].ik_addon.enabled
+
+
+def test_chains_that_are_no_legs_are_only_baked(ik_bake: Command, tmp_path: Path) -> None:
+    ob = rigs.armature("Crane")
+    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["boom", "jib"])
+    target = rigs.empty("Hook")
+    rigs.key(target, "location", {1: (0.5, 0.4, 1.0), 10: (-0.4, 0.6, 1.3)})
+    rigs.chain(ob, "jib", target, 2)
+    assert ik_bake("--plant", "--range", 1, 10, "--report", tmp_path / "report.json") == 0
+    assert "plant" not in report_of(tmp_path / "report.json")
+
+
+def test_new_action_leaves_the_old_one_without_contacts_and_hips(addon: Addon, ik_bake: Command) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    old = ob.animation_data.action
+    assert ik_bake("--plant", "--new-action") == 0
+    assert ob.animation_data.action != old
+    assert len(walker.keys(addon, ob, "L")) > 3
+    ob.animation_data.action = old
+    assert not walker.keys(addon, ob, "L")
+    owner = addon.module("compat").curve_owner(ob)
+    assert {len(curve.keyframe_points) for curve in owner.fcurves} == {1}
+
+
+def test_where_planting_fails_nothing_is_written(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ob = walker.figure("turn")
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    target.driver_add("location", 2).driver.expression = "0.1"
+    assert ik_bake("--plant", "--output", tmp_path / "baked.blend", "--report", tmp_path / "report.json") == 2
+    assert "A driver sets" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [(["--on", "Lift"], "needs --plant"), (["--plant", "--on", "Lift"], "There is no object 'Lift'")],
+)
+def test_what_feet_stand_on_must_be_there_and_used(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    walker.figure("turn")
+    assert ik_bake(*arguments) == 2
+    assert sentence in capfd.readouterr().err
+
+
+def test_a_recording_needs_nothing_but_chains(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    """Targets that nobody has keyed yet go where the feet were recorded first."""
+    ob = recorded.walk()
+    bpy.context.scene.render.fps, bpy.context.scene.frame_start = 120, 2
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ik_addon.character_setup(with_presets=False)
+    assert ik_bake("--plant", "--plots", "--report", tmp_path / "report.json") == 0
+    picture = (tmp_path / f"report-{ob.name}.svg").read_text()
+    before = re.findall(r'<polyline points="([^"]*)"[^>]*#999999', picture)[0].split()
+    heights = [float(point.split(",")[1]) for point in before]
+    assert max(heights) - min(heights) > 80.0, "the recorded feet, not those that targets without keys hold back"
+    plant = report_of(tmp_path / "report.json")["plant"]
+    assert len(plant["snapped"]) == 6, "arms and spine, too, or their targets would stay behind"
+    assert plant["slide"] < SLIDE < 0.01 < plant["slide_before"]
+    entry = report_of(tmp_path / "report.json")
+    assert entry["error"] < 0.02, entry["message"]
