@@ -41,6 +41,17 @@ class LimitReport:
 
 
 @dataclass(frozen=True)
+class KeyReport:
+    """How keys were reduced."""
+
+    before: int
+    """The number of keys of the full bake; the next one is what is left of them."""
+    after: int
+    distance: float
+    """The largest distance of a joint from where the full bake has it, in Blender units."""
+
+
+@dataclass(frozen=True)
 class BakeReport:
     """The result of a bake."""
 
@@ -69,6 +80,10 @@ class BakeReport:
     """Largest distance between a bone as it plays and as it was solved, in chain lengths."""
     angle: float
     """Largest angle between them, in radians."""
+    live_turn: float | None = None
+    """What `turn` is as live solves the frames, where other solutions of them were taken."""
+    keys: KeyReport | None = None
+    """How keys were reduced; None: they were not."""
 
     @property
     def plays_alike(self) -> bool:

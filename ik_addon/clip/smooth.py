@@ -20,10 +20,10 @@ from ..solve.problem import Bools, Floats, Ints
 from .filling import runs
 from .shortest import shortest
 
-ABRUPT, UNLIKE = np.radians(5.0), 2.0
-"""A turn is a jump from this angle on, and when it is so many times that of the frames around it beyond that."""
+ABRUPT = np.radians(5.0)
+"""A turn that exceeds those of the frames around it by this angle is a jump."""
 AROUND = 4
-"""How many frames to each side these are."""
+"""How many frames to each side of it these are."""
 PACES = np.radians(2.0), np.radians(6.0)
 """By how much a bone is brought nearer per frame to what is there already."""
 LONGEST = 90
@@ -48,21 +48,22 @@ def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
         solution: of each frame by itself.
         frames: of each clip.
     """
+    given, count = solution, len(solution.status)
     for _ in range(ROUNDS):
         own = _orientations(problem, solution)
-        turns = np.append(_turns((own[1:] * own[:-1]).sum(axis=-1)).max(axis=1), 0.0)
-        turns[frames - 1 :: frames] = 0.0
-        jumps = _jumps(turns.reshape(-1, frames))[: max(1, len(turns) // SHARE)]
+        jumps = _jumps(_turns_in(own, frames))[: max(1, count // SHARE)]
         if not len(jumps):
             break
         found, members = _Clip(problem, solution, frames).alternatives(jumps)
         orientations = np.concatenate([own, _orientations(problem.members(members), found)])
         chosen = _shortest(orientations, members, frames)
-        if (chosen < len(turns)).all():
+        is_new = chosen >= count
+        if not is_new.any():
             break
-        is_new = chosen >= len(turns)
-        solution = solution.replaced(is_new, found.members(chosen[is_new] - len(turns)))
-    return solution
+        solution = solution.replaced(is_new, found.members(chosen[is_new] - count))
+    before, after = (_turns_in(_orientations(problem, own), frames).max(axis=1) for own in (given, solution))
+    worse = np.repeat(after > before, frames)
+    return solution.replaced(worse, given.members(worse))
 
 
 def _jumps(turns: Floats) -> Ints:
@@ -70,7 +71,7 @@ def _jumps(turns: Floats) -> Ints:
     padded = np.pad(turns, ((0, 0), (AROUND, AROUND)), mode="edge")
     around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1, axis=1), axis=-1)
     flat = turns.ravel()
-    jumps = np.flatnonzero(flat > ABRUPT + UNLIKE * around.ravel())
+    jumps = np.flatnonzero(flat > ABRUPT + around.ravel())
     return jumps[np.argsort(-flat[jumps], kind="stable")]
 
 
@@ -142,6 +143,13 @@ def _orientations(problem: Problem, solution: Solution) -> Floats:
     frames = times(solution.rotations, np.asarray(problem.frames, dtype=np.float64))
     upright = frames * np.sign(determinants(frames))[..., None, None]
     return quaternions(upright.transpose(2, 3, 1, 0)).T
+
+
+def _turns_in(orientations: Floats, frames: int) -> Floats:
+    """The largest angles (G, F) by which a bone turns from each frame of a clip to the next, from its last to none."""
+    turns = np.append(_turns((orientations[1:] * orientations[:-1]).sum(axis=-1)).max(axis=1), 0.0)
+    turns[frames - 1 :: frames] = 0.0
+    return turns.reshape(-1, frames)
 
 
 def _turns(cosines: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...clip.smooth import smoothed
 from ...solve import Goal, Problem, Solution, Status, check, solve
 from ...solve.maths.products import times
 from ...solve.maths.rotations import norm
@@ -23,14 +24,15 @@ SINGLE_STEPS = 6.0
 F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
 
 
-def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False) -> Limbs:
+def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: bool = False) -> Limbs:
     """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
 
-    Where it is `hurried`, bodies that are searched for answer with their first attempt.
+    Where it is `hurried`, bodies that are searched for answer with their first attempt. Where it is to be `smooth`, the
+    frames are those of a clip, and of all solutions those are taken with which bones turn least from frame to frame.
     """
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
-    solution, posed = _solve_once(limbs, goals, hurried)
+    solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, WRITTEN_TOLERANCE)
         if not missed.any():
@@ -62,7 +64,7 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Limbs]:
+def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: bool = False) -> tuple[Solution, Limbs]:
     shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.joints()
     tree = not shape.is_chain
     wanted = [
@@ -102,6 +104,8 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     if "checked" not in limbs.remembered:
         limbs.remembered["checked"] = check(problem)
     solution = solve(problem, limbs.remembered["checked"])
+    if smooth:
+        solution = smoothed(problem, solution, len(frames) // len(limbs.wave.bones))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
 
 

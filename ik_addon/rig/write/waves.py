@@ -65,6 +65,7 @@ def pose(
     before: tuple[Sample, Posed] | None = None,
     *,
     hurried: bool = False,
+    smooth: bool = False,
 ) -> Posed:
     """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose.
 
@@ -76,6 +77,7 @@ def pose(
         before: a frame and its solution by the same plan, without such moves. Where F is 1, chains to which nothing
             differs from it are not solved again.
         hurried: see `solve_limbs`; what comes of it is nobody's `before`.
+        smooth: see `solve_limbs`; the frames follow each other.
     """
     current = _Poses(ob, plan, sample)
     changes = None if before is None else _Changes(plan, sample, before[0])
@@ -133,7 +135,7 @@ def pose(
             limbs = current.limbs(wave)
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
-        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried))
+        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried, smooth=smooth))
     current.put_fk()
     is_moved = world is not sample.world  # the armature itself
     for bone in plan.followed:
