@@ -26,7 +26,7 @@ from .bake_report import KeyReport
 from .sampling import at_frame
 from .selection import BakeError, time_scale
 
-ROOM = 0.95
+ROOM = 0.98
 """The part of the bound that keys are chosen for: Blender computes with single precision."""
 ATTEMPTS = 6
 """How often keys are added where what plays is farther off than what was computed."""
@@ -90,14 +90,18 @@ class KeyReducer:
         points = applied(inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3])
         reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
         bounds = np.full(len(inside), ROOM * bound)
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             for _step in reduction.refine(bounds):
                 yield 0.5
-            self._write(reduction.curves)
+            if not attempt:
+                for _step in reduction.thin(bounds):
+                    yield 0.5
+            curves = [reduction.curves(part) for part in range(len(self._bones))]
+            self._write(curves)
             after = yield from self._played(0.6, 1.0)
             distances = lengths_of(after.points - before.points).max(axis=0)
             if distances.max() <= bound:
-                return KeyReport(self._before, self._count(reduction.curves), float(distances.max()))
+                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), float(distances.max()))
             bounds *= np.minimum(ROOM * bound / np.maximum(distances[inside], 1e-30), 1.0)
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5
@@ -133,22 +137,18 @@ class KeyReducer:
             parts.append(Part(above[0] if above else -1, values, partial(_displacement, parents, basis, own)))
         return parts
 
-    def _write(self, reduced: Sequence[Curve]) -> None:
+    def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
+        """Write the curves of the channels of each bone."""
         owner = compat.curve_owner(self._ob)
         curves = {} if owner is None else curves_of(owner)
-        for keyed, own in zip(self._channels, reduced, strict=True):
-            times_ = self._times[own.keys]
-            pace = float(self._times[1] - self._times[0])
-            for column, channel in enumerate(keyed):
+        pace = float(self._times[1] - self._times[0])
+        for keyed, found in zip(self._channels, reduced, strict=True):
+            for channel, own in zip(keyed, found, strict=True):
                 curve = curves.get((channel.data_path, channel.index))
                 if curve is None:
                     raise BakeError("The action of '{object}' is gone. Bake again", object=self._ob.name)
-                write_curve(curve, times_, own.values[:, column], own.slopes[:, column] / pace, own.lines)
+                write_curve(curve, self._times[own.keys], own.values, own.slopes / pace, own.lines)
         self._ob.update_tag()
-
-    def _count(self, reduced: Sequence[Curve]) -> int:
-        """The number of keys of all channels."""
-        return sum(len(own.keys) * len(keyed) for own, keyed in zip(reduced, self._channels, strict=True))
 
 
 def _points_of(ob: bpy.types.Object, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:

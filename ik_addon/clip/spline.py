@@ -1,7 +1,8 @@
-"""A smooth curve through a few of many values: cubic between its keys, with the slopes that fit the others best."""
+"""A smooth curve near many values: cubic between a few keys, whose values and slopes are those that fit best."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from ..solve.problem import Bools, Floats, Ints
 
 LOOSE = 1e-3
 """What a slope counts that is the one between neighbouring values, where other values do not decide it."""
+PINNED = 1e6
+"""What a value counts that a curve should go through."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,9 @@ class Curve:
     keys: Ints
     """(K,) indices of frames, which ascend from the first to the last."""
     values: Floats
-    """(K, c) on the keys."""
+    """(K,) on the keys."""
     slopes: Floats
-    """(K, c) change per frame on the keys. There is a straight line between keys on frames that follow each other."""
+    """(K,) change per frame on the keys. There is a straight line between keys on frames that follow each other."""
 
     @property
     def lines(self) -> Bools:
@@ -29,53 +32,98 @@ class Curve:
         return np.asarray(np.diff(self.keys) == 1)
 
     def on_frames(self) -> Floats:
-        """The values (F, c) on all frames."""
-        keys, values, slopes = self.keys, self.values, self.slopes
-        frames = np.arange(keys[-1] + 1)
-        own = np.clip(np.searchsorted(keys, frames, side="right") - 1, 0, len(keys) - 2)
-        length = np.diff(keys)[own]
-        start, end, rising, falling = _weights((frames - keys[own]) / length)
-        through = start * values[own] + end * values[own + 1]
-        return np.asarray(through + length[:, None] * (rising * slopes[own] + falling * slopes[own + 1]))
+        """The values (F,) on all frames."""
+        own, length, weights = _segments(self.keys)
+        start, rising, end, falling = weights
+        across = start * self.values[own] + end * self.values[own + 1]
+        return np.asarray(across + length * (rising * self.slopes[own] + falling * self.slopes[own + 1]))
 
 
-def fitted(values: Floats, keys: Ints) -> Curve:
-    """Return the curve that has the values (F, c) on the keys (K,), and on the other frames the nearest to them.
+def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
+    """Return the curve with these keys that is nearest to values (F,), and goes through them on `pinned` keys (K,).
 
-    Where neighbouring segments meet they have the same slope; which slopes fit best is a system of equations of which
-    each has three unknowns.
+    Segments that meet have the same value and slope there, so each key's pair of unknowns is tied to the next one's:
+    least squares lead to a system of equations that is tridiagonal in blocks of two.
     """
-    count, frames = len(keys), np.arange(len(values))
-    own = np.clip(np.searchsorted(keys, frames, side="right") - 1, 0, count - 2)
+    count, (own, length, weights) = len(keys), _segments(keys)
+    weights[1::2] *= length
+    parts = np.zeros((3, 2, 2, count))  # what ties the pair of a key to itself, as start and as end, and to the next
+    wanted = np.zeros((count, 2))
+    strength = np.ones(len(values))
+    strength[keys[pinned]] = PINNED
+    for i in range(2):
+        for k in range(2):
+            pairs = (weights[i], weights[k]), (weights[2 + i], weights[2 + k]), (weights[i], weights[2 + k])
+            for part, (a, b) in zip(parts, pairs, strict=True):
+                part[i, k] = np.bincount(own, strength * a * b, count)
+        pulls = strength * values
+        wanted[:, i] = np.bincount(own, weights[i] * pulls, count) + np.bincount(own + 1, weights[2 + i] * pulls, count)
+    itself = parts[0]
+    itself[..., 1:] += parts[1][..., :-1]
+    after, before = np.minimum(keys + 1, len(values) - 1), np.maximum(keys - 1, 0)
+    itself[1, 1] += LOOSE
+    wanted[:, 1] += LOOSE * (values[after] - values[before]) / (after - before)
+    found = _solved(itself.transpose(2, 0, 1), parts[2].transpose(2, 0, 1), wanted)
+    return Curve(keys, found[:, 0], found[:, 1])
+
+
+def _segments(keys: Ints) -> tuple[Ints, Ints, Floats]:
+    """Of all frames the segment (F,) and its length (F,), and what its ends count there.
+
+    That is (4, F): of value and slope of its start, and of its end; slopes are those over the whole segment.
+    """
+    frames = np.arange(keys[-1] + 1)
+    own = np.minimum(np.searchsorted(keys, frames, side="right") - 1, len(keys) - 2)
     length = np.diff(keys)[own]
-    start, end, rising, falling = _weights((frames - keys[own]) / length)
-    left = values - start * values[keys[own]] - end * values[keys[own + 1]]
-    before, after = rising[:, 0] * length, falling[:, 0] * length
-    diagonal = LOOSE + np.bincount(own, before**2, count) + np.bincount(own + 1, after**2, count)
-    beside = np.bincount(own, before * after, count)
-    neighbours = np.clip(keys + 1, None, len(values) - 1), np.clip(keys - 1, 0, None)
-    wanted = LOOSE * (values[neighbours[0]] - values[neighbours[1]]) / (neighbours[0] - neighbours[1])[:, None]
-    for column in range(values.shape[1]):
-        wanted[:, column] += np.bincount(own, before * left[:, column], count)
-        wanted[:, column] += np.bincount(own + 1, after * left[:, column], count)
-    return Curve(keys, values[keys], _solved(diagonal, beside, wanted))
-
-
-def _weights(share: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """What the values on two keys and the slopes there count (F, 1) at shares (F,) of the way between them."""
-    t = share[:, None]
+    t = (frames - keys[own]) / length
     end = t * t * (3.0 - 2.0 * t)
-    return 1.0 - end, end, t * (1.0 - t) ** 2, -t * t * (1.0 - t)
+    return own, length, np.stack([1.0 - end, t * (1.0 - t) ** 2, end, -t * t * (1.0 - t)])
 
 
-def _solved(diagonal: Floats, beside: Floats, wanted: Floats) -> Floats:
-    """Solve a symmetric system by its diagonal (K,), what is beside it (K,), and the right-hand sides (K, c)."""
-    diagonal, out = diagonal.copy(), wanted.copy()
-    for i in range(1, len(out)):
-        share = beside[i - 1] / diagonal[i - 1]
-        diagonal[i] -= share * beside[i - 1]
-        out[i] -= share * out[i - 1]
-    out[-1] /= diagonal[-1]
-    for i in range(len(out) - 2, -1, -1):
-        out[i] = (out[i] - beside[i] * out[i + 1]) / diagonal[i]
-    return out
+def _solved(itself: Floats, beside: Floats, wanted: Floats) -> Floats:
+    """Solve a symmetric system of blocks: on the diagonal and beside it (K, 2, 2), for right-hand sides (K, 2)."""
+    blocks, ties, sides = itself.tolist(), beside.tolist(), wanted.tolist()
+    for i in range(1, len(sides)):
+        # What the equations of the key before say of its unknowns goes into those of this one.
+        share = _times(_turned(ties[i - 1]), _inverse(blocks[i - 1]))
+        blocks[i] = _minus(blocks[i], _times(share, ties[i - 1]))
+        sides[i] = _less(sides[i], share, sides[i - 1])
+    found = [(0.0, 0.0)] * len(sides)
+    ahead = (0.0, 0.0)
+    for i in range(len(sides) - 1, -1, -1):
+        ahead = found[i] = _on(_inverse(blocks[i]), _less(sides[i], ties[i], ahead))
+    return np.array(found)
+
+
+Block = Sequence[Sequence[float]]
+Pair = Sequence[float]
+
+
+def _turned(a: Block) -> Block:
+    return (a[0][0], a[1][0]), (a[0][1], a[1][1])
+
+
+def _times(a: Block, b: Block) -> Block:
+    (p, q), (r, s) = a
+    (t, u), (v, w) = b
+    return (p * t + q * v, p * u + q * w), (r * t + s * v, r * u + s * w)
+
+
+def _minus(a: Block, b: Block) -> Block:
+    return (a[0][0] - b[0][0], a[0][1] - b[0][1]), (a[1][0] - b[1][0], a[1][1] - b[1][1])
+
+
+def _on(a: Block, v: Pair) -> tuple[float, float]:
+    return a[0][0] * v[0] + a[0][1] * v[1], a[1][0] * v[0] + a[1][1] * v[1]
+
+
+def _less(v: Pair, a: Block, w: Pair) -> Pair:
+    """A pair less a block times another pair."""
+    moved = _on(a, w)
+    return v[0] - moved[0], v[1] - moved[1]
+
+
+def _inverse(a: Block) -> Block:
+    (p, q), (r, s) = a
+    size = p * s - q * r
+    return (s / size, -q / size), (-r / size, p / size)
