@@ -48,7 +48,7 @@ class KeyReport:
     """The number of keys of the full bake; the next one is what is left of them."""
     after: int
     distance: float
-    """The largest distance of a joint from where the full bake has it, in Blender units."""
+    """The largest distance of a joint from where the full bake has it, in metres as the scene's units say."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,15 @@ class BakeReport:
     @property
     def playback(self) -> str:
         """How the keys play."""
+        if self.plays_alike and self.keys is not None:
+            return say(
+                "{after} of {before} keys were kept, with all joints within {distance} mm of the full bake",
+                after=self.keys.after,
+                before=self.keys.before,
+                distance=f"{1000.0 * self.keys.distance:.3g}",
+            )
+        if self.plays_alike and self.live_turn is not None:
+            return say("Playback matches the smooth solution")
         if self.plays_alike:
             return say("Playback matches the live result")
         return say(
@@ -196,6 +205,8 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
             ),
             False,
         )
+    if report.live_turn is not None:
+        yield say("Fastest joint without Smooth: {angle}°", angle=f"{report.live_turn:.3g}"), False
     yield report.playback, not report.plays_alike
 
 

@@ -149,8 +149,8 @@ class _Bake:
                 return None
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
             if self.reduce and len(frames.numbers) > 1:
-                todo = self._reduced(keyed, method)
-                report = replace(report, keys=(yield from part(todo, whole, 1.0)))
+                reduced = yield from part(self._reduced(keyed, method), whole, 1.0)
+                report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -73,9 +74,27 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
     parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
+    parser.add_argument("--smooth", action="store_true", help="avoid jumps by other solutions that reach the targets")
+    parser.add_argument(
+        "--reduce",
+        type=_distance,
+        metavar="DISTANCE",
+        help="keep as few keys as leave all joints within a distance of the full bake, such as 1mm",
+    )
     add_file_options(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target was not reached")
     return parser
+
+
+def _distance(text: str) -> float:
+    """A distance in metres, from a number with its unit."""
+    try:
+        metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text))
+    except ValueError:
+        metres = 0.0
+    if not 0.0 < metres < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no distance. Write a number with its unit, such as 1mm")
+    return metres
 
 
 # ---- what to bake
@@ -139,7 +158,11 @@ def _baked(ob: bpy.types.Object, chosen: list[str], options: argparse.Namespace,
     for tip in chosen:
         if not chain_of(ob.pose.bones[tip]).enabled:
             raise CommandError(f"The chain on '{tip}' of '{ob.name_full}' is disabled. Enable it to bake it")
-    with closing(baking.steps(bpy.context, ob, chosen, frames, new_action=options.new_action)) as steps:
+    reduce = (options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length
+    todo = baking.steps(
+        bpy.context, ob, chosen, frames, new_action=options.new_action, smooth=options.smooth, reduce=reduce
+    )
+    with closing(todo) as steps:
         while True:
             go_on()
             try:

@@ -62,7 +62,7 @@ class KeyReducer:
         self._ob = ob
         self._frames = np.arange(frames[0], frames[-1] + 1)
         scene: Any = view_layer.id_data
-        self._times = self._frames * time_scale(scene)
+        self._times: Floats = self._frames * np.float64(time_scale(scene))
         names = list(dict.fromkeys(channel.bone for channel in keyed))
         order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
         self._bones = sorted(order[name] for name in names)
@@ -87,7 +87,9 @@ class KeyReducer:
         """
         before = yield from self._played(0.0, 0.4)
         inside = np.flatnonzero(self._owners >= 0)
-        points = applied(inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3])
+        points = applied(
+            inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3]
+        )
         reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
         bounds = np.full(len(inside), ROOM * bound)
         for attempt in range(ATTEMPTS):
@@ -101,7 +103,9 @@ class KeyReducer:
             after = yield from self._played(0.6, 1.0)
             distances = lengths_of(after.points - before.points).max(axis=0)
             if distances.max() <= bound:
-                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), float(distances.max()))
+                scene: Any = self._view_layer.id_data
+                metres = float(distances.max()) * scene.unit_settings.scale_length
+                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), metres)
             bounds *= np.minimum(ROOM * bound / np.maximum(distances[inside], 1e-30), 1.0)
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5

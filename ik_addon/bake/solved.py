@@ -106,7 +106,7 @@ class Solved:
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
-        """Remember how fast joints turn on all frames as live solves them, where others of their solutions are taken."""
+        """Remember how fast joints turn on all frames as live solves them, where other solutions are taken."""
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
         self._live_turn = self._fastest(frames, values)[0]
 

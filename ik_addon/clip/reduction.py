@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..solve.maths.products import applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 from .spline import Curve, fitted
 
-WORST, NEAR = 0.9, 60
+WORST, NEAR = 0.9, 250
 """Keys are added where a channel has at least this part of the largest share that it has within so many frames."""
 PASSES = 4
 """How often every other key is tried to be taken out."""
@@ -50,6 +51,9 @@ class _Keys:
 
     def kept(self, chosen: Bools) -> _Keys:
         return _Keys(self.frames[chosen], self.pinned[chosen])
+
+    def equals(self, other: _Keys) -> bool:
+        return np.array_equal(self.frames, other.frames) and np.array_equal(self.pinned, other.pinned)
 
     def added(self, frames: Ints) -> _Keys:
         """With keys on more frames; those that are keyed already are pinned."""
@@ -86,9 +90,16 @@ class Reduction:
         return [self._curves[part, column] for column in range(self._parts[part].values.shape[1])]
 
     def refine(self, bounds: Floats) -> Generator[None]:
-        """Add keys until no point is farther from where it was than its bound (m,); yields now and then."""
+        """Add keys until no point is farther from where it was than its bound (m,); yields now and then.
+
+        What is left where every frame is keyed is rounding.
+        """
         while off := self._off(bounds):
-            self._key({place: self._keys[place].added(self._worst(place, share)) for place, share in off.items()})
+            more = {place: self._keys[place].added(self._worst(place, share)) for place, share in off.items()}
+            more = {place: keys for place, keys in more.items() if not keys.equals(self._keys[place])}
+            if not more:
+                return
+            self._key(more)
             yield
 
     def thin(self, bounds: Floats) -> Generator[None]:
@@ -157,11 +168,11 @@ class Reduction:
         """Between which keys of a channel its share (F,) in what is wrong is large, and there on which frame."""
         keys = self._keys[place].frames.tolist()
         found = []
-        for start, end in zip(keys[:-1], keys[1:], strict=True):
+        for start, end in pairwise(keys):
             frame = start + int(share[start:end].argmax())
             if share[frame] >= WORST * share[max(frame - NEAR, 0) : frame + NEAR].max() > 0.0:
                 found.append(frame)
-        return np.array(found)
+        return np.array(found, dtype=np.int64)
 
     def _key(self, keys: dict[Place, _Keys]) -> None:
         """Give channels other keys."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ def shortest(layers: Sequence[Ints], cost: Callable[[Ints, Ints], Floats]) -> In
         cost: the cost (K, L) of the steps between candidates (K,) and those (L,) of the next layer.
     """
     total, came_from = np.zeros(len(layers[0])), []
-    for before, after in zip(layers[:-1], layers[1:], strict=True):
+    for before, after in pairwise(layers):
         sums = total[:, None] + cost(before, after)
         best = sums.argmin(axis=0)
         came_from.append(best)

@@ -211,7 +211,7 @@ def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:
     def is_near(new: Floats, old: Floats) -> Bools:
         slack = REACHED * (longest if new.ndim == 1 else longest[:, None])
         good = np.asarray(new <= np.maximum(old, slack))
-        return good if good.ndim == 1 else good.all(axis=1)
+        return np.asarray(good if good.ndim == 1 else good.all(axis=1))
 
     as_well = (found.status == present.status) & is_near(found.error, present.error)
     pushed = [lengths_of(solution.joints[:, 0] - np.asarray(problem.joints)[:, 0]) for solution in (found, present)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..solve.problem import Bools, Floats, Ints
 
-LOOSE = 1e-3
+LOOSE = 1e-7
 """What a slope counts that is the one between neighbouring values, where other values do not decide it."""
 PINNED = 1e6
 """What a value counts that a curve should go through."""
@@ -64,6 +64,7 @@ def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
     itself[1, 1] += LOOSE
     wanted[:, 1] += LOOSE * (values[after] - values[before]) / (after - before)
     found = _solved(itself.transpose(2, 0, 1), parts[2].transpose(2, 0, 1), wanted)
+    found[pinned, 0] = values[keys[pinned]]
     return Curve(keys, found[:, 0], found[:, 1])
 
 
@@ -88,11 +89,10 @@ def _solved(itself: Floats, beside: Floats, wanted: Floats) -> Floats:
         share = _times(_turned(ties[i - 1]), _inverse(blocks[i - 1]))
         blocks[i] = _minus(blocks[i], _times(share, ties[i - 1]))
         sides[i] = _less(sides[i], share, sides[i - 1])
-    found = [(0.0, 0.0)] * len(sides)
-    ahead = (0.0, 0.0)
-    for i in range(len(sides) - 1, -1, -1):
-        ahead = found[i] = _on(_inverse(blocks[i]), _less(sides[i], ties[i], ahead))
-    return np.array(found)
+    found: list[Pair] = [(0.0, 0.0)]
+    for block, tie, side in zip(blocks[::-1], ties[::-1], sides[::-1], strict=True):
+        found.append(_on(_inverse(block), _less(side, tie, found[-1])))
+    return np.array(found[:0:-1])
 
 
 Block = Sequence[Sequence[float]]

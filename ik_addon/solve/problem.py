@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,5 +214,6 @@ Part = TypeVar("Part", Goal, Problem, Solution)
 
 def _some(whole: Part, names: tuple[str, ...], chosen: Bools | Ints) -> Part:
     """The chosen members of those of its arrays that have members."""
-    arrays = {name: value for name in names if np.ndim(value := getattr(whole, name))}
-    return replace(whole, **{name: np.asarray(value)[chosen] for name, value in arrays.items()})
+    arrays = {name: np.asarray(value) for name in names if np.ndim(value := getattr(whole, name))}
+    some: dict[str, Any] = {name: array[chosen] for name, array in arrays.items()}
+    return replace(whole, **some)

@@ -24,7 +24,9 @@ SINGLE_STEPS = 6.0
 F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
 
 
-def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: bool = False) -> Limbs:
+def solve_limbs(
+    limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: bool = False
+) -> Limbs:
     """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
 
     Where it is `hurried`, bodies that are searched for answer with their first attempt. Where it is to be `smooth`, the
