@@ -91,8 +91,10 @@ def steps(
                     object=ob.name,
                 )
             stored = fk_store.held(ob, plan.live)
-            sequence = Frames(view_layer, ob, plan, only, stored, list(frames), smooth)
-            work = _Bake(sequence, baked_tips(ob, plan, tips), new_action, before, reduce)
+            baked = baked_tips(ob, plan, tips)
+            # Other chains go on playing as live solves them.
+            sequence = Frames(view_layer, ob, plan, only, stored, list(frames), baked if smooth else ())
+            work = _Bake(sequence, baked, new_action, before, reduce)
             # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures

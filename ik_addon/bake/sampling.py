@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -82,8 +82,8 @@ class Frames:
     """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
     numbers: list[int]
     """F frames, ascending."""
-    smooth: bool = False
-    """Of all solutions take those with which joints turn least from frame to frame."""
+    smooth: Collection[str] = ()
+    """Tip bones of chains of which the solutions with the least turns from frame to frame are taken."""
 
     @property
     def scene(self) -> bpy.types.Scene:
@@ -194,7 +194,7 @@ class Frames:
         posed = pose(self.ob, self.plan, fk) if lookup is None else lookup.solve(self.ob, fk)
         if self.smooth:
             solved.note_live(posed, self.numbers)
-            posed = pose(self.ob, self.plan, fk, smooth=True)
+            posed = pose(self.ob, self.plan, fk, smooth=self.smooth)
         solved.put(start, fk.channels, posed, self.plan)
 
     def _solve_one_by_one(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:

@@ -24,13 +24,13 @@ ABRUPT = np.radians(5.0)
 """A turn that exceeds those of the frames around it by this angle is a jump."""
 AROUND = 4
 """How many frames to each side of it these are."""
-PACES = np.radians(2.0), np.radians(6.0)
+PACE = np.radians(4.0)
 """By how much a bone is brought nearer per frame to what is there already."""
-LONGEST = 90
+LONGEST = 60
 """After so many frames a solution is not followed further."""
 MET = np.radians(0.3)
 """Solutions are the same from this angle on."""
-ROUNDS = 3
+ROUNDS = 2
 """How often what is chosen is looked through for jumps."""
 SHARE = 60
 """One jump in so many frames is worked on in each round, the largest first."""
@@ -87,26 +87,25 @@ class _Clip:
         """Return other solutions that lead over jumps (J,) to the next frame, and the members (K,) they are of."""
         found, members = [self.solution.members(jumps[:0])], [jumps[:0]]
         for step in (1, -1):
-            start = np.repeat(jumps if step > 0 else jumps + 1, len(PACES))
-            for some, own in self._followed(start, step, np.tile(PACES, len(jumps))):
+            for some, own in self._followed(jumps if step > 0 else jumps + 1, step):
                 found.append(some)
                 members.append(own)
         names = [field.name for field in fields(Solution)]
         joined = {name: np.concatenate([getattr(some, name) for some in found]) for name in names}
         return Solution(**joined), np.concatenate(members)
 
-    def _followed(self, start: Ints, step: int, paces: Floats) -> list[tuple[Solution, Ints]]:
+    def _followed(self, start: Ints, step: int) -> list[tuple[Solution, Ints]]:
         """Return what comes of solutions that are followed from the members `start` in steps of one frame."""
         found = []
         own = quaternions(self._in_own_axes(start, self.solution.rotations[start]))
         last = start // self.frames * self.frames + (self.frames - 1 if step > 0 else 0)
         for _ in range(LONGEST):
             goes_on = start != last
-            start, own, last, paces = start[goes_on] + step, own[..., goes_on], last[goes_on], paces[goes_on]
+            start, own, last = start[goes_on] + step, own[..., goes_on], last[goes_on]
             if not len(start):
                 break
             there = quaternions(self._in_own_axes(start, self.solution.rotations[start]))
-            own = _nearer(own, there, paces)
+            own = _nearer(own, there)
             frames = np.asarray(self.problem.frames, dtype=np.float64)[start]
             begin = times_back(times(frames, matrices(own).transpose(3, 2, 0, 1)), frames)
             some = self.problem.members(start)
@@ -115,7 +114,7 @@ class _Clip:
             own = quaternions(self._in_own_axes(start, solved.rotations))
             is_new = _angles(own, there).max(axis=0) > MET
             goes_on = is_new & does_as_well(some, solved, self.solution.members(start))
-            start, own, last, paces = start[goes_on], own[..., goes_on], last[goes_on], paces[goes_on]
+            start, own, last = start[goes_on], own[..., goes_on], last[goes_on]
             found.append((solved.members(goes_on), start))
         return found
 
@@ -125,11 +124,11 @@ class _Clip:
         return back_times(frames, times(rotations, frames)).transpose(2, 3, 1, 0)
 
 
-def _nearer(own: Floats, there: Floats, paces: Floats) -> Floats:
-    """Rotations (4, n, B) brought nearer to others, so that no bone turns by more than its member's pace (B,)."""
+def _nearer(own: Floats, there: Floats) -> Floats:
+    """Rotations (4, n, B) of bones brought nearer to others, none by more than the pace."""
     away = vectors_of(multiply(inverse(own), there))
     farthest = np.sqrt((away**2).sum(axis=0)).max(axis=0)
-    return multiply(own, about_vectors(away * np.minimum(1.0, paces / np.maximum(farthest, 1e-9))))
+    return multiply(own, about_vectors(away * np.minimum(1.0, PACE / np.maximum(farthest, 1e-9))))
 
 
 def _angles(a: Floats, b: Floats) -> Floats:

@@ -505,6 +505,20 @@ def test_smooth_leads_over_a_flip_and_reaches_all_targets(bake: Any, addon: Addo
     assert "Playback matches the smooth solution" in said
 
 
+def test_chains_that_are_not_baked_stay_as_live_solves_them(bake: Any) -> None:
+    """A hand follows a flipping arm that stays live: as smooth as it could be, the arm is not."""
+    ob = flipping_arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0.1, 2.5), (0, 0, 3)], ["palm", "fingers"], parent="lower", connect=False)
+    rigs.chain(ob, "fingers", rigs.empty("Reached", (0.3, 0.2, -0.5)), 2)
+    report = bake.bake(bpy.context, ob, ["fingers"], list(range(1, 62)), smooth=True)
+    assert report.plays_alike
+    arm = poses(ob, list(range(1, 62)))
+    ob.ik_addon.live = False
+    bpy.context.scene.frame_set(1)
+    ob.ik_addon.live = True
+    assert np.abs(poses(ob, list(range(1, 62))) - arm).max() < CLOSE
+
+
 def test_smooth_changes_nothing_that_does_not_jump(bake: Any) -> None:
     ob, target = rigs.arm()
     circling(target)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import recorded, rigs
-from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, poses, state
+from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, state
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

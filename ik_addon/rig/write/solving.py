@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...clip.smooth import smoothed
@@ -25,12 +27,13 @@ F-curve and no matrix of Blender can say more, and a limb that is nearly straigh
 
 
 def solve_limbs(
-    limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: bool = False
+    limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: Collection[str] = ()
 ) -> Limbs:
     """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
 
-    Where it is `hurried`, bodies that are searched for answer with their first attempt. Where it is to be `smooth`, the
-    frames are those of a clip, and of all solutions those are taken with which bones turn least from frame to frame.
+    Where it is `hurried`, bodies that are searched for answer with their first attempt. Of chains on
+    the bones in `smooth`, of trees if all of theirs are, the solutions with the least turns are taken; the frames follow
+    each other then.
     """
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
@@ -66,7 +69,7 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: bool = False) -> tuple[Solution, Limbs]:
+def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
     shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.joints()
     tree = not shape.is_chain
     wanted = [
@@ -106,9 +109,18 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: bool = Fal
     if "checked" not in limbs.remembered:
         limbs.remembered["checked"] = check(problem)
     solution = solve(problem, limbs.remembered["checked"])
-    if smooth:
-        solution = smoothed(problem, solution, len(frames) // len(limbs.wave.bones))
+    own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
+    if own.any():
+        clips = smoothed(problem.members(own), solution.members(own), len(frames) // len(limbs.wave.bones))
+        solution = solution.replaced(own, clips)
     return solution, limbs.solved(times(solution.rotations, frames), solution)
+
+
+def _all_among(limbs: Limbs, tips: Collection[str]) -> Bools:
+    """The members (B,) all of whose chains are on some of these bones."""
+    chains = limbs.plan.chains
+    groups = [all(chains[chain].tip in tips for chain in group) for group in limbs.wave.chains.tolist()]
+    return np.array(groups)[limbs.group]
 
 
 def _target(target: Floats, joints: Floats, tip: int) -> Floats:
