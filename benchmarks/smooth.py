@@ -2,8 +2,8 @@
 
     python -m benchmarks.smooth
 
-with an interpreter that has bpy, from the project's folder. The paths are those of `benchmarks.quality`. Prints the table
-of docs/quality.md, and how long the smooth sequences take beside the solves.
+with an interpreter that has bpy, from the project's folder. The paths are those of `benchmarks.quality`. Prints the
+table of docs/quality.md; the last column is the time of solving and smoothing beside that of solving alone.
 """
 
 from __future__ import annotations

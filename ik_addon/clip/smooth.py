@@ -32,8 +32,8 @@ MET = np.radians(0.3)
 """Solutions are the same from this angle on."""
 ROUNDS = 2
 """How often what is chosen is looked through for jumps."""
-SHARE = 60
-"""One jump in so many frames is worked on in each round, the largest first."""
+FEW, SHARE = 10, 60
+"""So many jumps of a clip are worked on in each round, of long clips one in so many frames: the largest."""
 REACHED = 3e-7
 """What a solver leaves of a distance where it arrives, in chain lengths."""
 ALIKE = 1e-4
@@ -51,7 +51,7 @@ def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
     given, count = solution, len(solution.status)
     for _ in range(ROUNDS):
         own = _orientations(problem, solution)
-        jumps = _jumps(_turns_in(own, frames))[: max(1, count // SHARE)]
+        jumps = _jumps(_turns_in(own, frames))
         if not len(jumps):
             break
         found, members = _Clip(problem, solution, frames).alternatives(jumps)
@@ -67,12 +67,14 @@ def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
 
 
 def _jumps(turns: Floats) -> Ints:
-    """Which of the turns (G, F) from each frame of a clip to the next are jumps, the largest first."""
+    """Which of the turns (G, F) from each frame of a clip to the next are jumps: of each clip the largest."""
     padded = np.pad(turns, ((0, 0), (AROUND, AROUND)), mode="edge")
     around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1, axis=1), axis=-1)
-    flat = turns.ravel()
-    jumps = np.flatnonzero(flat > ABRUPT + around.ravel())
-    return jumps[np.argsort(-flat[jumps], kind="stable")]
+    clips, frames = turns.shape
+    largest = np.argsort(-turns, axis=1, kind="stable")[:, : max(FEW, frames // SHARE)]
+    chosen = (largest + frames * np.arange(clips)[:, None]).ravel()
+    found: Ints = chosen[(turns > ABRUPT + around).ravel()[chosen]]
+    return found
 
 
 @dataclass(frozen=True)

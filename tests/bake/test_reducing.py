@@ -14,8 +14,6 @@ from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-CLIP = list(range(1, 31))
-
 
 @pytest.fixture
 def bake(addon: Addon) -> Any:
@@ -97,10 +95,10 @@ def test_pushed_roots_and_stretched_bones_are_reduced(bake: Any) -> None:
 
 def test_frames_between_the_keys_of_a_step_count(bake: Any) -> None:
     ob = animated_arm()
-    bake.bake(bpy.context, ob, ["lower"], FRAMES[::5] + [30])
+    bake.bake(bpy.context, ob, ["lower"], [*FRAMES[::5], 30])
     full = joints(ob)
     again = animated_arm()
-    bake.bake(bpy.context, again, ["lower"], FRAMES[::5] + [30], reduce=0.02)
+    bake.bake(bpy.context, again, ["lower"], [*FRAMES[::5], 30], reduce=0.02)
     assert np.linalg.norm(joints(again) - full, axis=3).max() <= 0.0202
 
 

@@ -50,7 +50,7 @@ class Arm:
         found = []
         for i, channels in enumerate(self.channels):
             before = self.poses[i - 1] if i else np.tile(np.eye(4), (FRAMES, 1, 1))
-            own = np.linalg.inv(self.poses[i])
+            own: Floats = np.linalg.inv(self.poses[i]).astype(np.float64)
 
             def displacement(values: Floats, before: Floats = before, own: Floats = own, i: int = i) -> Floats:
                 return times(times(before, turned(values, self.origins[i])), own)

@@ -32,8 +32,8 @@ def solve_limbs(
     """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
 
     Where it is `hurried`, bodies that are searched for answer with their first attempt. Of chains on
-    the bones in `smooth`, of trees if all of theirs are, the solutions with the least turns are taken; the frames follow
-    each other then.
+    the bones in `smooth`, and of trees all of whose chains are, the solutions with the least turns are taken: then the
+    frames follow each other.
     """
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
