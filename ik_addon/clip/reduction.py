@@ -83,6 +83,8 @@ class Reduction:
         self._curves: dict[Place, Curve] = {}
         self._fitted = [part.values.copy() for part in parts]
         self._displacements = [np.empty((0, 4, 4)) for _ in parts]
+        self._alone: dict[Place, Floats] = {}
+        """What `_displaced_by` found of channels that have the same keys still."""
         self._key(self._keys)
 
     def curves(self, part: int) -> list[Curve]:
@@ -126,7 +128,6 @@ class Reduction:
         whole: list[Floats] = []
         for part, own in zip(self._parts, self._displacements, strict=True):
             whole.append(own if part.parent < 0 else times(whole[part.parent], own))
-        alone: dict[Place, Floats] = {}
         found: dict[Place, Floats] = {}
         for point, (owner, bound) in enumerate(zip(self._owners.tolist(), bounds.tolist(), strict=True)):
             off = np.flatnonzero(self._moved(whole[owner], point, np.s_[:]) > bound)
@@ -134,9 +135,9 @@ class Reduction:
                 continue
             path = self._channels_of(owner)
             for place in path:
-                if place not in alone:
-                    alone[place] = self._displaced_by(place)
-            shares = np.stack([self._moved(alone[place], point, off) for place in path])
+                if place not in self._alone:
+                    self._alone[place] = self._displaced_by(place)
+            shares = np.stack([self._moved(self._alone[place], point, off) for place in path])
             most = shares.argmax(axis=0)
             for k in np.unique(most).tolist():
                 own, frames = most == k, found.setdefault(path[k], np.zeros(len(self._points)))
@@ -183,6 +184,7 @@ class Reduction:
                 values = self._parts[part].values[:, column]
                 self._curves[place] = fitted(values, own.frames, own.pinned)
                 self._fitted[part][:, column] = self._curves[place].on_frames()
+                self._alone.pop(place, None)
                 changed.add(part)
         self._keys = {**self._keys, **keys}
         for part in changed:
