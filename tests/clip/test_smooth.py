@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks.cases import CHAINS, FREE, bone_steps, chain, degrees, smooth_turns, tree_y
 from benchmarks.quality import VIOLATION, violations
-from ik_addon.clip.smooth import smoothed
+from ik_addon.clip.smooth import does_as_well, smoothed
 from ik_addon.solve import Problem, Solution, pole_angle, solve
+from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.problem import Floats
 
 REACHED = 3e-7
@@ -130,3 +131,21 @@ def test_frames_that_cannot_be_solved_are_left_alone() -> None:
     assert (found.status == live.status).all()
     assert (found.rotations[70:] == live.rotations[70:]).all()
     assert turns(problem, found)[:69].max() < 20.0
+
+
+def test_what_misses_more_does_not_do_as_well() -> None:
+    rig = chain(6, CHAINS["limits-90"])
+    joints, frames = rig.pose(smooth_turns(np.random.default_rng(3), rig, 50))
+    problem = rig.problem(rig.at_rest(50), joints[:, rig.bones :], tolerance=1e-7)
+    goal = replace(problem.goal, segment=None, rotation=frames[:, -1])
+    with_pole = replace(goal, rotation=None, pole=np.tile([0.5, 0.3, 2.0], (50, 1)))
+    for wanted in (replace(problem, goal=goal), replace(problem, goal=with_pole)):
+        live = solve(wanted)
+        assert does_as_well(wanted, live, live).all()
+        assert not does_as_well(wanted, replace(live, error=live.error + 1e-5), live).any()
+        assert not does_as_well(wanted, replace(live, status=live.status + 1), live).any()
+        turned = matrices(about_vectors(np.tile([[0.0], [0.01], [0.0]], (1, 50)))).transpose(2, 0, 1)[:, None]
+        turned = np.broadcast_to(turned, live.rotations.shape)
+        joints = np.einsum("bij,bkj->bki", turned[:, 0], live.joints)
+        other = replace(live, rotations=turned @ live.rotations, joints=joints)
+        assert not does_as_well(wanted, other, live).all(), "all of it turned about the axis Y"
