@@ -81,6 +81,20 @@ def test_distances_are_those_of_the_scene(bake: Any) -> None:
     assert "keys were kept" in report.message
 
 
+def test_what_blender_evaluates_is_reduced(bake: Any) -> None:
+    """A constraint has a say, so the frames are evaluated in a copy of the scene."""
+    ob = animated_arm()
+    target = ob.pose.bones["lower"].ik_addon.target
+    target.constraints.new("COPY_SCALE").target = rigs.empty("Other")
+    bpy.context.scene.unit_settings.scale_length = 0.01
+    full = joints(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.02)
+    away = np.linalg.norm(joints(ob) - full, axis=3).max()
+    assert away <= 0.0202
+    assert report.keys.distance == pytest.approx(0.01 * away, abs=2e-6)
+    assert report.keys.after < 0.7 * report.keys.before
+
+
 def test_pushed_roots_and_stretched_bones_are_reduced(bake: Any) -> None:
     for policy in ("PUSH_ROOT", "STRETCH"):
         ob, target = rigs.arm()
