@@ -41,6 +41,17 @@ class LimitReport:
 
 
 @dataclass(frozen=True)
+class KeyReport:
+    """How keys were reduced."""
+
+    before: int
+    """The number of keys of the full bake; the next one is what is left of them."""
+    after: int
+    distance: float
+    """The largest distance of a joint from where the full bake has it, in metres as the scene's units say."""
+
+
+@dataclass(frozen=True)
 class BakeReport:
     """The result of a bake."""
 
@@ -69,6 +80,10 @@ class BakeReport:
     """Largest distance between a bone as it plays and as it was solved, in chain lengths."""
     angle: float
     """Largest angle between them, in radians."""
+    live_turn: float | None = None
+    """What `turn` is as live solves the frames, where other solutions of them were taken."""
+    keys: KeyReport | None = None
+    """How keys were reduced; None: they were not."""
 
     @property
     def plays_alike(self) -> bool:
@@ -111,6 +126,15 @@ class BakeReport:
     @property
     def playback(self) -> str:
         """How the keys play."""
+        if self.plays_alike and self.keys is not None:
+            return say(
+                "{after} of {before} keys were kept, with all joints within {distance} mm of the full bake",
+                after=self.keys.after,
+                before=self.keys.before,
+                distance=f"{1000.0 * self.keys.distance:.3g}",
+            )
+        if self.plays_alike and self.live_turn is not None:
+            return say("Playback matches the smooth solution")
         if self.plays_alike:
             return say("Playback matches the live result")
         return say(
@@ -181,6 +205,8 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
             ),
             False,
         )
+    if report.live_turn is not None:
+        yield say("Fastest joint without Smooth: {angle}°", angle=f"{report.live_turn:.3g}"), False
     yield report.playback, not report.plays_alike
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import bpy
@@ -19,9 +19,10 @@ from ..live import registry, switches
 from ..pose import channels, keyframes
 from ..rig.plan.plan import Plan
 from . import bake_report
-from .bake_report import BakeReport
+from .bake_report import BakeReport, KeyReport
+from .reducing import KeyReducer
 from .restore import SceneSnapshot
-from .sampling import Frames, Method
+from .sampling import Frames, Method, scenes
 from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
@@ -36,9 +37,11 @@ def bake(
     frames: Sequence[int],
     *,
     new_action: bool = False,
+    smooth: bool = False,
+    reduce: float = 0.0,
 ) -> BakeReport:
     """Do all of `steps` at once."""
-    todo = steps(context, ob, tips, frames, new_action=new_action)
+    todo = steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce)
     while True:
         try:
             next(todo)
@@ -53,6 +56,8 @@ def steps(
     frames: Sequence[int],
     *,
     new_action: bool = False,
+    smooth: bool = False,
+    reduce: float = 0.0,
     solving: Callable[..., Frames] = Frames,
 ) -> Generator[float, None, BakeReport]:
     """Bake chains in small steps. Each yields the share that is done, 0 to 1; closing the generator cancels the bake.
@@ -63,6 +68,9 @@ def steps(
         tips: tip bones of the chains to key. With Live on, all enabled chains are solved, as one may depend on another.
         frames: ascending; keys from the first to the last are replaced.
         new_action: key into a copy of the armature's action.
+        smooth: of all solutions take those with which joints turn least from frame to frame.
+        reduce: keep as few keys as leave every joint within this distance, in Blender units, of where all keys have
+            it; 0: keep all keys.
         solving: makes what solves the frames.
 
     Raises:
@@ -81,12 +89,23 @@ def steps(
             others = other_plans(view_layer, ob)
             check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
-            work = _Bake(
-                solving(view_layer, ob, plan, only, stored, list(frames), changes_order(plan, others)),
-                baked_tips(ob, plan, tips),
-                new_action,
-                before,
+            baked = baked_tips(ob, plan, tips)
+            sequence = solving(
+                view_layer,
+                ob,
+                plan,
+                only,
+                stored,
+                list(frames),
+                changes_order(plan, others),
+                baked if smooth else (),  # other chains go on playing as live solves them
             )
+            if smooth and sequence.is_watched:
+                raise BakeError(
+                    "Animated settings change the chains of '{object}' between frames. Bake without Smooth",
+                    object=ob.name,
+                )
+            work = _Bake(sequence, baked, new_action, before, reduce)
             # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
@@ -110,6 +129,8 @@ class _Bake:
     """Tip bones of those chains of the plan that are keyed."""
     new_action: bool
     before: SceneSnapshot
+    reduce: float
+    """How far joints may get from where all keys have them; 0: all keys are kept."""
 
     def do(self, done: ExitStack, method: Method) -> Generator[float, None, BakeReport | None]:
         """Solve, key and compare; yields the share that is done, and leaves to `done` what takes it back.
@@ -121,25 +142,37 @@ class _Bake:
         if frames.is_watched and method is not Method.SCENE:
             return None  # the structure of the chains may change from frame to frame, and only the scene knows
         solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
-        sampled = 0.8 if method is Method.FCURVES else 0.5
+        whole = 0.4 if self.reduce else 1.0
+        sampled = whole * (0.8 if method is Method.FCURVES else 0.5)
         with registry.paused(frames.ob):
             if not (yield from part(frames.solve(solved, method), 0.0, sampled)):
                 return None
         self._check_solved(solved)
         self.before.pose.put_back_channels()
-        written = sampled + 0.1
+        written = sampled + 0.1 * whole
         with ExitStack() as undo:
             undo.callback(self.before.restore)
             times = np.array(frames.numbers, dtype=np.float64) * time_scale(frames.scene)
-            todo = keyframes.writing(frames.ob, solved.channels(), times, new_action=self.new_action)
+            keyed = solved.channels()
+            todo = keyframes.writing(frames.ob, keyed, times, new_action=self.new_action)
             undo.callback((yield from part(todo, sampled, written)))
             self._disable_chains()
-            position, angle = yield from part(frames.differences(solved, method), written, 1.0)
+            position, angle = yield from part(frames.differences(solved, method), written, whole)
             if method is not Method.SCENE and (position > ALIKE + solved.noise or angle > 10.0 * ALIKE):
                 return None
             report = solved.report(frames.numbers, frames.ob.animation_data.action.name, position, angle)
+            if self.reduce and len(frames.numbers) > 1:
+                reduced = yield from part(self._reduced(keyed, method), whole, 1.0)
+                report = replace(report, keys=reduced)
             done.callback(undo.pop_all().close)
         return report
+
+    def _reduced(self, keyed: Sequence[keyframes.Channel], method: Method) -> Generator[float, None, KeyReport]:
+        """Reduce the keys that were written."""
+        frames = self.frames
+        with scenes(frames.view_layer, frames.ob, method) as (stepped, _proven):
+            reducer = KeyReducer(stepped or frames.view_layer, frames.ob, keyed, frames.numbers)
+            return (yield from reducer.steps(self.reduce))
 
     def _check_solved(self, solved: Solved) -> None:
         """Raise `BakeError` where a chain could be solved on no frame."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -86,6 +86,8 @@ class Frames:
     """F frames, ascending."""
     changes_order: bool
     """Whether the order in which armatures depend on each other may change from frame to frame."""
+    smooth: Collection[str] = ()
+    """Tip bones of chains of which the solutions with the least turns from frame to frame are taken."""
 
     @property
     def is_watched(self) -> bool:
@@ -142,7 +144,9 @@ class Frames:
         return proofs(len(self.numbers))
 
     def _in_memory(self) -> int:
-        """How many sampled frames are in memory at once."""
+        """How many sampled frames are in memory at once; all of them where they depend on each other."""
+        if self.smooth:
+            return len(self.numbers)
         return max(1, BONES // len(self.plan.live))
 
     def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
@@ -169,10 +173,10 @@ class Frames:
             lookup = Lookup(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
             uses_lookup = lookup.works and lookup.fits(fk)
             size = max(1, (LOOKUP_BATCH if uses_lookup else BATCH) // len(self.plan.chains))
+            size = len(frames) if self.smooth else size
             for start in range(0, len(frames), size):
                 own = fk.frames(slice(start, start + size))
-                posed = lookup.solve(self.ob, own) if uses_lookup else pose(self.ob, self.plan, own)
-                solved.put(first + start, own.channels, posed, self.plan)
+                self._put(solved, first + start, own, lookup if uses_lookup else None)
                 yield min(1.0, (first + start + size) / count)
         return True
 
@@ -182,7 +186,7 @@ class Frames:
         """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
         if self.is_watched:
             return (yield from self._solve_one_by_one(stepped, solved))
-        size = min(STEPPED, self._in_memory())
+        size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         proofs = self._proofs() if proven != stepped else ()
         for start in range(0, len(self.numbers), size):
             samples = []
@@ -191,9 +195,16 @@ class Frames:
                 if i in proofs and not fcurves.is_same(samples[-1], self._sample(proven, frame)):
                     return False
                 yield (i + 1) / len(self.numbers)
-            fk = stack(samples)
-            solved.put(start, fk.channels, pose(self.ob, self.plan, fk), self.plan)
+            self._put(solved, start, stack(samples))
         return True
+
+    def _put(self, solved: Solved, start: int, fk: Sample, lookup: Lookup | None = None) -> None:
+        """Solve a batch of frames, the first being that with the index `start`."""
+        posed = pose(self.ob, self.plan, fk) if lookup is None else lookup.solve(self.ob, fk)
+        if self.smooth:
+            solved.note_live(posed, self.numbers)
+            posed = pose(self.ob, self.plan, fk, smooth=self.smooth)
+        solved.put(start, fk.channels, posed, self.plan)
 
     def _solve_one_by_one(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
         """Solve each frame with the plan that animated settings make there."""

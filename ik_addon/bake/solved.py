@@ -78,6 +78,7 @@ class Solved:
         self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
         self._error = np.full((frames, len(baked)), np.nan)
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
+        self._live_turn: float | None = None
         modes: dict[str, list[int]] = {}
         for row in self.rows.tolist():
             modes.setdefault(plan.modes[row], []).append(row)
@@ -111,6 +112,11 @@ class Solved:
         self._status[batch, own_chains] = posed.outcomes.status[:, solved]
         self._error[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
+        """Remember how fast joints turn on all frames as live solves them, where other solutions are taken."""
+        values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
+        self._live_turn = self._fastest(frames, values)[0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is known, as arrays that can be kept in a file; `take` reads them."""
@@ -191,7 +197,7 @@ class Solved:
         sums = np.where(solved, self._error, 0.0).sum(axis=0)
         largest = np.where(solved, self._error, 0.0).max(axis=0, initial=0.0)
         limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
-        turn, bone, frame = self._fastest(frames)
+        turn, bone, frame = self._fastest(frames, [(block.values, block) for block in self._blocks])
         return BakeReport(
             chains=tuple(names),
             frames=len(frames),
@@ -212,14 +218,15 @@ class Solved:
             turning_frame=frame,
             position=position,
             angle=angle,
+            live_turn=self._live_turn,
         )
 
-    def _fastest(self, frames: Sequence[int]) -> tuple[float, int | None, int]:
+    def _fastest(self, frames: Sequence[int], values: Sequence[tuple[Row, _Block]]) -> tuple[float, int | None, int]:
         """The most degrees that a joint turns in a frame, its position in `Plan.live`, and the frame."""
         found: tuple[float, int | None, int] = (0.0, None, frames[0])
-        for block in self._blocks:
+        for own, block in values:
             if block.mode and len(frames) > 1:
-                angle, frame, bone = fastest(block.values, block.mode, np.diff(np.array(frames, dtype=np.float64)))
+                angle, frame, bone = fastest(own, block.mode, np.diff(np.array(frames, dtype=np.float64)))
                 if found[1] is None or angle > found[0]:
                     found = angle, block.rows[bone], frames[frame]
         return math.degrees(found[0]), found[1], found[2]

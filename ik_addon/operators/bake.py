@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..bake import BakeReport, bake_report, chosen_tips, frame_range, frames_between, steps
 from ..data import preferences
@@ -48,6 +48,27 @@ class IK_ADDON_OT_bake(StepsOperator):
         description="Key into a copy of the current action and leave the original unchanged",
         default=False,
     )
+    smooth: BoolProperty(
+        name="Smooth",
+        description="Where the solution jumps from one frame to the next, use other solutions that reach the targets "
+        "just as well and turn less",
+        default=False,
+    )
+    reduce_keys: BoolProperty(
+        name="Reduce Keys",
+        description="Keep as few keys as possible with all joints within Max Distance of the full bake",
+        default=False,
+    )
+    max_distance: FloatProperty(
+        name="Max Distance",
+        description="How far joints may be from where the full bake has them",
+        default=0.001,
+        min=1e-6,
+        soft_max=0.1,
+        precision=4,
+        subtype="DISTANCE",
+        unit="LENGTH",
+    )
 
     doing = marked("Baking IK")
     cancelled = marked("Bake cancelled. Nothing was changed")
@@ -61,6 +82,8 @@ class IK_ADDON_OT_bake(StepsOperator):
         """Ask for the options; the bake then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+        if not self.properties.is_property_set("max_distance"):
+            self.max_distance = 0.001 / context.scene.unit_settings.scale_length
         self.frame_range = self.frame_range  # what the dialog shows is chosen, see `steps`
         self._in_window = True
         manager: Any = context.window_manager
@@ -78,6 +101,12 @@ class IK_ADDON_OT_bake(StepsOperator):
             column.prop(self, "frame_end")
         layout.prop(self, "step")
         layout.prop(self, "new_action")
+        layout.prop(self, "smooth")
+        row = layout.row(heading="Reduce Keys")
+        row.prop(self, "reduce_keys", text="")
+        distance = row.row()
+        distance.active = self.reduce_keys
+        distance.prop(self, "max_distance", text="")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Bake: at once when called from a script, step by step after the dialog."""
@@ -94,7 +123,8 @@ class IK_ADDON_OT_bake(StepsOperator):
         else:
             first, last = frame_range(context.scene, ob, self.frame_range)
         frames = frames_between(first, last, self.step)
-        return steps(context, ob, chosen, frames, new_action=self.new_action)
+        distance = self.max_distance if self.reduce_keys else 0.0
+        return steps(context, ob, chosen, frames, new_action=self.new_action, smooth=self.smooth, reduce=distance)
 
     def finish(self, result: BakeReport) -> set[str]:
         """Report on it: in a line, and in full in the sidebar."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
+
+import bpy
 
 from ..bake import command_line
 from ..bake.command_line import CommandError, Files, GoOn, add_file_options
@@ -14,8 +17,8 @@ from .parts import Which
 from .shot import NAME, bake_shot, join_parts, solve_part
 
 ALONE = {
-    "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "frames"},
-    "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "armature", "chains"},
+    "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "smooth", "reduce", "frames"},
+    "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "smooth", "armature", "chains"},
 }
 """Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
 
@@ -75,6 +78,17 @@ def _part(text: str) -> Which:
         raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/4") from None
 
 
+def _distance(text: str) -> float:
+    """A distance in metres, from a number with its unit."""
+    try:
+        metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text))
+    except ValueError:
+        metres = 0.0
+    if not 0.0 < metres < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no distance. Write a number with its unit, such as 1mm")
+    return metres
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"blender -b FILE --command {NAME}",
@@ -111,6 +125,13 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--step", type=int, default=1, metavar="N", help="key every N-th frame, and the last one")
     parser.add_argument("--new-action", action="store_true", help="key into a copy of the action")
+    parser.add_argument("--smooth", action="store_true", help="avoid jumps by other solutions that reach the targets")
+    parser.add_argument(
+        "--reduce",
+        type=_distance,
+        metavar="DISTANCE",
+        help="keep as few keys as leave all joints within a distance of the full bake, such as 1mm",
+    )
     parser.add_argument(
         "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
     )

@@ -61,7 +61,7 @@ class SolvedPart:
     arrays: Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordedFrames(Frames):
     """Frames that are solved, and recorded as they are."""
 
@@ -78,7 +78,7 @@ class RecordedFrames(Frames):
         return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JoinedFrames(Frames):
     """Frames that were solved in parts before."""
 

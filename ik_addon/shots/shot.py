@@ -105,7 +105,7 @@ def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
             raise CommandError(f"{len(every)} frames can't be split into {options.part.of} parts")
         record: list[SolvedPart] = []
         solving = partial(RecordedFrames, tips=job.tips, record=record)
-        done.append(Done(job.ob, _baked(job, frames, go_on, solving=solving)))
+        done.append(Done(job.ob, _baked(job, frames, options, go_on, solving=solving)))
         solved += record
     report = _report(files, done)
     is_complete = files.write(as_text(report), go_on, lambda output: parts.write(output.new, options.part, solved))
@@ -124,7 +124,7 @@ def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
         check_enabled(job)
         frames = [frame for part in own for frame in part.frames]
         solving = partial(JoinedFrames, parts=own)
-        done.append(Done(job.ob, _baked(job, frames, go_on, new_action=options.new_action, solving=solving)))
+        done.append(Done(job.ob, _baked(job, frames, options, go_on, new_action=options.new_action, solving=solving)))
     report = _report(files, done)
     return _code(options, report) if files.write(as_text(report), go_on) else INCOMPLETE
 
@@ -149,7 +149,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         plant = finished(work, go_on)
         new_action = False  # it has one now
         print(f"{job.ob.name_full}: {plant.message}", flush=True)
-    bake = _baked(job, _frames(job, options), go_on, new_action=new_action)
+    bake = _baked(job, _frames(job, options), options, go_on, new_action=new_action)
     made = _skeleton(job, options, go_on) if options.skeleton else None
     played = None if before is None else (before, _tracks(job, legs, options, go_on))
     return Done(job.ob, bake, plant, made, played)
@@ -208,12 +208,22 @@ def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[
 def _baked(
     job: Job,
     frames: list[int],
+    options: argparse.Namespace,
     go_on: GoOn,
     *,
     new_action: bool = False,
     solving: Callable[..., Frames] = Frames,
 ) -> BakeReport:
-    work = baking.steps(bpy.context, job.ob, job.tips, frames, new_action=new_action, solving=solving)
+    work = baking.steps(
+        bpy.context,
+        job.ob,
+        job.tips,
+        frames,
+        new_action=new_action,
+        smooth=options.smooth,
+        reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
+        solving=solving,
+    )
     report = finished(work, go_on)
     print(f"{job.ob.name_full}: {report.message}", flush=True)
     return report

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,10 @@ class Goal:
     weight: float = 1.0
     """What the distance counts, squared, where goals of a tree pull against each other."""
 
+    def members(self, chosen: Bools | Ints) -> Goal:
+        """Return the goal of the chosen members alone, or of each as often as it is named."""
+        return _some(self, ("target", "pole", "pole_angle", "rotation"), chosen)
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -92,7 +97,7 @@ class Limits:
     twist: Floats
     """(n, 2) least and greatest twist in the same way."""
 
-    def of(self, chosen: Bools) -> Limits:
+    def of(self, chosen: Bools | Ints) -> Limits:
         """Return the limits of the chosen (B,) members alone."""
         rest = self.rest[chosen] if np.ndim(self.rest) == 4 else self.rest
         return Limits(rest, self.root[chosen], self.cones, self.twist)
@@ -155,6 +160,16 @@ class Problem:
         """All goals, in the order of their end effectors."""
         return (self.goal, *self.others)
 
+    def members(self, chosen: Bools | Ints) -> Problem:
+        """Return the problem of the chosen members alone, or of each as often as it is named."""
+        own = _some(self, ("joints", "frames", "softness", "push_limit", "tolerance", *_DIRECTIONS), chosen)
+        return replace(
+            own,
+            goal=self.goal.members(chosen),
+            others=tuple(goal.members(chosen) for goal in self.others),
+            limits=None if self.limits is None else self.limits.of(chosen),
+        )
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -179,3 +194,26 @@ class Solution:
     def reached(self) -> Bools:
         """(B,) whether the tip stands on its target within the tolerance."""
         return np.asarray(self.status == Status.REACHED)
+
+    def members(self, chosen: Bools | Ints) -> Solution:
+        """Return the chosen members alone."""
+        return _some(self, tuple(vars(self)), chosen)
+
+    def replaced(self, chosen: Bools | Ints, other: Solution) -> Solution:
+        """Return the solution with the chosen members as they are in another one."""
+        own = _some(self, tuple(vars(self)), np.arange(len(self.status)))
+        for name, value in vars(own).items():
+            value[chosen] = vars(other)[name]
+        return own
+
+
+_DIRECTIONS = ("bend_side", "folds", "plane")
+
+Part = TypeVar("Part", Goal, Problem, Solution)
+
+
+def _some(whole: Part, names: tuple[str, ...], chosen: Bools | Ints) -> Part:
+    """The chosen members of those of its arrays that have members."""
+    arrays = {name: np.asarray(value) for name in names if np.ndim(value := getattr(whole, name))}
+    some: dict[str, Any] = {name: array[chosen] for name, array in arrays.items()}
+    return replace(whole, **some)

@@ -490,6 +490,93 @@ def test_operator_needs_an_armature() -> None:
         operator()
 
 
+def flipping_arm(keyed: bool = True) -> bpy.types.Object:
+    """An arm without a pole, whose target passes right behind it: there live turns the arm about its length."""
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0.1, 1), (0, 0, 2)], ["upper", "lower"])
+    target = rigs.empty("Target")
+    rigs.chain(ob, "lower", target, 2)
+    for frame in range(1, 62):
+        target.location = (0.04 * (frame - 31), 0.01, -1.3)
+        target.keyframe_insert("location", frame=frame)
+    if not keyed:
+        target.constraints.new("COPY_SCALE").target = ob  # so that F-curves alone do not give the motion
+    ob.ik_addon.live = True
+    bpy.context.scene.frame_set(1)
+    return ob
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["from F-curves", "evaluated"])
+def test_smooth_leads_over_a_flip_and_reaches_all_targets(bake: Any, addon: Addon, keyed: bool) -> None:
+    ob, frames = flipping_arm(keyed), list(range(1, 62))
+    report = bake.bake(bpy.context, ob, ["lower"], frames, smooth=True)
+    assert report.live_turn > 60.0
+    assert report.turn < 20.0
+    assert (report.missed, report.plays_alike) == (0, True)
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        target = np.array(rigs.evaluated(bpy.data.objects["Target"]).matrix_world.translation)
+        assert np.abs(rigs.tail(ob, "lower") - target).max() < CLOSE
+    said = [text for text, _ in addon.module("bake.bake_report").sentences(report)]
+    assert any("without Smooth" in text for text in said)
+    assert "Playback matches the smooth solution" in said
+
+
+def test_chains_that_are_not_baked_stay_as_live_solves_them(bake: Any) -> None:
+    """A hand follows a flipping arm that stays live: as smooth as it could be, the arm is not."""
+    ob = flipping_arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0.1, 2.5), (0, 0, 3)], ["palm", "fingers"], parent="lower", connect=False)
+    rigs.chain(ob, "fingers", rigs.empty("Reached", (0.3, 0.2, -0.5)), 2)
+    frames = list(range(1, 62))
+
+    def tips() -> Any:
+        found = []
+        for frame in frames:
+            bpy.context.scene.frame_set(frame)
+            found.append([rigs.tail(ob, name) for name in ("lower", "fingers")])
+        return np.array(found)
+
+    live = tips()
+    report = bake.bake(bpy.context, ob, ["fingers"], frames, smooth=True)
+    assert report.plays_alike
+    assert np.abs(tips() - live).max() < CLOSE
+
+
+def test_smooth_changes_nothing_that_does_not_jump(bake: Any) -> None:
+    ob, target = rigs.arm()
+    circling(target)
+    ob.ik_addon.live = True
+    live = poses(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, smooth=True)
+    assert report.live_turn == pytest.approx(report.turn)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
+def test_smooth_needs_chains_that_stay_the_same(bake: Any) -> None:
+    ob = animated_arm()
+    rigs.key(ob.pose.bones["lower"], "ik_stiffness_x", {1: 0.0, 10: 0.5})
+    before = state(ob)
+    with pytest.raises(bake.BakeError, match="without Smooth"):
+        bake.bake(bpy.context, ob, ["lower"], FRAMES, smooth=True)
+    assert state(ob) == before
+
+
+def test_the_operator_takes_smooth_and_fewer_keys_and_one_undo_takes_all_back(addon: Addon) -> None:
+    ob = flipping_arm()
+    before = keyed(ob)
+    bpy.context.scene.frame_end = 61
+    bpy.ops.ed.undo_push(message="before")
+    assert bpy.ops.ik_addon.bake(smooth=True, reduce_keys=True, max_distance=0.01) == {"FINISHED"}
+    report = addon.module("bake.bake_report").last(ob)
+    assert report.live_turn > 60.0
+    assert 0 < report.keys.after < 0.5 * report.keys.before
+    bpy.ops.ed.undo_push(message="baked")
+    bpy.ops.ed.undo()
+    ob = bpy.data.objects["Rig"]
+    assert keyed(ob) == before
+    assert ob.pose.bones["lower"].ik_addon.enabled
+
+
 def test_what_chains_do_not_need_is_not_evaluated(bake: Any) -> None:
     ob, _target = rigs.arm()
     other = rigs.empty("Other")

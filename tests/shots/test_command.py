@@ -323,6 +323,26 @@ def test_linked_and_local_armatures_of_one_name_are_chosen_apart(
 # ---- exit codes
 
 
+def test_smooth_and_fewer_keys(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    moving_arm()
+    bpy.context.scene.frame_end = 40
+    bpy.context.scene.unit_settings.scale_length = 0.1
+    report = tmp_path / "report.json"
+    assert ik_bake("--smooth", "--reduce", "1mm", "--report", report) == 0
+    (found,) = json.loads(report.read_text())["armatures"]
+    assert found["live_turn"] >= found["turn"] > 0.0
+    assert 0.0 < found["keys"]["distance"] <= 0.001
+    assert found["keys"]["after"] < 0.5 * found["keys"]["before"] == 0.5 * 40 * 16
+    assert "keys were kept" in found["message"]
+
+
+@pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m"])
+def test_a_distance_has_to_be_one(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
+    moving_arm()
+    assert ik_bake(f"--reduce={distance}") == 2
+    assert f"'{distance}' is no distance" in capfd.readouterr().err
+
+
 def test_missing_a_target_counts_only_when_strict(ik_bake: Command) -> None:
     moving_arm(far=30.0)
     assert ik_bake() == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
+from ...clip.smooth import smoothed
 from ...solve import Goal, Problem, Solution, Status, check, solve
 from ...solve.maths.products import times
 from ...solve.maths.rotations import norm
@@ -25,14 +27,18 @@ SINGLE_STEPS = 6.0
 F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
 
 
-def solve_limbs(limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False) -> Limbs:
+def solve_limbs(
+    limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: Collection[str] = ()
+) -> Limbs:
     """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
 
-    Where it is `hurried`, bodies that are searched for answer with their first attempt.
+    Where it is `hurried`, bodies that are searched for answer with their first attempt. Of chains on
+    the bones in `smooth`, and of trees all of whose chains are, the solutions with the least turns are taken: then the
+    frames follow each other.
     """
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
-    solution, posed = _solve_once(limbs, goals, hurried)
+    solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
     allowed = WRITTEN_TOLERANCE * limbs.length()
     for _ in range(REFINEMENTS):
         missed = posed.misses(solution, allowed)
@@ -65,7 +71,7 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Limbs]:
+def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
     shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.skew().without(limbs.joints())
     tree = not shape.is_chain
     wanted = [
@@ -105,8 +111,19 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool) -> tuple[Solution, Li
     if "checked" not in limbs.remembered:
         limbs.remembered["checked"] = check(problem)
     solution = solve(problem, limbs.remembered["checked"])
+    own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
+    if own.any():
+        clips = smoothed(problem.members(own), solution.members(own), len(frames) // len(limbs.wave.bones))
+        solution = solution.replaced(own, clips)
     solution = replace(solution, joints=limbs.skew().put_on(solution.joints))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
+
+
+def _all_among(limbs: Limbs, tips: Collection[str]) -> Bools:
+    """The members (B,) all of whose chains are on some of these bones."""
+    chains = limbs.plan.chains
+    groups = [all(chains[chain].tip in tips for chain in group) for group in limbs.wave.chains.tolist()]
+    return np.array(groups)[limbs.group]
 
 
 def _target(target: Floats, joints: Floats, tip: int) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -60,6 +60,7 @@ def pose(
     before: tuple[Sample, Posed] | None = None,
     *,
     hurried: bool = False,
+    smooth: Collection[str] = (),
 ) -> Posed:
     """Solve all chains of a plan on the sampled frames. A chain that cannot be solved on a frame keeps its FK pose.
 
@@ -71,6 +72,7 @@ def pose(
         before: a frame and its solution by the same plan, without such moves. Where F is 1, chains to which nothing
             differs from it are not solved again.
         hurried: see `solve_limbs`; what comes of it is nobody's `before`.
+        smooth: see `solve_limbs`.
     """
     current = _Poses(ob, plan, sample)
     changes = None if before is None else _Changes(plan, sample, before[0])
@@ -128,7 +130,7 @@ def pose(
             limbs = current.limbs(wave)
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
-        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried))
+        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried, smooth=smooth))
     current.put_fk()
     is_moved = world is not sample.world  # the armature itself
     for bone in plan.followed:

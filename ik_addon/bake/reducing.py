@@ -1,0 +1,198 @@
+"""Fewer keys for a bake: as few as keep every joint near where the full bake has it, checked as they play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import bpy
+import numpy as np
+
+from .. import compat
+from ..clip.reduction import Part, Reduction
+from ..clip.spline import Curve
+from ..data.settings import chain_of
+from ..pose import channels, transforms
+from ..pose.channels import FIELDS, rotation_field
+from ..pose.key_curve import keyed_within, write_curve
+from ..pose.keyframes import Channel, curves_of, read_keys
+from ..pose.skeleton import inverse, matrix_array
+from ..rig.plan.chain import end_of, tips
+from ..solve.maths.products import applied, lengths_of, times
+from ..solve.problem import Floats, Ints
+from .bake_report import KeyReport
+from .sampling import at_frame
+from .selection import BakeError, time_scale
+
+ROOM = 0.98
+"""The part of the bound that keys are chosen for: Blender computes with single precision."""
+ATTEMPTS = 6
+"""How often keys are added where what plays is farther off than what was computed."""
+
+
+@dataclass(frozen=True)
+class _Played:
+    """An armature as it plays on F frames."""
+
+    poses: Floats
+    """(F, n, 4, 4) of the keyed bones in armature space."""
+    points: Floats
+    """(F, m, 3) in world space."""
+    world: Floats
+    """(F, 4, 4) of the object."""
+
+
+class KeyReducer:
+    """What a bake has keyed, and how to key less of it."""
+
+    def __init__(
+        self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, keyed: Sequence[Channel], frames: Sequence[int]
+    ) -> None:
+        """Read the keys that were written.
+
+        Args:
+            view_layer: where they play.
+            ob: the armature object.
+            keyed: what was keyed, from the first to the last of some frames.
+            frames: these frames, two or more.
+        """
+        self._view_layer = view_layer
+        self._ob = ob
+        self._frames = np.arange(frames[0], frames[-1] + 1)
+        scene: Any = view_layer.id_data
+        self._times: Floats = self._frames * np.float64(time_scale(scene))
+        names = list(dict.fromkeys(channel.bone for channel in keyed))
+        order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
+        self._bones = sorted(order[name] for name in names)
+        owner = compat.curve_owner(ob)
+        assert owner is not None, "it was just keyed"
+        curves = curves_of(owner)
+        self._channels: list[list[Channel]] = [[] for _ in self._bones]
+        self._before = 0
+        for channel in keyed:
+            curve = curves[channel.data_path, channel.index]
+            self._before += int(keyed_within(read_keys(curve), self._times[0], self._times[-1]).sum())
+            values = np.array([curve.evaluate(time) for time in self._times.tolist()])
+            own = Channel(channel.bone, channel.field, channel.index, values)
+            self._channels[self._bones.index(order[channel.bone])].append(own)
+        self._owners, self._places, self._local = _points_of(ob, self._bones)
+
+    def steps(self, bound: float) -> Generator[float, None, KeyReport]:
+        """Key as little as keeps all joints within a distance in Blender units; yields the share that is done.
+
+        Raises:
+            BakeError: it cannot be kept.
+        """
+        before = yield from self._played(0.0, 0.4)
+        inside = np.flatnonzero(self._owners >= 0)
+        points = applied(
+            inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3]
+        )
+        reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
+        bounds = np.full(len(inside), ROOM * bound)
+        for attempt in range(ATTEMPTS):
+            for _step in reduction.refine(bounds):
+                yield 0.5
+            if not attempt:
+                for _step in reduction.thin(bounds):
+                    yield 0.5
+            curves = [reduction.curves(part) for part in range(len(self._bones))]
+            self._write(curves)
+            after = yield from self._played(0.6, 1.0)
+            distances = lengths_of(after.points - before.points).max(axis=0)
+            if distances.max() <= bound:
+                scene: Any = self._view_layer.id_data
+                metres = float(distances.max()) * scene.unit_settings.scale_length
+                return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), metres)
+            bounds *= np.minimum(ROOM * bound / np.maximum(distances[inside], 1e-30), 1.0)
+            if distances[self._owners < 0].max(initial=0.0) > bound:
+                bounds *= 0.5
+        raise BakeError(
+            "The keys of '{object}' can't be reduced: other things move it differently each time. Bake all keys",
+            object=self._ob.name,
+        )
+
+    def _played(self, first: float, last: float) -> Generator[float, None, _Played]:
+        """Play all frames; yields shares from the first to the last."""
+        count, everything = len(self._frames), np.arange(len(self._ob.pose.bones))
+        poses, world = np.empty((count, len(self._bones), 4, 4)), np.empty((count, 4, 4))
+        points = np.empty((count, len(self._places), 3))
+        for i, frame in enumerate(self._frames.tolist()):
+            evaluated = self._ob.evaluated_get(at_frame(self._view_layer, frame))
+            pose = channels.read_pose(evaluated, everything)
+            world[i], poses[i] = matrix_array(evaluated.matrix_world), pose[self._bones]
+            seen = pose[self._places]
+            points[i] = applied(world[i, :3, :3], applied(seen[:, :3, :3], self._local) + seen[:, :3, 3])
+            points[i] += world[i, :3, 3]
+            yield first + (last - first) * (i + 1) / count
+        return _Played(poses, points, world)
+
+    def _parts(self, played: _Played) -> list[Part]:
+        """The keyed bones, as they play."""
+        bones, parts = self._ob.pose.bones, []
+        for index, (bone, keyed) in enumerate(zip(self._bones, self._channels, strict=True)):
+            values = np.stack([channel.values for channel in keyed], axis=1)
+            basis = partial(_basis, bones[bone], keyed)
+            own = inverse(played.poses[:, index])
+            parents = times(played.poses[:, index], inverse(basis(values)))
+            above = [self._bones.index(b) for b in _above(self._ob, bone) if b in self._bones]
+            parts.append(Part(above[0] if above else -1, values, partial(_displacement, parents, basis, own)))
+        return parts
+
+    def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
+        """Write the curves of the channels of each bone."""
+        owner = compat.curve_owner(self._ob)
+        curves = {} if owner is None else curves_of(owner)
+        pace = float(self._times[1] - self._times[0])
+        for keyed, found in zip(self._channels, reduced, strict=True):
+            for channel, own in zip(keyed, found, strict=True):
+                curve = curves.get((channel.data_path, channel.index))
+                if curve is None:
+                    raise BakeError("The action of '{object}' is gone. Bake again", object=self._ob.name)
+                write_curve(curve, self._times[own.keys], own.values, own.slopes / pace, own.lines)
+        self._ob.update_tag()
+
+
+def _points_of(ob: bpy.types.Object, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
+    """The points that are to stay where they are: heads and tails of all bones, and the pivots of hands and feet.
+
+    Returns:
+        owners: (m,) the index of the keyed bone that each goes with; -1: none.
+        bones: (m,) the bone that it belongs to.
+        local: (m, 3) where it is in the axes of that bone.
+    """
+    order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
+    points: list[tuple[int, Sequence[float]]] = []
+    for index, bone in enumerate(ob.data.bones):
+        points += [(index, (0.0, 0.0, 0.0)), (index, (0.0, bone.length, 0.0))]
+    for tip in tips(ob):
+        end, chain = end_of(tip), chain_of(tip)
+        if end is not None:
+            points += [(order[end.name], chain.heel_pivot[:]), (order[end.name], chain.toe_pivot[:])]
+    owners = []
+    for index, _local in points:
+        carriers = [bone for bone in (index, *_above(ob, index)) if bone in keyed]
+        owners.append(keyed.index(carriers[0]) if carriers else -1)
+    return np.array(owners), np.array([index for index, _ in points]), np.array([local for _, local in points])
+
+
+def _above(ob: bpy.types.Object, bone: int) -> list[int]:
+    """The bones above one, the nearest first."""
+    order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
+    return [order[parent.name] for parent in ob.pose.bones[bone].parent_recursive]
+
+
+def _basis(bone: bpy.types.PoseBone, keyed: Sequence[Channel], values: Floats) -> Floats:
+    """The basis matrices (F, 4, 4) that values (F, c) of the keyed channels of a bone make."""
+    own = {field: np.tile(np.array(getattr(bone, field)[:], np.float64), (len(values), 1)) for field in FIELDS}
+    for column, channel in enumerate(keyed):
+        own[channel.field][:, channel.index] = values[:, column]
+    turns = transforms.rotations(own[rotation_field(bone.rotation_mode)], bone.rotation_mode)
+    return transforms.matrices(own["location"], turns, own["scale"])
+
+
+def _displacement(parents: Floats, basis: Callable[[Floats], Floats], own: Floats, values: Floats) -> Floats:
+    """What values (F, c) displace, given the poses (F, 4, 4) that the basis is added to, and the inverse of its own."""
+    return times(times(parents, basis(values)), own)

@@ -1,0 +1,249 @@
+"""Choose, among the solutions of each frame of a clip, those with which bones turn least from frame to frame.
+
+Where the solved sequence jumps, other solutions are followed along the frames: from before the jump onward, and from
+after it backward. Each frame is solved from the pose of its neighbour instead of the FK pose, a little nearer to what
+is there already, until the two meet. Of all that is found the shortest path is taken (as IKLink does). No solution
+misses its goals by more than the one that it replaces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ..solve import Goal, Problem, Solution, pole_angle, solve
+from ..solve.limited.task import lengths_of as lengths_of_chains
+from ..solve.maths.products import applied, back_times, determinants, lengths_of, times, times_back
+from ..solve.maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
+from ..solve.problem import Bools, Floats, Ints
+from .filling import runs
+from .shortest import shortest
+
+ABRUPT = np.radians(5.0)
+"""A turn that exceeds those of the frames around it by this angle is a jump."""
+AROUND = 4
+"""How many frames to each side of it these are."""
+PACE = np.radians(4.0)
+"""By how much a bone is brought nearer per frame to what is there already."""
+LONGEST = 60
+"""After so many frames a solution is not followed further."""
+MET = np.radians(0.3)
+"""Solutions are the same from this angle on."""
+ROUNDS = 2
+"""How often what is chosen is looked through for jumps."""
+FEW, SHARE = 10, 60
+"""So many jumps of a clip are worked on in each round, of long clips one in so many frames: the largest."""
+REACHED = 3e-7
+"""What a solver leaves of a distance where it arrives, in chain lengths."""
+ALIKE = 1e-4
+"""Radians by which a solution may miss an orientation or a pole more than the one that it replaces."""
+
+
+def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
+    """Return the solution of clips of so many frames each, one after the other, with the least turns.
+
+    Args:
+        problem: its members are the frames of the clips.
+        solution: of each frame by itself.
+        frames: of each clip.
+    """
+    given, count = solution, len(solution.status)
+    for _ in range(ROUNDS):
+        own = _orientations(problem, solution)
+        jumps = _jumps(_turns_in(own, frames))
+        if not len(jumps):
+            break
+        found, members = _Clip(problem, solution, frames).alternatives(jumps)
+        orientations = np.concatenate([own, _orientations(problem.members(members), found)])
+        chosen = _shortest(orientations, members, frames)
+        is_new = chosen >= count
+        if not is_new.any():
+            break
+        solution = solution.replaced(is_new, found.members(chosen[is_new] - count))
+    before, after = (_turns_in(_orientations(problem, own), frames).max(axis=1) for own in (given, solution))
+    worse = np.repeat(after > before, frames)
+    return solution.replaced(worse, given.members(worse))
+
+
+def _jumps(turns: Floats) -> Ints:
+    """Which of the turns (G, F) from each frame of a clip to the next are jumps: of each clip the largest."""
+    padded = np.pad(turns, ((0, 0), (AROUND, AROUND)), mode="edge")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1, axis=1), axis=-1)
+    clips, frames = turns.shape
+    largest = np.argsort(-turns, axis=1, kind="stable")[:, : max(FEW, frames // SHARE)]
+    chosen = (largest + frames * np.arange(clips)[:, None]).ravel()
+    found: Ints = chosen[(turns > ABRUPT + around).ravel()[chosen]]
+    return found
+
+
+@dataclass(frozen=True)
+class _Clip:
+    """Clips of so many frames each, and their solution."""
+
+    problem: Problem
+    solution: Solution
+    frames: int
+
+    def alternatives(self, jumps: Ints) -> tuple[Solution, Ints]:
+        """Return other solutions that lead over jumps (J,) to the next frame, and the members (K,) they are of."""
+        found, members = [self.solution.members(jumps[:0])], [jumps[:0]]
+        for step in (1, -1):
+            for some, own in self._followed(jumps if step > 0 else jumps + 1, step):
+                found.append(some)
+                members.append(own)
+        names = [field.name for field in fields(Solution)]
+        joined = {name: np.concatenate([getattr(some, name) for some in found]) for name in names}
+        return Solution(**joined), np.concatenate(members)
+
+    def _followed(self, start: Ints, step: int) -> list[tuple[Solution, Ints]]:
+        """Return what comes of solutions that are followed from the members `start` in steps of one frame."""
+        found = []
+        own = quaternions(self._in_own_axes(start, self.solution.rotations[start]))
+        last = start // self.frames * self.frames + (self.frames - 1 if step > 0 else 0)
+        for _ in range(LONGEST):
+            goes_on = start != last
+            start, own, last = start[goes_on] + step, own[..., goes_on], last[goes_on]
+            if not len(start):
+                break
+            there = quaternions(self._in_own_axes(start, self.solution.rotations[start]))
+            own = _nearer(own, there)
+            frames = np.asarray(self.problem.frames, dtype=np.float64)[start]
+            begin = times_back(times(frames, matrices(own).transpose(3, 2, 0, 1)), frames)
+            some = self.problem.members(start)
+            solved = solve(replace(posed(some, begin), is_first_attempt=True))
+            solved = replace(solved, rotations=times(solved.rotations, begin))
+            own = quaternions(self._in_own_axes(start, solved.rotations))
+            is_new = _angles(own, there).max(axis=0) > MET
+            goes_on = is_new & does_as_well(some, solved, self.solution.members(start))
+            start, own, last = start[goes_on], own[..., goes_on], last[goes_on]
+            found.append((solved.members(goes_on), start))
+        return found
+
+    def _in_own_axes(self, members: Ints, rotations: Floats) -> Floats:
+        """Rotations of bones as seen from their own FK orientation, as matrices (3, 3, n, B)."""
+        frames = np.asarray(self.problem.frames, dtype=np.float64)[members]
+        return back_times(frames, times(rotations, frames)).transpose(2, 3, 1, 0)
+
+
+def _nearer(own: Floats, there: Floats) -> Floats:
+    """Rotations (4, n, B) of bones brought nearer to others, none by more than the pace."""
+    away = vectors_of(multiply(inverse(own), there))
+    farthest = np.sqrt((away**2).sum(axis=0)).max(axis=0)
+    return multiply(own, about_vectors(away * np.minimum(1.0, PACE / np.maximum(farthest, 1e-9))))
+
+
+def _angles(a: Floats, b: Floats) -> Floats:
+    """The angles (n, B) between rotations (4, n, B)."""
+    away = vectors_of(multiply(inverse(a), b))
+    return np.asarray(np.sqrt((away**2).sum(axis=0)))
+
+
+def _orientations(problem: Problem, solution: Solution) -> Floats:
+    """Quaternions (B, n, 4) of the solved bones; of mirrored ones, whose axes are left-handed, of their opposites."""
+    frames = times(solution.rotations, np.asarray(problem.frames, dtype=np.float64))
+    upright = frames * np.sign(determinants(frames))[..., None, None]
+    return quaternions(upright.transpose(2, 3, 1, 0)).T
+
+
+def _turns_in(orientations: Floats, frames: int) -> Floats:
+    """The largest angles (G, F) by which a bone turns from each frame of a clip to the next, from its last to none."""
+    turns = np.append(_turns((orientations[1:] * orientations[:-1]).sum(axis=-1)).max(axis=1), 0.0)
+    turns[frames - 1 :: frames] = 0.0
+    return turns.reshape(-1, frames)
+
+
+def _turns(cosines: Floats) -> Floats:
+    """The angles between orientations whose quaternions have these scalar products."""
+    return 2.0 * np.asarray(np.arccos(np.minimum(np.abs(cosines), 1.0)))
+
+
+def _shortest(orientations: Floats, members: Ints, frames: int) -> Ints:
+    """Return which solution of each member turns least from frame to frame.
+
+    Args:
+        orientations: (B + K, n, 4) of the bones in the present solution of B members, and in others.
+        members: (K,) of which member these are.
+        frames: of each clip.
+    """
+    count = len(orientations) - len(members)
+    layers = [[member] for member in range(count)]
+    for other, member in enumerate(members.tolist(), start=count):
+        layers[member].append(other)
+
+    def cost(before: Ints, after: Ints) -> Floats:
+        cosines = np.einsum("ani,bni->abn", orientations[before], orientations[after])
+        return np.asarray((_turns(cosines) ** 2).sum(axis=2) ** 2)
+
+    chosen = np.arange(count)
+    for first in range(0, count, frames):
+        several = np.array([len(layer) > 1 for layer in layers[first : first + frames]])
+        for start, end in runs(several):
+            # The frames around have one solution, which is where the path begins and ends.
+            around = np.s_[first + max(start - 1, 0) : first + min(end + 1, frames)]
+            chosen[around] = shortest([np.array(layer) for layer in layers[around]], cost)
+    return chosen
+
+
+def posed(problem: Problem, rotations: Floats) -> Problem:
+    """Return a problem whose FK pose is turned by rotations (B, n, 3, 3) of its bones."""
+    joints, frames = (np.asarray(array, dtype=np.float64) for array in (problem.joints, problem.frames))
+    bones = frames.shape[1]
+    parents = list(range(-1, bones - 1)) if problem.parents is None else np.asarray(problem.parents).tolist()
+    ends = [bones - 1 if goal.segment is None else goal.segment for goal in problem.goals]
+    turned = joints.copy()
+    for joint, parent in enumerate([*parents, *ends]):
+        if parent >= 0:
+            turned[:, joint] = turned[:, parent] + applied(rotations[:, parent], joints[:, joint] - joints[:, parent])
+    above = rotations[:, [0, *range(bones - 1)]]
+    return replace(
+        problem,
+        joints=turned,
+        frames=times(rotations, frames),
+        bend_side=None if problem.bend_side is None else applied(rotations[:, 0], np.asarray(problem.bend_side)),
+        folds=None if problem.folds is None else applied(above, np.asarray(problem.folds)),
+    )
+
+
+def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:
+    """Return whether (B,) a solution meets the goals of a problem as well as the present one."""
+    longest = lengths_of_chains(problem).max(axis=0)
+
+    def is_near(new: Floats, old: Floats) -> Bools:
+        slack = REACHED * (longest if new.ndim == 1 else longest[:, None])
+        good = np.asarray(new <= np.maximum(old, slack))
+        return np.asarray(good if good.ndim == 1 else good.all(axis=1))
+
+    as_well = (found.status == present.status) & is_near(found.error, present.error)
+    pushed = [lengths_of(solution.joints[:, 0] - np.asarray(problem.joints)[:, 0]) for solution in (found, present)]
+    as_well &= is_near(*pushed)
+    is_chain = problem.parents is None and not problem.others
+    for goal in problem.goals:
+        if goal.rotation is not None:
+            as_well &= _misses(_turned_away(problem, goal, found), _turned_away(problem, goal, present))
+        if goal.pole is not None:
+            if not is_chain:
+                return np.zeros(len(as_well), dtype=bool)
+            as_well &= _misses(_rolled_away(problem, goal, found), _rolled_away(problem, goal, present))
+    return np.asarray(as_well)
+
+
+def _misses(new: Floats, old: Floats) -> Bools:
+    return np.asarray(new <= old + ALIKE)
+
+
+def _turned_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
+    """The angles (B,) between the bone of a goal and the orientation that it should have."""
+    bone = -1 if goal.segment is None else goal.segment
+    frames = times(solution.rotations[:, bone], np.asarray(problem.frames, dtype=np.float64)[:, bone])
+    away = times_back(frames, np.asarray(goal.rotation, dtype=np.float64))
+    return lengths_of(vectors_of(quaternions(away.transpose(1, 2, 0))).T)
+
+
+def _rolled_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
+    """The angles (B,) between the bend of a chain and its pole."""
+    assert goal.pole is not None
+    frames = times(solution.rotations, np.asarray(problem.frames, dtype=np.float64))
+    needed = pole_angle(solution.joints, frames, goal.target, goal.pole)
+    wanted = 0.0 if goal.pole_angle is None else goal.pole_angle
+    return np.asarray(np.abs((needed - wanted + np.pi) % (2.0 * np.pi) - np.pi))

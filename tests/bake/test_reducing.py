@@ -1,0 +1,184 @@
+"""Bakes with fewer keys, as Blender plays them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import recorded, rigs
+from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, state
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+
+@pytest.fixture
+def bake(addon: Addon) -> Any:
+    return addon.module("bake")
+
+
+def joints(ob: bpy.types.Object, frames: Any = FRAMES) -> Any:
+    """Heads and tails (frames, bones, 2, 3) of all bones in the world, as they play."""
+    scene, found = bpy.context.scene, []
+    for frame in frames:
+        scene.frame_set(frame)
+        seen = rigs.evaluated(ob)
+        found.append([[seen.matrix_world @ bone.head, seen.matrix_world @ bone.tail] for bone in seen.pose.bones])
+    return np.array(found)
+
+
+def count(ob: bpy.types.Object, *names: str) -> int:
+    """How many keys bones have on the frames of the bake."""
+    own = [curve for (path, _), curve in curves(ob).items() if any(f'"{name}"' in path for name in names)]
+    return sum(FRAMES[0] <= key.co[0] <= FRAMES[-1] for curve in own for key in curve.keyframe_points)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_joint_is_farther_off_than_asked(bake: Any, mode: str) -> None:
+    ob = animated_arm(mode)
+    ob.scale = (2.0, 2.0, 2.0)
+    full = joints(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.01)
+    away = np.linalg.norm(joints(ob) - full, axis=3).max()
+    assert away <= 0.0101
+    assert report.keys.distance == pytest.approx(away, abs=1e-4)
+    assert report.keys.after == count(ob, "upper", "lower") < 0.6 * report.keys.before
+    assert report.keys.before == len(FRAMES) * len({name for name in curves(ob) if "other" not in name[0]})
+    assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (FRAMES[-1], 0.0)
+
+
+def test_bones_below_and_pivots_count(bake: Any) -> None:
+    """A long hand, and a heel far behind it, are moved most by a turn of the arm."""
+    ob, target = rigs.arm()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 8)], ["hand"], parent="lower", connect=False)
+    chain = ob.pose.bones["lower"].ik_addon
+    chain.end_bone, chain.heel_pivot = "hand", (0.0, -20.0, 0.0)
+    chain.use_end_rotation = False
+    circling(target)
+    ob.ik_addon.live = True
+
+    def points() -> Any:
+        found = []
+        for frame in FRAMES:
+            bpy.context.scene.frame_set(frame)
+            hand = rigs.evaluated(ob).pose.bones["hand"]
+            found.append([hand.tail.copy(), hand.matrix @ chain.heel_pivot])
+        return np.array(found)
+
+    full = points()
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.02)
+    assert np.linalg.norm(points() - full, axis=2).max() <= 0.0202
+    assert report.keys.after < report.keys.before
+
+
+def test_distances_are_those_of_the_scene(bake: Any) -> None:
+    bpy.context.scene.unit_settings.scale_length = 0.01
+    report = bake.bake(bpy.context, animated_arm(), ["lower"], FRAMES, reduce=0.1)
+    assert 0.0003 < report.keys.distance <= 0.001, "metres"
+    assert "keys were kept" in report.message
+
+
+def test_what_blender_evaluates_is_reduced(bake: Any) -> None:
+    """A constraint has a say, so the frames are evaluated in a copy of the scene."""
+    ob = animated_arm()
+    target = ob.pose.bones["lower"].ik_addon.target
+    target.constraints.new("COPY_SCALE").target = rigs.empty("Other")
+    bpy.context.scene.unit_settings.scale_length = 0.01
+    full = joints(ob)
+    report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.02)
+    away = np.linalg.norm(joints(ob) - full, axis=3).max()
+    assert away <= 0.0202
+    assert report.keys.distance == pytest.approx(0.01 * away, abs=2e-6)
+    assert report.keys.after < 0.7 * report.keys.before
+
+
+def test_pushed_roots_and_stretched_bones_are_reduced(bake: Any) -> None:
+    for policy in ("PUSH_ROOT", "STRETCH"):
+        ob, target = rigs.arm()
+        ob.pose.bones["lower"].ik_addon.out_of_reach = policy
+        circling(target, 2.0)
+        ob.ik_addon.live = True
+        full = joints(ob)
+        report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.01)
+        assert np.linalg.norm(joints(ob) - full, axis=3).max() <= 0.0101
+        assert report.keys.after < 0.7 * report.keys.before
+
+
+def test_frames_between_the_keys_of_a_step_count(bake: Any) -> None:
+    ob = animated_arm()
+    bake.bake(bpy.context, ob, ["lower"], [*FRAMES[::5], 30])
+    full = joints(ob)
+    again = animated_arm()
+    bake.bake(bpy.context, again, ["lower"], [*FRAMES[::5], 30], reduce=0.02)
+    assert np.linalg.norm(joints(again) - full, axis=3).max() <= 0.0202
+
+
+def test_keys_outside_and_of_other_bones_stay(bake: Any) -> None:
+    ob = animated_arm()
+    before = {name: [key.co[:] for key in curve.keyframe_points] for name, curve in curves(ob).items()}
+    later = joints(ob, range(31, 51))
+    bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.01)
+    for name, curve in curves(ob).items():
+        keys = [key.co[:] for key in curve.keyframe_points]
+        if "other" in name[0]:
+            assert keys == before[name]
+        elif name in before:
+            assert [key for key in keys if key[0] > 30.5] == [key for key in before[name] if key[0] > 30.5]
+    moved = [bone for bone in ob.pose.bones if bone.name in {"upper", "other"}]
+    index = [ob.pose.bones.find(bone.name) for bone in moved]
+    assert np.abs(joints(ob, range(31, 51))[:, index, 0] - later[:, index, 0]).max() < 1e-5
+
+
+@pytest.mark.parametrize("share", [0.3, 0.45, 0.55, 0.8, 0.99])
+def test_cancelled_at_any_time_it_leaves_everything_as_it_was(bake: Any, share: float) -> None:
+    ob = animated_arm()
+    before = state(ob)
+    todo = bake.steps(bpy.context, ob, ["lower"], FRAMES, smooth=True, reduce=0.001)
+    while next(todo) < share:
+        pass
+    todo.close()
+    assert state(ob) == before
+
+
+def test_what_does_not_play_twice_alike_is_not_reduced(bake: Any) -> None:
+    """Something else moves the rig at random: all is as it was."""
+    ob = animated_arm()
+    before = state(ob)
+    rng = np.random.default_rng(1)
+
+    def disturb(_scene: Any, _depsgraph: Any) -> None:
+        ob.pose.bones["other"].location.x = rng.normal()
+
+    bpy.app.handlers.frame_change_pre.append(disturb)
+    try:
+        with pytest.raises(bake.BakeError, match="can't be reduced"):
+            bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.001)
+    finally:
+        bpy.app.handlers.frame_change_pre.remove(disturb)
+    ob.pose.bones["other"].location.x = 0.0
+    assert {name: len(curve.keyframe_points) for name, curve in curves(ob).items()} == {
+        name: len(keys) for name, keys in before[2].items()
+    }
+    assert ob.pose.bones["lower"].ik_addon.enabled
+
+
+def test_the_recorded_walk_keeps_few_keys(addon: Addon, bake: Any) -> None:
+    """The figure of docs/quality.md: four limbs, a millimetre in the units of the recording, inches by 0.45."""
+    ob = recorded.walk()
+    scene = bpy.context.scene
+    scene.render.fps, scene.frame_start = 120, 2
+    scene.unit_settings.scale_length = 0.0254 / 0.45
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.ik_addon.character_setup(regions={"ARM", "LEG"}, with_poles=False, with_presets=False)
+    bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
+    frames = range(2, scene.frame_end + 1)
+    full = joints(ob, frames)
+    distance = 0.001 / scene.unit_settings.scale_length
+    assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=distance) == {"FINISHED"}
+    keys = addon.module("bake.bake_report").last(ob).keys
+    assert keys.after < 0.15 * keys.before
+    assert np.linalg.norm(joints(ob, frames) - full, axis=3).max() <= distance * 1.001
+    assert 0.0005 < keys.distance <= 0.001
