@@ -58,7 +58,7 @@ class Ground:
     slope: float
     """A foot turns by at most so many radians to follow the ground."""
     pull: float
-    """A contact is brought down to the ground from at most this far above it."""
+    """A contact is brought down to the ground, but not farther than the one before by more than this."""
     margin: float
     """So far above the ground feet lie on it: rounding then takes none below."""
 
@@ -70,10 +70,22 @@ class Ground:
         """How far a point (3,) has to rise on a frame to lie on the ground; zero where it needs not."""
         return float(np.fmax(self._gap(frame, point), 0.0))
 
+    def under(self, foot: Foot) -> Bools:
+        """Whether (F,) the ground is near enough to be what the foot touches."""
+        gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
+        gaps = np.where(foot.contacts, gaps, np.nan)
+        out, fall = np.zeros(len(foot.places), dtype=bool), 0.0
+        for start, end in runs(foot.touches):
+            own = gaps[:, start:end]
+            own = own[np.isfinite(own)]
+            if len(own) and own.max() >= min(fall, 0.0) - self.pull:
+                out[start:end], fall = True, float(np.median(own))
+        return out
+
     def put_on(self, frame: int, point: Floats) -> Floats:
-        """A point (3,), brought to the ground where there is one near."""
+        """A point (3,), brought to the ground if there is one."""
         gap = self._gap(frame, point)
-        return np.asarray(point + gap * self.up[frame]) if gap >= -self.pull else point
+        return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
 
     def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> Laid:
         """Lay a foot that stands flat on the ground, if it can follow it.
@@ -100,13 +112,13 @@ class Ground:
             return Laid(arm, turn)
         return Laid(found, turned[:, 0])
 
-    def tilt(self, foot: Foot, length: int) -> Foot:
-        """The foot turned to the slope of the ground under each of its contacts, eased over so many frames."""
+    def tilt(self, foot: Foot, under: Bools, length: int) -> Foot:
+        """The foot turned to the slope of the ground where it is (F,) under contacts, eased over so many frames."""
         turns = np.zeros_like(foot.places)
         weights = np.zeros(len(foot.places))
         for pivot in (HEEL, TOE):
             gaps, normals = self._look(foot.points(pivot))
-            near = np.asarray((gaps >= -self.pull) & foot.contacts[pivot])
+            near = np.asarray(np.isfinite(gaps) & under & foot.contacts[pivot])
             axes = unit(normals[near].T)
             found = vectors_of(between(self.up[near].T, axes, np.array([[1.0], [0.0], [0.0]])))
             size = np.maximum(lengths_of(found.T), 1e-300)

@@ -44,7 +44,8 @@ def plant(foot: Foot, length: int, ground: Ground | None = None) -> Foot:
 
 
 def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
-    tilted = foot if ground is None else ground.tilt(foot, length)
+    under = np.zeros(len(foot.places), dtype=bool) if ground is None else ground.under(foot)
+    tilted = foot if ground is None else ground.tilt(foot, under, length)
     numbers = [numbered(contacts) for contacts in foot.contacts]
     flats = [
         _Flat(
@@ -61,7 +62,11 @@ def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
     held = np.zeros_like(foot.places)
     places: dict[Contact, Floats] = {}
     for group in _tied(list(spans), flats):
-        places |= _placed(group, [flat for flat in flats if flat.contacts[0] in group], spans, foot, ground)
+        own = [flat for flat in flats if flat.contacts[0] in group]
+        found = _placed(group, own, spans, foot)
+        if ground is not None and (under & spans[group[0]]).any():
+            found = _laid(found, own, spans, foot, ground)
+        places |= found
     for contact in sorted(places):  # where both touch, the toe counts
         held[spans[contact]] = places[contact]
     turned = replace(foot, turns=_flat_turns(tilted, flats, length))
@@ -106,40 +111,42 @@ def _tied(contacts: Sequence[Contact], flats: Sequence[_Flat]) -> list[list[Cont
 
 
 def _placed(
-    group: Sequence[Contact],
-    flats: Sequence[_Flat],
-    spans: dict[Contact, Bools],
-    source: Foot,
-    ground: Ground | None,
+    group: Sequence[Contact], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot
 ) -> dict[Contact, Floats]:
-    """Where (3,) contacts that are tied together are held: moved as one, to where they are nearest to the clip.
-
-    On a ground the orientations of the foot are changed so that heel and toe lie on it.
-    """
-    arms = [rotate(flat.turn[:, None], (source.pivots[TOE] - source.pivots[HEEL])[:, None])[:, 0] for flat in flats]
-    first = flats[0].contacts[0] if flats else group[0]
-    places = {first: np.zeros(3)}
-    for flat, arm in zip(flats, arms, strict=True):
-        _put_other(places, flat, arm)
+    """Where (3,) contacts that are tied together are held: moved as one, to where they are nearest to the clip."""
+    places = {flats[0].contacts[0] if flats else group[0]: np.zeros(3)}
+    for flat in flats:
+        _put_other(places, flat, _arm(flat, source))
     compared = dict(spans)
     if flats:
         is_flat = source.contacts.all(axis=0)
         compared = {contact: np.asarray(spans[contact] & is_flat) for contact in group}
     away = [(source.points(contact[0]) - place)[compared[contact]] for contact, place in places.items()]
     shift = np.concatenate(away).mean(axis=0)
-    places = {contact: place + shift for contact, place in places.items()}
-    if ground is None:
-        return places
-    frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in group}
+    return {contact: place + shift for contact, place in places.items()}
+
+
+def _laid(
+    places: dict[Contact, Floats], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot, ground: Ground
+) -> dict[Contact, Floats]:
+    """The places (3,) of contacts that are tied together on the ground; the foot is turned so that it lies there."""
+    frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in places}
+    first = next(iter(places))
     lying = {first: ground.put_on(frame[first], places[first])}
-    for flat, arm in zip(flats, arms, strict=True):
-        is_heel_known = flat.contacts[0] in lying
-        known = lying[flat.contacts[0] if is_heel_known else flat.contacts[1]]
-        found = ground.lay(flat.start, known, arm if is_heel_known else -arm, flat.turn, _mean_of(source, flat))
-        arm, flat.turn = (found.arm if is_heel_known else -found.arm), found.turn
-        _put_other(lying, flat, arm)
+    for flat in flats:
+        arm, level = _arm(flat, source), _mean(source.turns[:, flat.start : flat.end])
+        sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
+        known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
+        found = ground.lay(flat.start, known, sign * arm, flat.turn, level)
+        flat.turn = found.turn
+        _put_other(lying, flat, sign * found.arm)
     lift = max(ground.depth(frame[contact], place) for contact, place in lying.items())
     return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
+
+
+def _arm(flat: _Flat, source: Foot) -> Floats:
+    """The way (3,) from heel to toe of a foot that stands flat."""
+    return np.asarray(rotate(flat.turn[:, None], (source.pivots[TOE] - source.pivots[HEEL])[:, None])[:, 0])
 
 
 def _put_other(places: dict[Contact, Floats], flat: _Flat, arm: Floats) -> None:
@@ -149,7 +156,3 @@ def _put_other(places: dict[Contact, Floats], flat: _Flat, arm: Floats) -> None:
         places.setdefault(toe, places[heel] + arm)
     else:
         places[heel] = places[toe] - arm
-
-
-def _mean_of(source: Foot, flat: _Flat) -> Floats:
-    return _mean(source.turns[:, flat.start : flat.end])

@@ -35,8 +35,9 @@ from .pivots import is_of_leg
 UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1e-5
 """Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
-HAND_PULL = 0.15
-"""A hand is brought down to a ground from this far, in lengths of the arm: what it touches may be something else."""
+PULL = {True: 0.5, False: 0.15}
+"""Feet and hands are brought down to a ground from this far, in lengths of the limb: farther, they touch something
+else."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def _grounds(
     found = []
     for chain in feet.snap.chains:
         length = feet.length(chain)
-        pull = length if is_of_leg(feet.figure, feet.tip(chain)) else HAND_PULL * length
+        pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
         found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length))
     return found
 
