@@ -77,7 +77,7 @@ def why_fixed(feet: Feet) -> str:
 
 def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
     """How far up (F,) the ground takes the hips where it takes feet by (F,) each."""
-    return smoothed(np.min(heights, axis=0), smooth)
+    return smoothed(np.min(heights, axis=0), 2 * smooth)
 
 
 def steps(
