@@ -19,6 +19,8 @@ from ..solve.problem import Floats, Ints
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; of all others it is the XY plane that counts."""
+STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SOLIDIFY", "SUBSURF", "TRIANGULATE", "WEIGHTED_NORMAL", "WELD"}
+"""Types of modifiers that depend on nothing but the mesh and their own settings."""
 AGAIN = 1e-5
 """A ray goes on this far behind what it hit, in lengths of the longest ray."""
 FARTHEST = 1e6
@@ -124,7 +126,8 @@ def changes_shape(ob: bpy.types.Object) -> bool:
     data: Any = ob.data
     if ob.type not in SOLID:
         return False
-    return bool(ob.modifiers) or data.animation_data is not None or getattr(data, "shape_keys", None) is not None
+    is_modified = any(own.type not in STILL or ob.animation_data is not None for own in ob.modifiers)
+    return is_modified or data.animation_data is not None or getattr(data, "shape_keys", None) is not None
 
 
 def steps(

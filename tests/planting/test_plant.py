@@ -26,7 +26,7 @@ def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["turn", "stairs"])
 def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> None:
-    ob = walker.figure("turn") if name == "turn" else _climber()
+    ob = walker.figure("turn") if name == "turn" else walker.climber()
     bpy.ops.ik_addon.find_contacts()
     before = walker.slides(addon, ob, walker.play(ob))
     assert min(before.values()) > 0.004
@@ -34,22 +34,6 @@ def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> 
     poses = walker.play(ob)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
-
-
-def _climber() -> bpy.types.Object:
-    """The stairs, with hips that go up with the feet."""
-    ob = walker.figure("stairs")
-    ob.ik_addon.live = False
-    hips = ob.pose.bones["hips"]
-    up, ahead = hips.location.y, bpy.context.scene.frame_end
-    for frame in range(1, ahead + 1):
-        bpy.context.scene.frame_set(frame)
-        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
-        low, middle = min(t.z for t in targets) - walker.ANKLE, 0.5 * (targets[0].y + targets[1].y)
-        hips.location = (0.0, up + low - 0.1, -middle)
-        hips.keyframe_insert("location", frame=frame)
-    ob.ik_addon.live = True
-    return ob
 
 
 def test_hips_move_so_that_legs_reach(addon: Addon) -> None:
