@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
+from ..bake.selection import time_scale
 from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
@@ -22,10 +23,11 @@ from ..pose.skeleton import inverse, orthonormal
 from ..posing.figure import root_of
 from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
-from ..solve.maths.products import applied, determinants, times
+from ..solve.maths.products import applied, determinants
+from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from . import pivots
+from . import memory, pivots
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,12 @@ class Feet:
         end = turning_end(tip)
         if goal.is_keyed and goal.turns:
             where = target
-            seen = orientation(times(inverse(self.sampled.world[:1]), target[:1]))
+            seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
             offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
-            bone = times(world[:1], times(seen, np.array(offset, dtype=np.float64)[None]))
+            bone = product(world[:1], product(seen, np.array(offset, dtype=np.float64)[None]))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
-            where = times(self.sampled.world, poses)
+            where = product(self.sampled.world, poses)
             bone = where[:1, :3, :3]
             where = where.copy()
             where[:, :3, 3] = target[:, :3, 3] if goal.is_keyed else self.ends(chain)
@@ -84,7 +86,7 @@ class Feet:
     def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
         """The hand or foot of a chain that ends at places (F, 3), its bone posed as (F, 4, 4), both in pose space."""
         world = self.sampled.world
-        where = times(world, poses)
+        where = product(world, poses)
         turns = orientation(where)
         own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(where[:1, :3, :3], 2, axis=0), self._pivots(chain)))
         return self._seen(applied(world[:, :3, :3], places) + world[:, :3, 3], turns, own)
@@ -98,7 +100,7 @@ class Feet:
         seen = inverse(self.support)
         return Foot(
             places=np.asarray(applied(seen[:, :3, :3], places) + seen[:, :3, 3]),
-            turns=quaternions(np.moveaxis(times(seen[:, :3, :3], turns), 0, -1)),
+            turns=quaternions(np.moveaxis(product(seen[:, :3, :3], turns), 0, -1)),
             pivots=np.asarray(own),
             contacts=np.zeros((2, len(places)), dtype=bool),
         )
@@ -115,9 +117,10 @@ def sample(
     tips: Sequence[bpy.types.PoseBone],
     frames: Sequence[int],
     on: bpy.types.Object | None,
-    others: Sequence[bpy.types.Object] = (),
+    others: Sequence[bpy.types.Object],
+    undo: ExitStack,
 ) -> Generator[float, None, Feet]:
-    """Sample the feet of chains on frames; yields the share that is done.
+    """Sample the feet of chains on frames, as they were before they were planted; yields the share that is done.
 
     Args:
         context: for the view layer.
@@ -126,6 +129,7 @@ def sample(
         frames: ascending.
         on: what the feet stand on; None: on what doesn't move.
         others: objects of which it is also asked where they are.
+        undo: takes back that keys are as they were before.
 
     Raises:
         SnapError: a chain can't be used.
@@ -143,6 +147,9 @@ def sample(
         goals=[*snap.goals, *extra],
     )
     snap = replace(snap, sampler=sampler)
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    body = [] if hips is None else [MovableGoal(ob, ob.pose.bones[hips].name)]
+    memory.put_back([*snap.goals, *body], times, undo)
     is_solved = sampler.is_solved
     with (
         nullcontext() if is_solved else registry.paused(ob),

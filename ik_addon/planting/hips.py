@@ -25,7 +25,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from . import proof
+from . import memory, proof
 from .feet import Feet
 from .proof import Reached
 
@@ -121,11 +121,16 @@ def steps(
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     found: Helped | None = None
+    assert feet.hips is not None, "there are some"
+    goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
+    old = memory.keyed(goal, at)
     worst = (np.inf, np.inf)
     for turn in range(ROUNDS):
         offsets = help_reach(legs, cap, smooth * rate).offsets
         moved = along + offsets
-        goals = [_key(feet, moved, at, undo)] if moved.any() else []
+        goals = [goal] if moved.any() or found is not None else []
+        if goals:
+            _key(feet, goal, moved, at, undo)
         reached = yield from part(proof.steps(view_layer, feet, frames), 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
         asked, left = _asked(feet, legs, ends, offsets, reached, FLIP / rate)
         if left < worst:
@@ -134,8 +139,10 @@ def steps(
             break
         legs = [leg.cut(gap, offsets) for leg, gap in zip(legs, asked, strict=True)]
     assert found is not None, "there is a first round"
-    if found.moved is not moved and found.goals:
-        _key(feet, found.moved, at, undo)
+    if found.moved is not moved:
+        _key(feet, goal, found.moved, at, undo)
+    if found.goals:
+        memory.keep(goal, old, at, undo)
     return found
 
 
@@ -151,11 +158,12 @@ def _asked(
     for i, (chain, leg, end) in enumerate(zip(feet.snap.chains, legs, ends, strict=True)):
         wanted, missed = np.zeros_like(offsets), end - _in_world(feet, reached.feet[i].places)
         far, towards = lengths_of(missed), end - leg.roots - offsets
-        is_short = leg.held & (far > CLOSE * leg.reach) & (leg.short(offsets) == 0.0)
+        is_free = leg.short(offsets) == 0.0
+        is_short = leg.held & (far > CLOSE * leg.reach) & is_free
         wanted[is_short] = missed[is_short]
         misses += far[is_short].tolist()
         turns = _steps(reached.roots[:, i]) - _steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)[0]])
-        straight = lengths_of(towards) > STRAIGHT * leg.reach
+        straight = is_free & (lengths_of(towards) > STRAIGHT * leg.reach)
         fast = (turns > flip) & (straight[1:] | straight[:-1])
         flips += turns[fast].tolist()
         bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short
@@ -174,11 +182,10 @@ def _in_world(feet: Feet, places: Floats) -> Floats:
     return np.asarray(applied(feet.support[:, :3, :3], places) + feet.support[:, :3, 3])
 
 
-def _key(feet: Feet, moved: Floats, at: Floats, undo: ExitStack) -> MovableGoal:
+def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:
     """Key the hips, moved by (F, 3) in world space, at times (F,) of the action."""
-    assert feet.hips is not None, "there are some"
     ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
-    goal = MovableGoal(ob, ob.pose.bones[feet.hips].name)
+    assert feet.hips is not None, "there are some"
     keyframes.check(ob, channels_of(goal, goal.row()[None]))
     poses = feet.sampled.poses[:, sampler.rows([feet.hips])[0]].copy()
     poses[:, :3, 3] += applied(inverse(feet.sampled.world)[:, :3, :3], moved)
@@ -187,4 +194,3 @@ def _key(feet: Feet, moved: Floats, at: Floats, undo: ExitStack) -> MovableGoal:
     rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
     undo.callback(goal.set_row, goal.row())
     key_goals([goal], rows[:, None], at, undo)
-    return goal

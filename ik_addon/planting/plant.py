@@ -28,7 +28,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from . import contact_keys, ground, hips
+from . import contact_keys, ground, hips, memory
 from .feet import Feet, sample
 from .pivots import is_of_leg
 
@@ -117,7 +117,7 @@ def steps(
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
         others = [options.ground] if options.ground and not ground.is_still(options.ground) else []
-        feet = yield from part(sample(context, ob, touching, frames, options.support, others), 0.0, 0.5)
+        feet = yield from part(sample(context, ob, touching, frames, options.support, others, undo), 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
@@ -131,7 +131,10 @@ def steps(
         for goal in goals:
             undo.callback(goal.set_row, goal.row())
         rows = rows_of(goals, feet.sampled, wanted, turns)
+        old = [memory.keyed(goal, at) for goal in goals]
         key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
+        for goal, keys in zip(goals, old, strict=True):
+            memory.keep(goal, keys, at, undo)
         helped = yield from part(
             hips.steps(
                 view_layer,

@@ -149,6 +149,52 @@ def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
     assert {len(curve.keyframe_points) for curve in compat.curve_owner(target).fcurves} == {2}
 
 
+def places(ob: bpy.types.Object) -> Any:
+    """The keys of the targets and of the hips on all frames."""
+    return walker.play(ob)[:, [ob.pose.bones.find(name) for name in ("hips", "foot.L", "foot.R")]]
+
+
+@pytest.mark.parametrize("ground", ["", "Ground"])
+def test_planting_again_gives_the_same(addon: Addon, ground: str) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    rigs.empty("Ground").location.z = 0.02
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground=ground)
+    once = places(ob)
+    bpy.ops.ik_addon.plant(ground=ground)
+    assert np.abs(places(ob) - once).max() < 1e-5
+
+
+def test_planting_again_begins_with_what_was_before(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    wanted = [walker.keys(addon, ob, end) for end in "LR"]
+    bpy.ops.ik_addon.plant()
+    planted = places(ob)
+    rigs.empty("Ground").location.z = 0.3
+    bpy.ops.ik_addon.plant(ground="Ground", cap=0.5)
+    assert np.abs(places(ob) - planted).max() > 0.2
+    bpy.ops.ik_addon.find_contacts()
+    assert [walker.keys(addon, ob, end) for end in "LR"] == wanted, "they are found where they were recorded"
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - planted).max() < 1e-5
+
+
+def test_what_was_edited_since_is_planted_as_it_is(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    target: Any = ob.pose.bones["shin.L"].ik_addon.target
+    for curve in addon.module("compat").curve_owner(target).fcurves:
+        if curve.data_path == "location" and curve.array_index == 0:
+            for key in curve.keyframe_points:
+                key.co.y += 0.05
+            curve.update()
+    before = places(ob)
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - before)[:, 1, :3, 3].max() < 0.01
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.85])
 def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)

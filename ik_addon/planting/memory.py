@@ -1,0 +1,108 @@
+"""What was keyed before feet were planted, so that planting again begins with that and not with planted feet.
+
+It is kept in the action: of each frame the channels before, and those that planting keyed. Where keys were edited
+since, the edited ones count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from .. import compat
+from ..goals.autokey import path_of
+from ..goals.movable import MovableGoal, key_goals
+from ..pose.channels import FIELDS, WIDTH, Row
+from ..pose.keyframes import SAME_FRAME
+from ..solve.problem import Bools, Floats
+
+PROPERTY = "ik_addon_planted"
+SAME = 1e-6
+"""Channels that differ by less than this, in parts of them, were not edited."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Of F frames."""
+
+    times: Floats
+    """(F,) of the action, ascending."""
+    before: Row
+    """(F, 17)"""
+    planted: Row
+    """(F, 17)"""
+
+    def some(self, chosen: Bools) -> _Kept:
+        """Some of the frames alone."""
+        return _Kept(self.times[chosen], self.before[chosen], self.planted[chosen])
+
+
+def keyed(goal: MovableGoal, times: Floats) -> Row:
+    """The channels (F, 17) of a goal by its keys, at times (F,) of its action."""
+    rows = np.repeat(goal.row()[None], len(times), axis=0)
+    owner = compat.curve_owner(goal.ob)
+    for field in goal.fields:
+        path, columns = path_of(goal.holder, field), FIELDS[field]
+        for i in range(columns.stop - columns.start):
+            curve = None if owner is None else owner.fcurves.find(path, index=i)
+            if curve is not None:
+                rows[:, columns.start + i] = [curve.evaluate(time) for time in times.tolist()]
+    return rows
+
+
+def keep(goal: MovableGoal, before: Row, times: Floats, undo: ExitStack) -> None:
+    """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,)."""
+    old = _read(goal)
+    rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
+    kept = zip(
+        (rest.times, rest.before, rest.planted), (times, before, keyed(goal, times)), strict=True
+    )
+    joined = [np.concatenate(pair) for pair in kept]
+    order = np.argsort(joined[0])
+    undo.callback(_write, goal, old)
+    _write(goal, _Kept(*(values[order] for values in joined)))
+
+
+def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
+    """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
+    for goal in goals:
+        kept = _read(goal) if goal.is_keyed else None
+        if kept is None:
+            continue
+        kept = kept.some((kept.times > times[0] - SAME_FRAME) & (kept.times < times[-1] + SAME_FRAME))
+        now = keyed(goal, kept.times)
+        same = ~(np.abs(now - kept.planted) > SAME * (1.0 + np.abs(now))).any(axis=1)
+        if same.any():
+            undo.callback(goal.set_row, goal.row())
+            rows = np.where(same[:, None], kept.before, now)
+            key_goals([goal], rows[:, None], kept.times, undo)
+
+
+def _read(goal: MovableGoal) -> _Kept:
+    """What is kept of a goal; of no frames where nothing is."""
+    kept: Any = goal.ob.animation_data.action.get(PROPERTY, {}).get(_key(goal), {})
+    rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
+    return _Kept(np.array(kept.get("times", ()), dtype=np.float64), *rows)
+
+
+def _write(goal: MovableGoal, kept: _Kept) -> None:
+    action: Any = goal.ob.animation_data.action
+    if PROPERTY not in action:
+        action[PROPERTY] = {}
+    action[PROPERTY][_key(goal)] = {name: values.ravel().tolist() for name, values in vars(kept).items()}
+    if not len(kept.times):
+        del action[PROPERTY][_key(goal)]
+        if not len(action[PROPERTY]):
+            del action[PROPERTY]
+
+
+def _key(goal: MovableGoal) -> str:
+    """The name of what is kept of a goal: a path may be too long for one."""
+    data: Any = goal.ob.animation_data
+    slot = data.action_slot_handle if hasattr(data, "action_slot_handle") else 0
+    return blake2b(f"{slot} {path_of(goal.holder, 'location')}".encode(), digest_size=16).hexdigest()
