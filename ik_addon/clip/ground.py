@@ -31,10 +31,11 @@ LAST = 3
 class Surface(Protocol):
     """What knows the ground on F frames."""
 
-    def look(self, frames: Ints, points: Floats) -> tuple[Floats, Floats]:
+    def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
         """See how far (n,) below the surface points (n, 3) are on frames (n,), and the normals (n, 3) there.
 
-        Below zero: above the surface. Not a number: there is no ground above or below.
+        Below zero: above the surface. Not a number: there is no ground above or below; also of points above it where
+        it is asked only of those inside, which may be faster.
         """
 
 
@@ -146,7 +147,10 @@ class Ground:
 
     def _depths(self, foot: Foot) -> Floats:
         """How far (2, F) heel and toe have to rise to lie on the ground; zero where they need not."""
-        return np.stack([np.fmax(self._look(foot.points(pivot))[0], 0.0) for pivot in (HEEL, TOE)])
+        frames = np.arange(len(foot.places))
+        # What lies between the surface and the margin is not looked for: contacts are there already.
+        looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
+        return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
 
     def _needed(self, foot: Foot) -> Floats:
         """The same, without what rounding makes of it."""

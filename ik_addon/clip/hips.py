@@ -151,13 +151,12 @@ def _to_cosines(values: Floats) -> Floats:
     """The cosine transform (F, 3) along the frames, of values (F, 3)."""
     count = len(values)
     twist = np.exp(-0.5j * np.pi * np.arange(count) / count)[:, None]
-    return np.asarray((np.fft.fft(np.concatenate([values, values[::-1]]), axis=0)[:count] * twist).real)
+    return np.asarray((np.fft.rfft(np.concatenate([values, values[::-1]]), axis=0)[:count] * twist).real)
 
 
 def _from_cosines(cosines: Floats) -> Floats:
     """The inverse of `_to_cosines`."""
     count = len(cosines)
     twist = np.exp(0.5j * np.pi * np.arange(count) / count)[:, None]
-    half = cosines * twist
-    whole = np.concatenate([half, np.zeros((1, 3)), np.conj(half[:0:-1])])
-    return np.asarray(np.fft.ifft(whole, axis=0)[:count].real)
+    half = np.concatenate([cosines * twist, np.zeros((1, 3))])
+    return np.asarray(np.fft.irfft(half, 2 * count, axis=0)[:count])

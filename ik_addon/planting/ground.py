@@ -37,6 +37,8 @@ class Mesh:
     """A surface of triangles."""
 
     tree: BVHTree
+    bounds: Floats
+    """(8, 3) the corners of a box around it."""
     reach: float
     """About the length of a leg: floors are farther from one another."""
 
@@ -50,25 +52,29 @@ class Mesh:
         is_closed = float(np.abs(total).max(initial=0.0)) < 1e-4 * size
         if (volume if is_closed else (total * up).sum()) < 0.0:
             triangles = triangles[:, ::-1]
-        return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), reach)
+        ends = (corners.min(axis=0), corners.max(axis=0)) if len(corners) else np.zeros((2, 3))
+        bounds = np.array([[ends[i][0], ends[j][1], ends[k][2]] for i, j, k in np.ndindex(2, 2, 2)])
+        return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
 
-    def look(self, points: Floats, ups: Floats) -> tuple[Floats, Floats]:
+    def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
         """See `clip.ground.Surface`, in the object's own axes."""
         gaps, normals = np.full(len(points), np.nan), ups.copy()
-        for i, (point, up) in enumerate(zip(points.tolist(), ups.tolist(), strict=True)):
-            gaps[i], normal = self._above(Vector(point), Vector(up))
+        tops = (self.bounds * ups[:, None]).sum(axis=-1).max(axis=-1)
+        over = (points * ups).sum(axis=-1) > tops
+        for i in np.flatnonzero(~over | (not only_inside)).tolist():
+            gaps[i], normal = self._above(Vector(points[i]), Vector(ups[i]), is_over=bool(over[i]))
             if normal is not None:
                 normals[i] = normal
         return gaps, normals
 
-    def _above(self, point: Vector, up: Vector) -> tuple[float, Vector | None]:
-        """How far above a point the ground is, and its normal."""
+    def _above(self, point: Vector, up: Vector, *, is_over: bool) -> tuple[float, Vector | None]:
+        """How far above a point the ground is, and its normal; `is_over`: all of it is below."""
         _place, below, _index, depth = self.tree.ray_cast(point, -up)
         stands = below is not None and below.dot(up) > STEEP
         # Between two floors a point belongs to that below, unless it is near that above.
         far = self.reach if stands and depth < self.reach else FARTHEST
         found, normal = 0.0, None
-        for _ in range(PILED):
+        for _ in range(0 if is_over else PILED):
             _place, hit, _index, distance = self.tree.ray_cast(point + found * up, up, far)
             if hit is None or hit.dot(up) <= STEEP:
                 break
@@ -82,7 +88,7 @@ class Mesh:
 class Plane:
     """The XY plane of an object."""
 
-    def look(self, points: Floats, ups: Floats) -> tuple[Floats, Floats]:
+    def look(self, points: Floats, ups: Floats, _only_inside: bool) -> tuple[Floats, Floats]:
         """See `clip.ground.Surface`, in the object's own axes."""
         sides = np.where(ups[:, 2] < 0.0, -1.0, 1.0)
         rises = np.abs(ups[:, 2])
@@ -102,15 +108,15 @@ class Ground:
     up: Floats
     """(F, 3) there."""
 
-    def look(self, frames: Ints, points: Floats) -> tuple[Floats, Floats]:
+    def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
         """See `clip.ground.Surface`."""
         own = self.place[frames]
         inside = back_applied(own[:, :3, :3], points - own[:, :3, 3])
         ups = back_applied(own[:, :3, :3], self.up[frames])
         if len(self.shapes) == 1:
-            gaps, normals = self.shapes[0].look(inside, ups)
+            gaps, normals = self.shapes[0].look(inside, ups, only_inside)
         else:
-            each = [self.shapes[f].look(inside[i, None], ups[i, None]) for i, f in enumerate(frames.tolist())]
+            each = [self.shapes[f].look(inside[i, None], ups[i, None], only_inside) for i, f in enumerate(frames.tolist())]
             gaps, normals = (np.concatenate(part) for part in zip(*each, strict=True))
         return gaps, applied(own[:, :3, :3], normals)
 

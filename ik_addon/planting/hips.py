@@ -117,21 +117,28 @@ def steps(
         reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
         legs.append(Leg(feet.roots(chain) + moved, end, reach, foot.touches))
     if along is None or reason:
-        reached = yield from proof.steps(view_layer, feet, frames)
+        reached = yield from proof.steps(view_layer, feet, frames, np.arange(len(frames)))
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
-    found: Helped | None = None
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.keyed(goal, at)
+    found: Helped | None = None
     worst = (np.inf, np.inf)
+    reached, solved = None, np.full_like(along, np.inf)
     for turn in range(ROUNDS):
         offsets = help_reach(legs, cap, smooth * rate).offsets
         moved = along + offsets
         goals = [goal] if moved.any() or found is not None else []
         if goals:
             _key(feet, goal, moved, at, undo)
-        reached = yield from part(proof.steps(view_layer, feet, frames), 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
+        anew = np.flatnonzero(lengths_of(moved - solved) > 0.25 * CLOSE * legs[0].reach)
+        if reached is not None and not len(anew):
+            break
+        solving = part(proof.steps(view_layer, feet, frames, anew), 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
+        own = yield from solving
+        reached = own if reached is None else reached.on(anew, own)
+        solved[anew] = moved[anew]
         asked, left = _asked(feet, legs, ends, offsets, reached, FLIP / rate)
         if left < worst:
             found, worst = Helped(moved, reached, goals, []), left

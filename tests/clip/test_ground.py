@@ -25,7 +25,7 @@ class Field:
     def __init__(self, height: Height) -> None:
         self.height = height
 
-    def look(self, _frames: Any, points: clips.Array) -> tuple[clips.Array, clips.Array]:
+    def look(self, _frames: Any, points: clips.Array, *, only_inside: bool = False) -> tuple[clips.Array, clips.Array]:
         step = 1e-4
         rises = [
             (self.height(points + step * axis) - self.height(points - step * axis)) / (2.0 * step) for axis in np.eye(3)
