@@ -26,7 +26,7 @@ from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, determinants
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Floats
 from . import memory, pivots
 
 
@@ -43,12 +43,6 @@ class Feet:
     """(F, o, 4, 4) world matrices of the other objects that were asked for."""
     hips: int | None
     """The bone that takes all the legs along; None: nothing takes them all."""
-
-    def frames(self, chosen: Ints) -> Feet:
-        """The same on some of the frames (n,) alone."""
-        return replace(
-            self, sampled=self.sampled.frames(chosen), support=self.support[chosen], others=self.others[chosen]
-        )
 
     @cached_property
     def figure(self) -> Figure:

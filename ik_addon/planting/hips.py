@@ -117,7 +117,7 @@ def steps(
         reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
         legs.append(Leg(feet.roots(chain) + moved, end, reach, foot.touches))
     if along is None or reason:
-        reached = yield from proof.steps(view_layer, feet, frames, np.arange(len(frames)))
+        reached = yield from proof.steps(view_layer, feet, frames)
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
@@ -125,20 +125,14 @@ def steps(
     old = memory.keyed(goal, at)
     found: Helped | None = None
     worst = (np.inf, np.inf)
-    reached, solved = None, np.full_like(along, np.inf)
     for turn in range(ROUNDS):
         offsets = help_reach(legs, cap, smooth * rate).offsets
         moved = along + offsets
         goals = [goal] if moved.any() or found is not None else []
         if goals:
             _key(feet, goal, moved, at, undo)
-        anew = np.flatnonzero(lengths_of(moved - solved) > 0.25 * CLOSE * legs[0].reach)
-        if reached is not None and not len(anew):
-            break
-        solving = part(proof.steps(view_layer, feet, frames, anew), 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
-        own = yield from solving
-        reached = own if reached is None else reached.on(anew, own)
-        solved[anew] = moved[anew]
+        solving = proof.steps(view_layer, feet, frames)
+        reached = yield from part(solving, 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
         asked, left = _asked(feet, legs, ends, offsets, reached, FLIP / rate)
         if left < worst:
             found, worst = Helped(moved, reached, goals, []), left
@@ -162,6 +156,7 @@ def _asked(
         The same, and how bad it is: how far a leg misses its foot, and by how many radians a thigh flips.
     """
     asked, misses, flips = [], [0.0], [0.0]
+    may_bend = not any(leg.short(offsets).any() for leg in legs)  # else the hips are as low as they may go
     for i, (chain, leg, end) in enumerate(zip(feet.snap.chains, legs, ends, strict=True)):
         wanted, missed = np.zeros_like(offsets), end - _in_world(feet, reached.feet[i].places)
         far, towards = lengths_of(missed), end - leg.roots - offsets
@@ -170,7 +165,7 @@ def _asked(
         wanted[is_short] = missed[is_short]
         misses += far[is_short].tolist()
         turns = _steps(reached.roots[:, i]) - _steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)[0]])
-        straight = is_free & (lengths_of(towards) > STRAIGHT * leg.reach)
+        straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
         fast = (turns > flip) & (straight[1:] | straight[:-1])
         flips += turns[fast].tolist()
         bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short

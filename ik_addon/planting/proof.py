@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -19,7 +19,7 @@ from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve.maths.products import applied
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Floats
 from .feet import Feet
 
 
@@ -33,17 +33,6 @@ class Reached:
     """Their hands and feet, as what they stand on sees them; they touch nothing."""
     roots: Floats
     """(F, C, 4, 4) poses of their first bones; not a number where one can't be solved."""
-
-    def on(self, frames: Ints, other: Reached) -> Reached:
-        """The same with what was found on some of the frames (n,) later."""
-        feet = []
-        for old, new in zip(self.feet, other.feet, strict=True):
-            places, turns = old.places.copy(), old.turns.copy()
-            places[frames], turns[:, frames] = new.places, new.turns
-            feet.append(replace(old, places=places, turns=turns))
-        errors, roots = self.errors.copy(), self.roots.copy()
-        errors[frames], roots[frames] = other.errors, other.roots
-        return Reached(errors, feet, roots)
 
 
 class _Ends(Solved):
@@ -72,12 +61,8 @@ class _Ends(Solved):
         self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]
 
 
-def steps(
-    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], chosen: Ints
-) -> Generator[float, None, Reached]:
-    """Solve chains on the chosen ones (n,) of the frames; yields the share that is done."""
-    frames = [frames[i] for i in chosen.tolist()]
-    feet = feet.frames(chosen)
+def steps(view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Generator[float, None, Reached]:
+    """Solve chains on frames; yields the share that is done."""
     ob, chains = feet.snap.ob, feet.snap.chains
     tips = [chain.tip for chain in chains]
     with registry.paused(ob):
