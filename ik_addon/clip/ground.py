@@ -140,7 +140,9 @@ class Ground:
             needed += missed
             size = TILT * float(lengths_of((foot.pivots[TOE] - foot.pivots[HEEL])[None])[0])
             coupled = np.where(foot.contacts, needed, np.maximum(needed, needed[::-1] - size))
-            raised = self._raised(foot, [_swell(own, at, length) for own, at in zip(coupled, foot.contacts, strict=True)])
+            raised = self._raised(
+                foot, [_swell(own, at, length) for own, at in zip(coupled, foot.contacts, strict=True)]
+            )
         for _ in range(LAST):
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
         return raised
@@ -159,14 +161,14 @@ class Ground:
 
     def _raised(self, foot: Foot, lifts: list[Floats]) -> Foot:
         """The foot with its heel and toe raised by (F,) and (F,)."""
-        arms = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
-        rise = (arms * self.up).sum(axis=1)
-        ahead = arms - rise[:, None] * self.up
-        size = lengths_of(arms)
-        turns = (size > 0.0) & (lengths_of(ahead) > (1.0 - STEEP) * size)
+        ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
+        rise = (ways * self.up).sum(axis=1)
+        level = ways - rise[:, None] * self.up
+        size = lengths_of(ways)
+        turns = (size > 0.0) & (lengths_of(level) > (1.0 - STEEP) * size)
         sines = np.clip(np.stack([rise, rise + lifts[TOE] - lifts[HEEL]]) / np.where(turns, size, 1.0), -STEEP, STEEP)
         angles = np.where(turns, np.arcsin(sines[1]) - np.arcsin(sines[0]), 0.0)
-        axes = unit(np.cross(ahead, self.up).T)
+        axes = unit(np.cross(level, self.up).T)
         turned = multiply(about_vectors(axes * angles), foot.turns)
         lift = np.where(turns, lifts[HEEL] + foot.share * (lifts[TOE] - lifts[HEEL]), np.maximum(*lifts))
         there = foot.places + foot.turned(foot.rolling) + lift[:, None] * self.up

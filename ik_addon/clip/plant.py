@@ -116,7 +116,7 @@ def _placed(
     """Where (3,) contacts that are tied together are held: moved as one, to where they are nearest to the clip."""
     places = {flats[0].contacts[0] if flats else group[0]: np.zeros(3)}
     for flat in flats:
-        _put_other(places, flat, _arm(flat, source))
+        _put_other(places, flat, _toe_from_heel(flat, source))
     compared = dict(spans)
     if flats:
         is_flat = source.contacts.all(axis=0)
@@ -134,7 +134,7 @@ def _laid(
     first = next(iter(places))
     lying = {first: ground.put_on(frame[first], places[first])}
     for flat in flats:
-        arm, level = _arm(flat, source), _mean(source.turns[:, flat.start : flat.end])
+        arm, level = _toe_from_heel(flat, source), _mean(source.turns[:, flat.start : flat.end])
         sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
         known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
         found = ground.lay(flat.start, known, sign * arm, flat.turn, level)
@@ -144,7 +144,7 @@ def _laid(
     return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
 
 
-def _arm(flat: _Flat, source: Foot) -> Floats:
+def _toe_from_heel(flat: _Flat, source: Foot) -> Floats:
     """The way (3,) from heel to toe of a foot that stands flat."""
     return np.asarray(rotate(flat.turn[:, None], (source.pivots[TOE] - source.pivots[HEEL])[:, None])[:, 0])
 

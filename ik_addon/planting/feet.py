@@ -88,7 +88,9 @@ class Feet:
         world = self.sampled.world
         where = product(world, poses)
         turns = orientation(where)
-        own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(where[:1, :3, :3], 2, axis=0), self._pivots(chain)))
+        own = applied(
+            np.swapaxes(turns[:1], -1, -2), applied(np.repeat(where[:1, :3, :3], 2, axis=0), self._pivots(chain))
+        )
         return self._seen(applied(world[:, :3, :3], places) + world[:, :3, 3], turns, own)
 
     def _pivots(self, chain: Chain) -> Floats:

@@ -19,7 +19,18 @@ from ..solve.problem import Floats, Ints
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; of all others it is the XY plane that counts."""
-STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SOLIDIFY", "SUBSURF", "TRIANGULATE", "WEIGHTED_NORMAL", "WELD"}
+STILL = {
+    "BEVEL",
+    "DECIMATE",
+    "EDGE_SPLIT",
+    "MULTIRES",
+    "REMESH",
+    "SOLIDIFY",
+    "SUBSURF",
+    "TRIANGULATE",
+    "WEIGHTED_NORMAL",
+    "WELD",
+}
 """Types of modifiers that depend on nothing but the mesh and their own settings."""
 AGAIN = 1e-5
 """A ray goes on this far behind what it hit, in lengths of the longest ray."""
@@ -64,7 +75,7 @@ class Mesh:
         for i in np.flatnonzero(~over | (not only_inside)).tolist():
             gaps[i], normal = self._above(Vector(points[i]), Vector(ups[i]), is_over=bool(over[i]))
             if normal is not None:
-                normals[i] = normal
+                normals[i] = normal[:]
         return gaps, normals
 
     def _above(self, point: Vector, up: Vector, *, is_over: bool) -> tuple[float, Vector | None]:
@@ -116,7 +127,9 @@ class Ground:
         if len(self.shapes) == 1:
             gaps, normals = self.shapes[0].look(inside, ups, only_inside)
         else:
-            each = [self.shapes[f].look(inside[i, None], ups[i, None], only_inside) for i, f in enumerate(frames.tolist())]
+            each = [
+                self.shapes[f].look(inside[i, None], ups[i, None], only_inside) for i, f in enumerate(frames.tolist())
+            ]
             gaps, normals = (np.concatenate(part) for part in zip(*each, strict=True))
         return gaps, applied(own[:, :3, :3], normals)
 

@@ -19,7 +19,7 @@ from ..goals.autokey import path_of
 from ..goals.movable import MovableGoal, key_goals
 from ..pose.channels import FIELDS, WIDTH, Row
 from ..pose.keyframes import SAME_FRAME
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, Ints
 
 PROPERTY = "ik_addon_planted"
 SAME = 1e-6
@@ -37,8 +37,8 @@ class _Kept:
     planted: Row
     """(F, 17)"""
 
-    def some(self, chosen: Bools) -> _Kept:
-        """Some of the frames alone."""
+    def some(self, chosen: Bools | Ints) -> _Kept:
+        """Some of the frames alone, in the order that is asked for."""
         return _Kept(self.times[chosen], self.before[chosen], self.planted[chosen])
 
 
@@ -59,13 +59,13 @@ def keep(goal: MovableGoal, before: Row, times: Floats, undo: ExitStack) -> None
     """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,)."""
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
-    kept = zip(
-        (rest.times, rest.before, rest.planted), (times, before, keyed(goal, times)), strict=True
+    joined = _Kept(
+        np.concatenate([rest.times, times]),
+        np.concatenate([rest.before, before]),
+        np.concatenate([rest.planted, keyed(goal, times)]),
     )
-    joined = [np.concatenate(pair) for pair in kept]
-    order = np.argsort(joined[0])
     undo.callback(_write, goal, old)
-    _write(goal, _Kept(*(values[order] for values in joined)))
+    _write(goal, joined.some(np.argsort(joined.times)))
 
 
 def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
@@ -85,7 +85,8 @@ def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> No
 
 def _read(goal: MovableGoal) -> _Kept:
     """What is kept of a goal; of no frames where nothing is."""
-    kept: Any = goal.ob.animation_data.action.get(PROPERTY, {}).get(_key(goal), {})
+    action: Any = goal.ob.animation_data.action
+    kept = action.get(PROPERTY, {}).get(_key(goal), {})
     rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
     return _Kept(np.array(kept.get("times", ()), dtype=np.float64), *rows)
 

@@ -198,7 +198,9 @@ def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:
 
 def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[float]) -> float:
     """How deep points are in the ground, in lengths of the limbs."""
-    return max((own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=False)), default=0.0)
+    return max(
+        (own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=False)), default=0.0
+    )
 
 
 def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:

@@ -43,21 +43,23 @@ class _Ends(Solved):
         reaches = {chain.tip: chain.reach for chain in plan.chains}
         turning = [chain.turning == chain.end for chain in chains]
         self._rows = [plan.rows[chain.turning] for chain in chains]
-        self._reaches = [(0.0, 0.0, 0.0) if at else reaches[chain.tip] for at, chain in zip(turning, chains, strict=True)]
+        self._reaches = [
+            (0.0, 0.0, 0.0) if at else reaches[chain.tip] for at, chain in zip(turning, chains, strict=True)
+        ]
         self._first = [plan.rows[chain.bones[0]] for chain in chains]
-        self.roots = np.empty((frames, len(chains), 4, 4))
+        self.roots: Floats = np.empty((frames, len(chains), 4, 4))
         """(F, C) of their first bones."""
-        self.poses = np.empty((frames, len(chains), 4, 4))
+        self.turned: Floats = np.empty((frames, len(chains), 4, 4))
         """(F, C) of the bones that take an orientation."""
-        self.places = np.empty((frames, len(chains), 3))
+        self.places: Floats = np.empty((frames, len(chains), 3))
         """(F, C) where chains end."""
 
     def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
         super().put(start, fk, posed, plan)
-        poses = posed.poses[:, self._rows]
+        poses: Floats = posed.poses[:, self._rows].astype(np.float64)
         reaches = np.broadcast_to(self._reaches, (*poses.shape[:2], 3))
         self.roots[start : start + len(fk)] = posed.poses[:, self._first]
-        self.poses[start : start + len(fk)] = poses
+        self.turned[start : start + len(fk)] = poses
         self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]
 
 
@@ -81,7 +83,7 @@ def steps(view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) ->
     for chain in chains:
         if chain in solvable:
             at = solvable.index(chain)
-            shown.append(feet.shown(chain, solved.places[:, at], solved.poses[:, at]))
+            shown.append(feet.shown(chain, solved.places[:, at], solved.turned[:, at]))
         else:
             shown.append(feet.foot(chain))
     return Reached(errors, shown, roots)

@@ -43,7 +43,8 @@ BOX = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3,
 
 def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]]) -> bpy.types.Object:
     """Boxes, each from its lowest to its highest corner, in one mesh."""
-    corners, faces = [], []
+    corners: list[tuple[float, float, float]] = []
+    faces: list[list[int]] = []
     for low, high in extents:
         first = len(corners)
         for z in (low[2], high[2]):

@@ -75,6 +75,31 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
     assert reach[contacts.any(axis=0)].max() < 0.9801
 
 
+def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure("turn")
+    for end in "LR":
+        knee = ob.pose.bones[f"shin.{end}"]
+        knee.use_ik_limit_x = True
+        knee.ik_min_x, knee.ik_max_x = np.radians(25.0), np.radians(150.0)
+        knee.lock_ik_y = knee.lock_ik_z = True
+        knee.ik_addon.use_limits = True
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(hips=False)
+    assert "misses its contact by up to" in capfd.readouterr().out
+    bpy.ops.ik_addon.plant()
+    assert "misses" not in capfd.readouterr().out
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+
+
+def test_a_disabled_chain_is_planted_as_well(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    ob.pose.bones["shin.R"].ik_addon.enabled = False
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    ob.pose.bones["shin.R"].ik_addon.enabled = True
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+
+
 def test_on_a_lift_feet_hold_still_on_the_lift(addon: Addon) -> None:
     ob = walker.figure("turn")
     lift = rigs.empty("Lift")
@@ -150,8 +175,9 @@ def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
 
 
 def places(ob: bpy.types.Object) -> Any:
-    """The keys of the targets and of the hips on all frames."""
-    return walker.play(ob)[:, [ob.pose.bones.find(name) for name in ("hips", "foot.L", "foot.R")]]
+    """Where hips and feet are on all frames."""
+    poses: Any = walker.play(ob)
+    return np.stack([poses[:, ob.pose.bones.find(name)] for name in ("hips", "foot.L", "foot.R")], axis=1)
 
 
 @pytest.mark.parametrize("ground", ["", "Ground"])
@@ -235,26 +261,41 @@ def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
     assert tuple(tip.ik_addon.toe_pivot) != pytest.approx((0.02, 0.3, 0.05))
 
 
-def test_the_recorded_walk_is_planted(addon: Addon) -> None:
-    """The figures of docs/quality.md: slide, orientation, and how much faster than recorded anything gets."""
+@pytest.mark.parametrize("with_presets", [False, True])
+@pytest.mark.parametrize("has_ground", [False, True])
+def test_the_recorded_walk_is_planted(addon: Addon, has_ground: bool, with_presets: bool) -> None:
+    """The figures of docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
     source = walker.play(ob)
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=False)
+    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=with_presets)
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
     bpy.ops.ik_addon.find_contacts()
     assert max(walker.slides(addon, ob, source).values()) > 0.02
-    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    length = rigs.length(ob, "LeftLeg", 2)
+    level = float(_lowest(ob, source)) + 0.02 * length
+    rigs.empty("Floor", (0.0, 0.0, level))
+    assert bpy.ops.ik_addon.plant(ground="Floor" if has_ground else "") == {"FINISHED"}
     poses = walker.play(ob)
+    assert _lowest(ob, poses) >= level or not has_ground
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
-    length = rigs.length(ob, "LeftLeg", 2)
     own = ob.pose.bones.find("Hips")
     moved = (poses - source)[:, own, :3, 3] / length * 0.9
     assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "metres a second"
     assert (_turns(poses) - _turns(source)).max() * 120.0 < 300.0, "degrees a second"
+
+
+def _lowest(ob: bpy.types.Object, poses: Any) -> Any:
+    """The height of the lowest pivot on any frame."""
+    found = []
+    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
+        chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
+        pivots = np.array([chain.heel_pivot, chain.toe_pivot])
+        found.append((poses[:, None, end, :3, :3] @ pivots[..., None])[..., 0] + poses[:, None, end, :3, 3])
+    return np.min([own[..., 2].min() for own in found])
 
 
 def _turns(poses: Any) -> Any:

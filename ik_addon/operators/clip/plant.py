@@ -30,12 +30,12 @@ class IK_ADDON_OT_plant(ClipOperator):
 
     ground: StringProperty(
         name="Ground",
-        description="The object that hands and feet don't go through: a mesh, or the XY plane of anything else. "
-        "What touches lies on it",
+        description="The object that hands and feet rest on and don't pass through: a mesh, or the XY plane of any "
+        "other object",
     )
     slope: FloatProperty(
         name="Slope",
-        description="Feet follow the ground by turning up to this angle",
+        description="Maximum angle by which feet turn to follow the ground",
         subtype="ANGLE",
         default=float(plant.Options.slope),
         min=0.0,
