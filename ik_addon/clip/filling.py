@@ -47,10 +47,15 @@ def bridged(values: Floats, known: Bools) -> Floats:
     return np.asarray((1.0 - share) * values[before] + share * values[after])
 
 
-def smoothed(values: Floats, length: int) -> Floats:
-    """Values (F,), each the mean of those around it, weighted less the farther away they are, up to so many frames."""
+def window(length: int) -> Floats:
+    """Weights (2 length + 1,) that sum up to 1, the less the farther away from the middle."""
     weights = 1.0 + np.cos(np.pi * np.arange(-length, length + 1) / (length + 1))
-    return np.convolve(np.pad(values, length, mode="edge"), weights / weights.sum(), mode="valid")
+    return np.asarray(weights / weights.sum())
+
+
+def smoothed(values: Floats, length: int) -> Floats:
+    """Values (F,), each the mean of those around it, weighted by `window`."""
+    return np.convolve(np.pad(values, length, mode="edge"), window(length), mode="valid")
 
 
 def _smooth(share: Floats) -> Floats:

@@ -88,5 +88,6 @@ def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Crite
         fast=criteria.fast * sensitivity,
         still=criteria.still * sensitivity,
         high=criteria.high * sensitivity,
+        low=criteria.low * sensitivity,
         shortest=shortest,
     )
