@@ -15,12 +15,13 @@ from ..bake.selection import time_scale
 from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
-from ..goals.movable import MovableGoal
+from ..goals.movable import MovableGoal, goals_of
 from ..goals.snap import in_fk
 from ..goals.snapped import Chain, Poles, Snap
 from ..live import registry
 from ..pose.skeleton import inverse, orthonormal
 from ..posing.figure import root_of
+from ..rig.plan.chain import tips as tips_of
 from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, determinants
@@ -150,7 +151,9 @@ def sample(
     )
     snap = replace(snap, sampler=sampler)
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
-    body = [] if hips is None else [MovableGoal(ob, ob.pose.bones[hips].name)]
+    rest = [goals_of(tip)[0] for tip in tips_of(ob) if tip not in tips and chain_of(tip).target is not None]
+    moves_hips = hips is not None and not any(memory.is_planted(goal, times) for goal in rest)
+    body = [MovableGoal(ob, ob.pose.bones[hips].name)] if moves_hips else []  # else other feet need them where they are
     memory.put_back([*snap.goals, *body], times, undo)
     is_solved = sampler.is_solved
     with (

@@ -122,7 +122,7 @@ def steps(
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
-    old = memory.keyed(goal, at)
+    old = memory.before(goal, at)
     found: Helped | None = None
     worst = (np.inf, np.inf)
     for turn in range(ROUNDS):

@@ -55,38 +55,48 @@ def keyed(goal: MovableGoal, times: Floats) -> Row:
     return rows
 
 
-def keep(goal: MovableGoal, before: Row, times: Floats, undo: ExitStack) -> None:
+def before(goal: MovableGoal, times: Floats) -> Row:
+    """The channels (F, 17) of a goal at ascending times (F,) as they were before it was planted, if it was."""
+    rows, kept = keyed(goal, times), _read(goal)
+    if not len(kept.times):
+        return rows
+    at = np.minimum(np.searchsorted(kept.times, times - SAME_FRAME), len(kept.times) - 1)
+    same = np.abs(kept.times[at] - times) <= SAME_FRAME
+    same &= ~(np.abs(rows - kept.planted[at]) > SAME * (1.0 + np.abs(rows))).any(axis=1)
+    return np.where(same[:, None], kept.before[at], rows)
+
+
+def is_planted(goal: MovableGoal, times: Floats) -> bool:
+    """Whether planting keyed a goal on some of these frames, and nobody edited that since."""
+    return not np.array_equal(before(goal, times), keyed(goal, times))
+
+
+def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
+    """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
+    for goal in goals:
+        if is_planted(goal, times):
+            undo.callback(goal.set_row, goal.row())
+            key_goals([goal], before(goal, times)[:, None], times, undo)
+
+
+def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack) -> None:
     """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,)."""
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
     joined = _Kept(
         np.concatenate([rest.times, times]),
-        np.concatenate([rest.before, before]),
+        np.concatenate([rest.before, rows]),
         np.concatenate([rest.planted, keyed(goal, times)]),
     )
     undo.callback(_write, goal, old)
     _write(goal, joined.some(np.argsort(joined.times)))
 
 
-def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
-    """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
-    for goal in goals:
-        kept = _read(goal) if goal.is_keyed else None
-        if kept is None:
-            continue
-        kept = kept.some((kept.times > times[0] - SAME_FRAME) & (kept.times < times[-1] + SAME_FRAME))
-        now = keyed(goal, kept.times)
-        same = ~(np.abs(now - kept.planted) > SAME * (1.0 + np.abs(now))).any(axis=1)
-        if same.any():
-            undo.callback(goal.set_row, goal.row())
-            rows = np.where(same[:, None], kept.before, now)
-            key_goals([goal], rows[:, None], kept.times, undo)
-
-
 def _read(goal: MovableGoal) -> _Kept:
     """What is kept of a goal; of no frames where nothing is."""
-    action: Any = goal.ob.animation_data.action
-    kept = action.get(PROPERTY, {}).get(_key(goal), {})
+    data: Any = goal.ob.animation_data
+    has_keys = data is not None and data.action is not None
+    kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
     rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
     return _Kept(np.array(kept.get("times", ()), dtype=np.float64), *rows)
 
@@ -105,5 +115,5 @@ def _write(goal: MovableGoal, kept: _Kept) -> None:
 def _key(goal: MovableGoal) -> str:
     """The name of what is kept of a goal: a path may be too long for one."""
     data: Any = goal.ob.animation_data
-    slot = data.action_slot_handle if hasattr(data, "action_slot_handle") else 0
+    slot = data.action_slot_handle if compat.HAS_SLOTS else 0
     return blake2b(f"{slot} {path_of(goal.holder, 'location')}".encode(), digest_size=16).hexdigest()

@@ -97,7 +97,7 @@ def steps(
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
-        tips: of the chains; those without contacts on these frames are left alone.
+        tips: of the chains; those without contacts on these frames are left alone, but kept out of the ground.
         frames: ascending; keys from the first to the last are replaced.
         options: how.
 
@@ -131,7 +131,7 @@ def steps(
         for goal in goals:
             undo.callback(goal.set_row, goal.row())
         rows = rows_of(goals, feet.sampled, wanted, turns)
-        old = [memory.keyed(goal, at) for goal in goals]
+        old = [memory.before(goal, at) for goal in goals]
         key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
         for goal, keys in zip(goals, old, strict=True):
             memory.keep(goal, keys, at, undo)
@@ -198,9 +198,9 @@ def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:
 
 def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[float]) -> float:
     """How deep points are in the ground, in lengths of the limbs."""
-    return max(
-        (own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=False)), default=0.0
-    )
+    if not grounds:
+        return 0.0
+    return max(own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=True))
 
 
 def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:

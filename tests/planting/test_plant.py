@@ -206,6 +206,18 @@ def test_planting_again_begins_with_what_was_before(addon: Addon) -> None:
     assert np.abs(places(ob) - planted).max() < 1e-5
 
 
+def test_planting_one_foot_again_leaves_the_other_where_it_stands(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    planted = places(ob)
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.plant(chains="ACTIVE")
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - planted).max() < 1e-5
+
+
 def test_what_was_edited_since_is_planted_as_it_is(addon: Addon) -> None:
     ob = walker.figure("turn")
     bpy.ops.ik_addon.find_contacts()
