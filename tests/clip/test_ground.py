@@ -87,13 +87,20 @@ def test_feet_follow_a_slope_up_to_an_angle(addon: Addon) -> None:
         assert depths(planted, height).max(axis=0)[30] > -2.0 * MARGIN, "it stands on what is higher"
 
 
+def test_heel_and_toe_lie_on_the_ground_both(addon: Addon) -> None:
+    clip = clips.Foot(np.repeat(np.eye(4)[None], 60, axis=0), {"heel": [(1, 60)], "toe": [(1, 60)]})
+    clip.frames[:, 1:3, 1:3] = [[np.cos(0.1), -np.sin(0.1)], [np.sin(0.1), np.cos(0.1)]]
+    planted = planted_on(addon, foot_of(addon, clip), tilted(0.0))
+    assert np.abs(depths(planted, tilted(0.0)) + MARGIN).max() < 1e-9
+
+
 def test_a_foot_over_an_edge_stays_level(addon: Addon) -> None:
     def height(points: clips.Array) -> clips.Array:
-        return np.where(points[:, 1] > 0.05, 0.17, 0.0)
+        return np.where(points[:, 1] > 0.05, 0.1, 0.0)
 
-    planted = planted_on(addon, standing(addon), height)
+    planted = planted_on(addon, standing(addon), height, slope=1.2)
     assert np.abs(turns(addon, planted)[30] - np.eye(3)).max() < 1e-6
-    assert planted.points(1)[30, 2] == pytest.approx(0.17, abs=1e-4)
+    assert planted.points(1)[30, 2] == pytest.approx(0.1, abs=1e-4)
 
 
 def test_a_foot_in_the_air_is_raised_smoothly_over_what_is_in_its_way(addon: Addon) -> None:

@@ -248,6 +248,17 @@ def test_a_roof_is_not_the_ground(addon: Addon) -> None:
     assert farthest < ABOVE
 
 
+def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> None:
+    low = np.array([(x, y, z) for z in (0.0, 1.0) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
+    halves = [[face[i] for i in half] for face in BOX for half in ((0, 1, 2), (0, 2, 3))]
+    triangles = np.concatenate([halves, np.array(halves) + len(low)])
+    both = np.concatenate([low, low * (1.0, 1.0, 2.0)])
+    surface = addon.module("planting.ground").Mesh.of(both, triangles, np.array([0.0, 0.0, 1.0]), 1.0)
+    gaps, normals = surface.look(np.array([[0.4, 0.6, 0.3]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
+    assert gaps[0] == pytest.approx(1.7, abs=1e-5)
+    assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
+
+
 def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:
     ob = walker.figure("turn")
     ground = plane()
