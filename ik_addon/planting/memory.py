@@ -43,11 +43,12 @@ class _Kept:
 
 
 def keyed(goal: MovableGoal, times: Floats) -> Row:
-    """The channels (F, 17) of a goal by its keys, at times (F,) of its action."""
-    rows = np.repeat(goal.row()[None], len(times), axis=0)
+    """The channels (F, 17) of a goal by its keys, at times (F,) of its action; zero those that it doesn't set."""
+    rows = np.zeros((len(times), WIDTH), dtype=np.float32)
     owner = compat.curve_owner(goal.ob)
     for field in goal.fields:
         path, columns = path_of(goal.holder, field), FIELDS[field]
+        rows[:, columns] = goal.row()[columns]
         for i in range(columns.stop - columns.start):
             curve = None if owner is None else owner.fcurves.find(path, index=i)
             if curve is not None:

@@ -184,9 +184,15 @@ def places(ob: bpy.types.Object) -> Any:
 def test_planting_again_gives_the_same(addon: Addon, ground: str) -> None:
     ob = walker.figure("turn", excess=0.015)
     rigs.empty("Ground").location.z = 0.02
+    hips: Any = ob.pose.bones["hips"]
+    hips.rotation_mode = "XYZ"
+    for frame in (1, 100):
+        hips.rotation_euler.y = 0.001 * frame
+        hips.keyframe_insert("rotation_euler", frame=frame)
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground=ground)
     once = places(ob)
+    bpy.context.scene.frame_set(50)
     bpy.ops.ik_addon.plant(ground=ground)
     assert np.abs(places(ob) - once).max() < 1e-5
 
