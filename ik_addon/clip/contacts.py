@@ -8,15 +8,22 @@ recordings tilt, and stairs have many heights.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ..solve.maths.products import lengths_of
 from ..solve.problem import Bools, Floats
-from .filling import runs
+from .filling import runs, smoothed, window
 
+CALM = 0.5
+"""Noise makes a point at rest no faster than this fraction of what is slow; otherwise its path is smoothed."""
+WIDEST = 0.05
+"""It is smoothed over no more than so many seconds before and after a frame."""
+BEND_OF_NOISE, STEP_OF_NOISE = 2.7, 1.54
+"""Of noise whose deviation along each axis is 1: the lower quartile of its second differences, and how long a
+difference is in the median for each unit of its deviation."""
 SPIKE = 2
 """So many neighbours on each side decide the top speed, so that a single jump of a recording doesn't."""
 
@@ -33,6 +40,8 @@ class Criteria:
     """Slower than this, per second, counts as slow however little the point moves in the clip."""
     high: float = 0.015
     """A contact also ends where the point is this much higher than it rests."""
+    low: float = 0.015
+    """It begins where the point is no higher than this above where it rests."""
     lift: float = 0.01
     """A point that rests higher than before or afterwards came from above and leaves upwards, by at least this."""
     shortest: float = 0.06
@@ -41,7 +50,7 @@ class Criteria:
 
 HEEL = Criteria()
 """A heel hits the ground, then rests, and rises slowly."""
-TOE = Criteria(slow=0.045, high=0.03)
+TOE = Criteria(slow=0.045, high=0.03, low=0.0055)
 """The ball of a foot comes down slowly, and rises a little while the heel does, before it leaves the ground."""
 
 
@@ -74,8 +83,9 @@ class Path:
 
 def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     """On which (F,) frames a point rests."""
+    top = _top(path)
+    path = _calmed(path, CALM * max(criteria.slow * top, criteria.still))
     speeds, heights = path.speeds, path.heights
-    top = float(_medians(speeds, SPIKE, "reflect").max(initial=0.0))
     slow, fast = (speeds <= max(part * top, criteria.still) for part in (criteria.slow, criteria.fast))
     found = []
     for start, end in runs(fast):
@@ -85,7 +95,8 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
         stillest = speeds[start:end] <= np.median(speeds[start:end])
         level = float(np.median(heights[start:end][stillest]))
         for first, last in runs(heights[start:end] <= level + criteria.high):
-            begun = np.flatnonzero(rests[first:last])
+            down = rests & (heights[start:end] <= level + criteria.low)
+            begun = np.flatnonzero((down if down[first:last].any() else rests)[first:last])
             if len(begun):
                 found.append((start + first + int(begun[0]), start + last))
     contacts = np.zeros(len(speeds), dtype=bool)
@@ -112,6 +123,31 @@ def _standing(
         is_raised = levels[i] > lowest + criteria.high
         if not is_raised or all(way.max() >= levels[i] + criteria.lift for way in ways):
             yield start, end
+
+
+def _top(path: Path) -> float:
+    """The top speed, in lengths of the limb per second."""
+    return float(_medians(path.speeds, SPIKE, "reflect").max(initial=0.0))
+
+
+def _calmed(path: Path, fastest: float) -> Path:
+    """The path, smoothed just enough that noise makes a point at rest no faster than this.
+
+    How noisy it is shows where it bends least: a quarter of its frames bend less by movement than by noise.
+    """
+    if len(path.points) < 5:
+        return path
+    bends = lengths_of(np.diff(path.points, 2, axis=0))
+    noise = float(np.quantile(bends, 0.25)) / BEND_OF_NOISE * path.rate / path.length
+    for reach in range(round(WIDEST * path.rate) + 1):
+        weights = window(reach)
+        if (
+            noise * STEP_OF_NOISE * float(np.sqrt(np.square(np.diff(weights, prepend=0.0, append=0.0)).sum()))
+            <= fastest
+        ):
+            break
+    points = np.stack([smoothed(own, reach) for own in path.points.T], axis=1)
+    return replace(path, points=points)
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:

@@ -38,10 +38,24 @@ def eased(values: Floats, known: Bools, length: int) -> Floats:
 
 
 def bridged(values: Floats, known: Bools) -> Floats:
-    """Values (F, k) as they are where they are known (F,), on a line from one to the next in between."""
+    """Values (F, k) as they are where they are known (F,), going smoothly from one to the next in between."""
     at = np.flatnonzero(known)
     frames = np.arange(len(values))
-    return np.stack([np.interp(frames, at, column[at]) for column in values.T], axis=1)
+    after = np.searchsorted(at, frames)
+    before, after = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)], at[np.minimum(after, len(at) - 1)]
+    share = _smooth((frames - before) / np.maximum(after - before, 1))[:, None]
+    return np.asarray((1.0 - share) * values[before] + share * values[after])
+
+
+def window(length: int) -> Floats:
+    """Weights (2 length + 1,) that sum up to 1, the less the farther away from the middle."""
+    weights = 1.0 + np.cos(np.pi * np.arange(-length, length + 1) / (length + 1))
+    return np.asarray(weights / weights.sum())
+
+
+def smoothed(values: Floats, length: int) -> Floats:
+    """Values (F,), each the mean of those around it, weighted by `window`."""
+    return np.convolve(np.pad(values, length, mode="edge"), window(length), mode="valid")
 
 
 def _smooth(share: Floats) -> Floats:

@@ -11,70 +11,84 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, inverse, multiply, rotate, vectors_of
-from ..solve.problem import Bools, Floats, Ints
+from ..solve.problem import Bools, Floats
 from .filling import bridged, eased, numbered, runs
+from .foot import HEEL, TOE, Foot
+from .ground import Ground
+
+Contact = tuple[int, int]
+"""Of the heel or the toe, and which one of it."""
 
 
-@dataclass(frozen=True)
-class Foot:
-    """A foot or hand on F frames, and where it touches."""
+@dataclass
+class _Flat:
+    """A time in which a foot stands flat."""
 
-    places: Floats
-    """(F, 3) of its joint."""
-    turns: Floats
-    """(4, F) unit quaternions."""
-    pivots: Floats
-    """(2, 3) heel and toe, seen from the joint in the foot's own axes."""
-    contacts: Bools
-    """(2, F) whether heel and toe touch."""
-
-    def points(self, pivot: int) -> Floats:
-        """Where (F, 3) the heel (0) or the toe (1) is."""
-        return self.places + self._turned(self.pivots[pivot])
-
-    @property
-    def touches(self) -> Bools:
-        """Whether (F,) anything of it touches."""
-        return np.asarray(self.contacts.any(axis=0))
-
-    def slide(self) -> float:
-        """The largest distance of a point in contact from where it began to touch."""
-        farthest = 0.0
-        for pivot in range(2):
-            points = self.points(pivot)
-            for start, end in runs(self.contacts[pivot]):
-                farthest = max(farthest, float(lengths_of(points[start:end] - points[start]).max()))
-        return farthest
-
-    def _turned(self, vectors: Floats) -> Floats:
-        """Vectors (3,) or (F, 3) in the foot's axes, as it turns on each frame."""
-        return np.asarray(rotate(self.turns, np.broadcast_to(vectors, self.places.shape).T).T)
+    start: int
+    end: int
+    contacts: tuple[Contact, Contact]
+    """Of heel and toe."""
+    turn: Floats
+    """(4,) its orientation."""
 
 
-def plant(foot: Foot, length: int) -> Foot:
-    """The foot as it stands still where it touches; its way there and from there is eased over so many frames."""
-    if not foot.contacts.any():
-        return foot
-    flat = np.asarray(foot.contacts.all(axis=0))
-    turned = replace(foot, turns=_flat_turns(foot, flat, length))
-    touching = foot.touches
-    own = np.where(foot.contacts[1][:, None], foot.pivots[1], foot.pivots[0])
-    pivots = bridged(own, touching)
-    there = foot.places + foot._turned(pivots)
-    moved = eased(_held(turned, foot, flat) - there, touching, length)
-    return replace(turned, places=there + moved - turned._turned(pivots))
+def plant(foot: Foot, length: int, ground: Ground | None = None) -> Foot:
+    """The foot as it stands still where it touches; its way there and from there is eased over so many frames.
+
+    On a ground it stands on it, turned to its slope, and nowhere goes through it.
+    """
+    if foot.contacts.any():
+        foot = _standing(foot, length, ground)
+    return foot if ground is None else ground.clear(foot, length)
 
 
-def _flat_turns(foot: Foot, flat: Bools, length: int) -> Floats:
+def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
+    under = np.zeros(len(foot.places), dtype=bool) if ground is None else ground.under(foot)
+    tilted = foot if ground is None else ground.tilt(foot, under, length)
+    numbers = [numbered(contacts) for contacts in foot.contacts]
+    flats = [
+        _Flat(
+            start,
+            end,
+            ((HEEL, int(numbers[HEEL][start])), (TOE, int(numbers[TOE][start]))),
+            _mean(tilted.turns[:, start:end]),
+        )
+        for start, end in runs(np.asarray(foot.contacts.all(axis=0)))
+    ]
+    spans = {
+        (pivot, run): numbers[pivot] == run for pivot in (HEEL, TOE) for run in range(int(numbers[pivot].max()) + 1)
+    }
+    held = np.zeros_like(foot.places)
+    places: dict[Contact, Floats] = {}
+    for group in _tied(list(spans), flats):
+        own = [flat for flat in flats if flat.contacts[0] in group]
+        found = _placed(group, own, spans, foot)
+        if ground is not None and (under & spans[group[0]]).any():
+            found = _laid(found, own, spans, foot, ground)
+        places |= found
+    for contact in sorted(places):  # where both touch, the toe counts
+        held[spans[contact]] = places[contact]
+    turned = replace(foot, turns=_flat_turns(tilted, flats, length))
+    there = foot.places + foot.turned(foot.rolling)
+    moved = held - there
+    if ground is None:
+        moved = eased(moved, foot.touches, length)
+    else:  # what is between two contacts goes up and down with them
+        heights = (moved * ground.up).sum(axis=1, keepdims=True)
+        moved = eased(moved - heights * ground.up, foot.touches, length) + bridged(heights, foot.touches) * ground.up
+    return replace(turned, places=there + moved - turned.turned(foot.rolling))
+
+
+def _flat_turns(foot: Foot, flats: Sequence[_Flat], length: int) -> Floats:
     """The orientations (4, F): one for each time that the foot stands flat, eased to those of the clip in between."""
-    wanted = foot.turns.copy()
-    for start, end in runs(flat):
-        wanted[:, start:end] = _mean(foot.turns[:, start:end])[:, None]
+    wanted, known = foot.turns.copy(), np.zeros(len(foot.places), dtype=bool)
+    for flat in flats:
+        wanted[:, flat.start : flat.end] = flat.turn[:, None]
+        known[flat.start : flat.end] = True
     turns = vectors_of(multiply(wanted, inverse(foot.turns)))
-    eased_turns = multiply(about_vectors(eased(turns.T, flat, length).T), foot.turns)
-    return np.asarray(np.where(flat, wanted, eased_turns))
+    eased_turns = multiply(about_vectors(eased(turns.T, known, length).T), foot.turns)
+    return np.asarray(np.where(known, wanted, eased_turns))
 
 
 def _mean(turns: Floats) -> Floats:
@@ -85,44 +99,60 @@ def _mean(turns: Floats) -> Floats:
     return np.asarray(mean / np.sqrt((mean * mean).sum()))
 
 
-def _held(turned: Foot, source: Foot, flat: Bools) -> Floats:
-    """Where (F, 3) the point that a touching foot rolls about is held; anything where nothing touches.
-
-    A foot that stands flat ties the places of its heel and its toe together. All that are tied are moved as one, to
-    where they are nearest to the clip while the foot is flat.
-    """
-    numbers = [numbered(contacts) for contacts in turned.contacts]
-    tied: list[dict[tuple[int, int], Floats]] = []
-    of: dict[tuple[int, int], dict[tuple[int, int], Floats]] = {}
-    for start, _end in runs(flat):
-        heel, toe = (0, int(numbers[0][start])), (1, int(numbers[1][start]))
-        apart = rotate(turned.turns[:, start, None], (turned.pivots[1] - turned.pivots[0])[:, None])[:, 0]
-        group = of.get(heel) or of.get(toe)
-        if group is None:
-            group = {heel: np.zeros(3)}
-            tied.append(group)
-        known = heel if heel in group else toe
-        group[heel] = group[heel] if known == heel else group[toe] - apart
-        group[toe] = group[heel] + apart
-        of[heel] = of[toe] = group
-    for pivot, own in enumerate(numbers):
-        tied += [{(pivot, run): np.zeros(3)} for run in range(int(own.max()) + 1) if (pivot, run) not in of]
-    held = np.zeros_like(source.places)
-    for group in tied:
-        _hold(group, numbers, source, flat, held)
-    return held
+def _tied(contacts: Sequence[Contact], flats: Sequence[_Flat]) -> list[list[Contact]]:
+    """Contacts in groups: a foot that stands flat ties its heel and its toe together."""
+    groups = {contact: [contact] for contact in contacts}
+    for heel, toe in (flat.contacts for flat in flats):
+        if groups[heel] is not groups[toe]:
+            groups[heel] += groups[toe]
+            for contact in groups[toe]:
+                groups[contact] = groups[heel]
+    return list({id(group): group for group in groups.values()}.values())
 
 
-def _hold(
-    group: dict[tuple[int, int], Floats], numbers: Sequence[Ints], source: Foot, flat: Bools, held: Floats
-) -> None:
-    """Put the places of contacts that are tied together into those (F, 3) where the foot is held."""
-    spans = {(pivot, run): numbers[pivot] == run for pivot, run in group}
-    if any((span & flat).any() for span in spans.values()):
-        compared = {key: span & flat for key, span in spans.items()}
-    else:
-        compared = spans
-    away = [(source.points(key[0]) - place)[compared[key]] for key, place in group.items()]
+def _placed(
+    group: Sequence[Contact], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot
+) -> dict[Contact, Floats]:
+    """Where (3,) contacts that are tied together are held: moved as one, to where they are nearest to the clip."""
+    places = {flats[0].contacts[0] if flats else group[0]: np.zeros(3)}
+    for flat in flats:
+        _put_other(places, flat, _toe_from_heel(flat, source))
+    compared = dict(spans)
+    if flats:
+        is_flat = source.contacts.all(axis=0)
+        compared = {contact: np.asarray(spans[contact] & is_flat) for contact in group}
+    away = [(source.points(contact[0]) - place)[compared[contact]] for contact, place in places.items()]
     shift = np.concatenate(away).mean(axis=0)
-    for key in sorted(group):  # where both touch, the toe counts
-        held[spans[key]] = group[key] + shift
+    return {contact: place + shift for contact, place in places.items()}
+
+
+def _laid(
+    places: dict[Contact, Floats], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot, ground: Ground
+) -> dict[Contact, Floats]:
+    """The places (3,) of contacts that are tied together on the ground; the foot is turned so that it lies there."""
+    frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in places}
+    first = next(iter(places))
+    lying = {first: ground.put_on(frame[first], places[first])}
+    for flat in flats:
+        arm, level = _toe_from_heel(flat, source), _mean(source.turns[:, flat.start : flat.end])
+        sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
+        known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
+        found = ground.lay(flat.start, known, sign * arm, flat.turn, level)
+        flat.turn = found.turn
+        _put_other(lying, flat, sign * found.arm)
+    lift = max(ground.depth(frame[contact], place) for contact, place in lying.items())
+    return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
+
+
+def _toe_from_heel(flat: _Flat, source: Foot) -> Floats:
+    """The way (3,) from heel to toe of a foot that stands flat."""
+    return np.asarray(rotate(flat.turn[:, None], (source.pivots[TOE] - source.pivots[HEEL])[:, None])[:, 0])
+
+
+def _put_other(places: dict[Contact, Floats], flat: _Flat, arm: Floats) -> None:
+    """Add the place (3,) of the heel or the toe, whichever is not known, of a foot whose toe is (3,) from its heel."""
+    heel, toe = flat.contacts
+    if heel in places:
+        places.setdefault(toe, places[heel] + arm)
+    else:
+        places[heel] = places[toe] - arm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,21 +11,24 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..clip.plant import Foot
+from ..bake.selection import time_scale
+from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
-from ..goals.movable import MovableGoal
+from ..goals.movable import MovableGoal, goals_of
 from ..goals.snap import in_fk
 from ..goals.snapped import Chain, Poles, Snap
 from ..live import registry
 from ..pose.skeleton import inverse, orthonormal
 from ..posing.figure import root_of
+from ..rig.plan.chain import tips as tips_of
 from ..rig.plan.chain import turning_end
 from ..rig.read.orientation import orientation
-from ..solve.maths.products import applied, determinants, times
+from ..solve.maths.products import applied, determinants
+from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from . import pivots
+from . import memory, pivots
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,10 @@ class Feet:
     snap: Snap
     """The chains, and their targets in the same order."""
     sampled: Sampled
-    ground: Floats
+    support: Floats
     """(F, 4, 4) of what they stand on, in world space, without its scale."""
+    others: Floats
+    """(F, o, 4, 4) world matrices of the other objects that were asked for."""
     hips: int | None
     """The bone that takes all the legs along; None: nothing takes them all."""
 
@@ -66,26 +71,41 @@ class Feet:
         end = turning_end(tip)
         if goal.is_keyed and goal.turns:
             where = target
-            seen = orientation(times(inverse(self.sampled.world[:1]), target[:1]))
+            seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
             offset = chain_of(tip).end_offset.normalized().to_matrix() if end is not None else np.eye(3)
-            bone = times(world[:1], times(seen, np.array(offset, dtype=np.float64)[None]))
+            bone = product(world[:1], product(seen, np.array(offset, dtype=np.float64)[None]))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
-            where = times(self.sampled.world, poses)
+            where = product(self.sampled.world, poses)
             bone = where[:1, :3, :3]
             where = where.copy()
             where[:, :3, 3] = target[:, :3, 3] if goal.is_keyed else self.ends(chain)
         turns = orientation(where)
-        touching = pivots.of(self.figure, tip) if chain.end is not None else np.zeros((2, 3))
-        own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(bone, 2, axis=0), touching))
-        from_ground = inverse(self.ground)
-        places = applied(from_ground[:, :3, :3], where[:, :3, 3]) + from_ground[:, :3, 3]
-        turned = times(from_ground[:, :3, :3], turns)
+        own = applied(np.swapaxes(turns[:1], -1, -2), applied(np.repeat(bone, 2, axis=0), self._pivots(chain)))
+        return self._seen(where[:, :3, 3], turns, own)
+
+    def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
+        """The hand or foot of a chain that ends at places (F, 3), its bone posed as (F, 4, 4), both in pose space."""
+        world = self.sampled.world
+        where = product(world, poses)
+        turns = orientation(where)
+        own = applied(
+            np.swapaxes(turns[:1], -1, -2), applied(np.repeat(where[:1, :3, :3], 2, axis=0), self._pivots(chain))
+        )
+        return self._seen(applied(world[:, :3, :3], places) + world[:, :3, 3], turns, own)
+
+    def _pivots(self, chain: Chain) -> Floats:
+        """Heel and toe (2, 3) in the axes of the end bone."""
+        return np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
+
+    def _seen(self, places: Floats, turns: Floats, own: Floats) -> Foot:
+        """A foot at places (F, 3), turned as (F, 3, 3), in world space, as what it stands on sees it."""
+        seen = inverse(self.support)
         return Foot(
-            places=np.asarray(places),
-            turns=quaternions(np.moveaxis(turned, 0, -1)),
+            places=np.asarray(applied(seen[:, :3, :3], places) + seen[:, :3, 3]),
+            turns=quaternions(np.moveaxis(product(seen[:, :3, :3], turns), 0, -1)),
             pivots=np.asarray(own),
-            contacts=np.zeros((2, len(where)), dtype=bool),
+            contacts=np.zeros((2, len(places)), dtype=bool),
         )
 
     def ends(self, chain: Chain) -> Floats:
@@ -100,8 +120,10 @@ def sample(
     tips: Sequence[bpy.types.PoseBone],
     frames: Sequence[int],
     on: bpy.types.Object | None,
+    others: Sequence[bpy.types.Object],
+    undo: ExitStack,
 ) -> Generator[float, None, Feet]:
-    """Sample the feet of chains on frames; yields the share that is done.
+    """Sample the feet of chains on frames, as they were before they were planted; yields the share that is done.
 
     Args:
         context: for the view layer.
@@ -109,6 +131,8 @@ def sample(
         tips: of the chains.
         frames: ascending.
         on: what the feet stand on; None: on what doesn't move.
+        others: objects of which it is also asked where they are.
+        undo: takes back that keys are as they were before.
 
     Raises:
         SnapError: a chain can't be used.
@@ -119,13 +143,18 @@ def sample(
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, snap.skeleton.parents[hips]) if bone >= 0]
-    extra = [] if on is None else [MovableGoal(on, "")]
+    extra = [MovableGoal(other, "") for other in (*others, *([] if on is None else [on]))]
     sampler = replace(
         snap.sampler,
         bones=np.union1d(snap.sampler.bones, np.array(more, dtype=np.int64)),
         goals=[*snap.goals, *extra],
     )
     snap = replace(snap, sampler=sampler)
+    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    rest = [goals_of(tip)[0] for tip in tips_of(ob) if tip not in tips and chain_of(tip).target is not None]
+    moves_hips = hips is not None and not any(memory.is_planted(goal, times) for goal in rest)
+    body = [MovableGoal(ob, ob.pose.bones[hips].name)] if moves_hips else []  # else other feet need them where they are
+    memory.put_back([*snap.goals, *body], times, undo)
     is_solved = sampler.is_solved
     with (
         nullcontext() if is_solved else registry.paused(ob),
@@ -133,10 +162,10 @@ def sample(
     ):
         found = yield from sampler.sample(context.view_layer, frames)
     count = len(snap.goals)
-    ground = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
+    support = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
     if on is not None:
-        ground[:, :3, 3] = found.goals[:, -1, :3, 3]
-        ground[:, :3, :3] = orthonormal(found.goals[:, -1, :3, :3])
+        support[:, :3, 3] = found.goals[:, -1, :3, 3]
+        support[:, :3, :3] = orthonormal(found.goals[:, -1, :3, :3])
     parents = found.parents[:, :count]
     own = replace(
         found,
@@ -144,4 +173,4 @@ def sample(
         spaces=found.spaces[:, :count],
         parents=np.where(parents < count, parents, -1),
     )
-    return Feet(snap, own, ground, hips)
+    return Feet(snap, own, support, found.goals[:, count : count + len(others)], hips)

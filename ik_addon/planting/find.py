@@ -60,7 +60,8 @@ def steps(
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
-        feet = yield from part(sample(context, ob, tips, frames, on), 0.0, 0.9)
+        with ExitStack() as aside:
+            feet = yield from part(sample(context, ob, tips, frames, on, [], aside), 0.0, 0.9)
         for chain in feet.snap.chains:
             tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
             own = pivots.of(feet.figure, tip)
@@ -87,5 +88,6 @@ def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Crite
         fast=criteria.fast * sensitivity,
         still=criteria.still * sensitivity,
         high=criteria.high * sensitivity,
+        low=criteria.low * sensitivity,
         shortest=shortest,
     )

@@ -13,28 +13,31 @@ from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
-from ..clip.filling import runs
-from ..clip.hips import Help, Leg, help_reach
-from ..clip.plant import Foot, plant
-from ..data.settings import chain_of
-from ..goals.movable import MovableGoal, channels_of, key_goals, parents_of
+from ..clip.filling import bridged, eased, runs
+from ..clip.foot import Foot
+from ..clip.ground import Ground
+from ..clip.plant import plant
+from ..goals.movable import channels_of, goals_of, key_goals
 from ..goals.snapped import PLACED, Chain, SnapError, rows_of
+from ..live import registry
 from ..pose import keyframes
-from ..pose.channels import Row
 from ..pose.continuity import continuous
-from ..pose.skeleton import inverse
-from ..rig.plan.chain import end_of, posed_bones
-from ..rig.plan.chain import tips as tips_of
-from ..solve.maths.products import applied, times
+from ..rig.plan.chain import end_of
+from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
 from ..translation.sentences import say
-from . import contact_keys, proof
+from . import contact_keys, ground, hips, memory
 from .feet import Feet, sample
+from .pivots import is_of_leg
 
-BENT = 1e-4
-"""A leg is held this fraction of its length from straight, where a target's rounding would move the knee."""
+UP = np.array([0.0, 0.0, 1.0])
+MARGIN = 1e-5
+"""Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
+PULL = {True: 0.5, False: 0.15}
+"""Feet and hands are brought down to a ground from this far, in lengths of the limb: farther, they touch something
+else."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,16 @@ class Options:
     smooth: float = 0.2
     """Seconds over which a movement of the hips begins and ends."""
     on: bpy.types.Object | None = None
-    """What the feet stand on."""
+    """What the feet stand on, where it moves."""
+    ground: bpy.types.Object | None = None
+    """What hands and feet don't go through."""
+    slope: float = np.radians(40.0)
+    """Feet turn by at most so many radians to follow the ground."""
+
+    @property
+    def support(self) -> bpy.types.Object | None:
+        """What the feet stand on; None: on what doesn't move."""
+        return self.on or (None if self.ground is None or ground.is_still(self.ground) else self.ground)
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,9 @@ class Planted:
     frames: int
     contacts: int
     slide: tuple[float, float]
-    """The largest distance that a point in contact moves: before, and at most now."""
+    """The largest distance that a point in contact moves: before, and now."""
+    depth: tuple[float, float]
+    """How deep in the ground a point is at most: before, and now."""
     hips: float
     """The largest distance that the hips were moved."""
     short: float
@@ -83,7 +97,7 @@ def steps(
     Args:
         context: for the scene and the view layer.
         ob: the armature object.
-        tips: of the chains; those without contacts on these frames are left alone.
+        tips: of the chains; those without contacts on these frames are left alone, but kept out of the ground.
         frames: ascending; keys from the first to the last are replaced.
         options: how.
 
@@ -95,37 +109,55 @@ def steps(
     check_armature(ob, view_layer)
     scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
     at = scale * np.array(frames, dtype=np.float64)
-    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
+    touching = [tip for tip in tips if contact_keys.read(tip, at).any() or (options.ground and _is_keyed(tip))]
     if not touching:
         raise SnapError("No chain has a contact on these frames. Find contacts first")
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
-        feet = yield from part(sample(context, ob, touching, frames, options.on), 0.0, 0.6)
+        others = [options.ground] if options.ground and not ground.is_still(options.ground) else []
+        feet = yield from part(sample(context, ob, touching, frames, options.support, others, undo), 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
                 raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        source = [_source(feet, chain, at) for chain in chains]
-        planted = [plant(foot, round(options.blend * rate)) for foot in source]
+        grounds = yield from part(_grounds(view_layer, feet, frames, options), 0.5, 0.6)
+        source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
+        planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
         wanted, turns = _placed(feet, source, planted)
-        help_, remarks = _helped(feet, planted, wanted, options, rate)
-        yield 0.7
         for goal in goals:
             undo.callback(goal.set_row, goal.row())
         rows = rows_of(goals, feet.sampled, wanted, turns)
+        old = [memory.before(goal, at) for goal in goals]
         key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
-        hips = _key_hips(feet, help_, at, undo)
-        missed = yield from part(proof.errors(view_layer, ob, [chain.tip for chain in chains], frames), 0.75, 0.95)
+        for goal, keys in zip(goals, old, strict=True):
+            memory.keep(goal, keys, at, undo)
+        helped = yield from part(
+            hips.steps(
+                view_layer,
+                feet,
+                frames,
+                at,
+                planted,
+                wanted,
+                along if options.hips else None,
+                options.cap * _longest(feet),
+                options.smooth,
+                rate,
+                undo,
+            ),
+            0.7,
+            0.95,
+        )
         held = set()
         for i in sorted(proofs(len(frames))):
             found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
             gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
             held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
-        remarks += [
+        remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
@@ -135,31 +167,91 @@ def steps(
             for name in sorted(held)
         ]
         before.restore()
-        for goal in (*goals, *hips):
+        for goal in (*goals, *helped.goals):
             goal.show_keys(scale * scene.frame_current_final)
         undo.pop_all()
     view_layer.update()
     lengths = [feet.length(chain) for chain in chains]
     touches = np.stack([foot.touches for foot in planted], axis=1)
-    missed = np.where(touches & np.isfinite(missed), missed, 0.0)
-    slides = [[foot.slide() / size for foot, size in zip(own, lengths, strict=True)] for own in (source, planted)]
+    missed = np.where(touches & np.isfinite(helped.reached.errors), helped.reached.errors, 0.0)
+    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet, strict=True)]
     return Planted(
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
-        slide=(max(slides[0]), max(np.array(slides[1]) + missed.max(axis=0))),
-        hips=float(np.linalg.norm(help_.offsets, axis=1).max()) / max(lengths),
+        slide=(_largest(source, lengths), _largest(shown, lengths)),
+        depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
+        hips=float(lengths_of(helped.moved).max()) / max(lengths),
         short=float(missed.max()),
         short_frames=int((missed > PLACED).any(axis=1).sum()),
         remarks=remarks,
     )
 
 
-def _source(feet: Feet, chain: Chain, at: Floats) -> Foot:
-    """A foot as its target has it, and where it touches at times (F,) of the action."""
-    foot = replace(feet.foot(chain), contacts=contact_keys.read(feet.tip(chain), at))
+def _is_keyed(tip: bpy.types.PoseBone) -> bool:
+    return goals_of(tip)[0].is_keyed
+
+
+def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:
+    """How far points in contact slide, in lengths of the limbs."""
+    return max(foot.slide() / length for foot, length in zip(feet, lengths, strict=True))
+
+
+def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[float]) -> float:
+    """How deep points are in the ground, in lengths of the limbs."""
+    if not grounds:
+        return 0.0
+    return max(own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=True))
+
+
+def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
+    """A foot with where it touches at times (F,) of the action."""
+    foot = replace(foot, contacts=contact_keys.read(feet.tip(chain), at))
     if feet.snap.goals[chain.target].turns:
         return foot
     return replace(foot, pivots=np.zeros((2, 3)))  # how it rolls is not for the target to say
+
+
+def _grounds(
+    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options
+) -> Generator[float, None, list[Ground]]:
+    """The ground of each chain; none without one."""
+    if options.ground is None:
+        return []
+    worlds = feet.others[:, 0] if feet.others.shape[1] else None
+    with registry.paused(feet.snap.ob):
+        surface = yield from ground.steps(view_layer, options.ground, frames, worlds, feet.support, _longest(feet))
+    found = []
+    for chain in feet.snap.chains:
+        length = feet.length(chain)
+        pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
+        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length))
+    return found
+
+
+def _planted(
+    feet: Feet, source: Sequence[Foot], grounds: Sequence[Ground], options: Options, rate: float
+) -> tuple[list[Foot], Floats]:
+    """The feet as they are planted, and how (F, 3) the ground takes the hips along, in world space."""
+    blend = round(options.blend * rate)
+    along = np.zeros((len(feet.support), 3))
+    if not grounds:
+        return [plant(foot, blend) for foot in source], along
+    legs = [is_of_leg(feet.figure, feet.tip(chain)) for chain in feet.snap.chains]
+    legs = legs if any(legs) else [True] * len(legs)
+    planted = {i: plant(foot, blend, grounds[i]) for i, foot in enumerate(source) if legs[i]}
+    heights = []
+    for i, foot in planted.items():
+        if foot.touches.any():
+            risen = ((foot.places - source[i].places) * grounds[i].up).sum(axis=1)
+            heights.append(bridged(risen[:, None], foot.touches)[:, 0])
+    if heights and options.hips and not hips.why_fixed(feet):
+        along = hips.rise_of(heights, round(options.smooth * rate))[:, None] * UP
+    for i, foot in enumerate(source):
+        if not legs[i]:  # hands go along with the body where they touch nothing
+            own = back_applied(feet.support[:, :3, :3], along)
+            own = own - eased(own, foot.touches, blend)
+            planted[i] = plant(replace(foot, places=foot.places + own), blend, grounds[i])
+    return [planted[i] for i in range(len(source))], along
 
 
 def _longest(feet: Feet) -> float:
@@ -171,61 +263,10 @@ def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tupl
     wanted = feet.sampled.goals[:, :, :3, 3].copy()
     turns = {}
     for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):
-        ground = feet.ground[:, :3, :3]
-        wanted[:, chain.target] = applied(ground, new.places) + feet.ground[:, :3, 3]
+        support = feet.support[:, :3, :3]
+        wanted[:, chain.target] = applied(support, new.places) + feet.support[:, :3, 3]
         turn = np.moveaxis(matrices(multiply(new.turns, opposite(old.turns))), -1, 0)
         linear = feet.sampled.goals[:, chain.target, :3, :3]
         own = linear / np.maximum(np.linalg.norm(linear, axis=1, keepdims=True), 1e-300)
-        turns[chain.target] = times(times(ground, turn), times(np.swapaxes(ground, -1, -2), own))
+        turns[chain.target] = times(times(support, turn), times(np.swapaxes(support, -1, -2), own))
     return wanted, turns
-
-
-def _helped(
-    feet: Feet, planted: Sequence[Foot], wanted: Floats, options: Options, rate: float
-) -> tuple[Help, list[str]]:
-    """How the hips move so that legs reach, and why they don't where they can't."""
-    legs = []
-    for chain, foot in zip(feet.snap.chains, planted, strict=True):
-        settings, length = chain_of(feet.tip(chain)), feet.length(chain)
-        reach = (1.0 - max(settings.softness, BENT)) * length
-        legs.append(Leg(feet.roots(chain), wanted[:, chain.target], reach, foot.touches))
-    reason = _why_fixed(feet) if options.hips else ""
-    if reason or not options.hips:
-        still = np.zeros((len(feet.ground), 3))
-        help_ = Help(still, np.max([leg.short(still) for leg in legs], axis=0))
-        return help_, [reason] if reason and help_.short.any() else []
-    return help_reach(legs, options.cap * _longest(feet), options.smooth * rate), []
-
-
-def _why_fixed(feet: Feet) -> str:
-    """Why the hips can't be moved; empty where they can."""
-    if feet.hips is None:
-        return say("No bone carries all of these limbs, so the hips were left alone")
-    ob = feet.snap.ob
-    hips = ob.pose.bones[feet.hips]
-    if hips.bone.use_connect and hips.parent is not None:
-        return say("'{bone}' is connected to its parent, so the hips were left alone", bone=hips.name)
-    if any(hips in posed_bones(tip) for tip in tips_of(ob) if chain_of(tip).enabled):
-        return say("A chain poses '{bone}', so the hips were left alone", bone=hips.name)
-    below = {hips.name, *(bone.name for bone in hips.children_recursive)}
-    for goal in feet.snap.goals:
-        if any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone)):
-            return say("Target '{name}' is attached to the hips, so the hips were left alone", name=goal.name)
-    return ""
-
-
-def _key_hips(feet: Feet, help_: Help, at: Floats, undo: ExitStack) -> list[MovableGoal]:
-    """Key the hips where they move; return what was keyed."""
-    if feet.hips is None or not help_.offsets.any():
-        return []
-    ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
-    goal = MovableGoal(ob, ob.pose.bones[feet.hips].name)
-    keyframes.check(ob, channels_of(goal, goal.row()[None]))
-    poses = feet.sampled.poses[:, sampler.rows([feet.hips])[0]].copy()
-    poses[:, :3, 3] += applied(inverse(feet.sampled.world)[:, :3, :3], help_.offsets)
-    parent = skeleton.parents[feet.hips]
-    above = None if parent < 0 else feet.sampled.poses[:, sampler.rows([parent])[0]]
-    rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
-    undo.callback(goal.set_row, goal.row())
-    key_goals([goal], rows[:, None], at, undo)
-    return [goal]

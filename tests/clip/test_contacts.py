@@ -45,6 +45,16 @@ def test_contacts_of_made_clips_are_found(addon: Addon, name: str) -> None:
     assert right >= FOUND * marked
 
 
+@pytest.mark.parametrize("noise", [0.001, 0.003])
+@pytest.mark.parametrize("name", clips.MADE)
+def test_feet_that_are_never_quite_still_touch_as_well(
+    addon: Addon, monkeypatch: pytest.MonkeyPatch, name: str, noise: float
+) -> None:
+    """Of millimetres from frame to frame, ten times the noise of the other clips."""
+    monkeypatch.setattr(clips, "NOISE", noise)
+    test_contacts_of_made_clips_are_found(addon, name)
+
+
 def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
     ob = recorded.walk()
     noted, counts = clips.read("walk"), []
@@ -61,7 +71,7 @@ def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
             counts.append(close(clips.marks_of(noted[side])[part], found(addon, points, 120.0, part, length)))
     marked, right = np.sum(counts, axis=0)
     assert marked == 32
-    assert right >= 30, "two are marked in the middle of a slow movement"
+    assert right >= FOUND * marked
 
 
 def _poses(ob: Any, frame: int) -> clips.Array:

@@ -68,3 +68,16 @@ def test_feet_off_the_ground_ask_for_nothing(addon: Addon) -> None:
     far = np.repeat([[0.0, 0.0, -2.0]], 20, axis=0)
     leg = module.Leg(np.zeros((20, 3)), far, 1.0, np.zeros(20, dtype=bool))
     assert not module.help_reach([leg], 0.2, 4.0).offsets.any()
+
+
+def test_what_limits_ask_for_is_done_as_smoothly(addon: Addon) -> None:
+    legs = legs_of(addon, -0.01)
+    asked = np.zeros((len(FRAMES), 3))
+    asked[100:110] = [0.0, 0.03, 0.0]
+    cut = [legs[0].cut(asked, np.zeros_like(asked)), legs[1]]
+    found = addon.module("clip.hips").help_reach(cut, 0.2, 8.0)
+    assert found.offsets[100:110, 1].min() > 0.03
+    assert np.linalg.norm(found.offsets, axis=1).max() < 0.04
+    assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.001
+    capped = addon.module("clip.hips").help_reach(cut, 0.02, 8.0)
+    assert np.linalg.norm(capped.offsets, axis=1).max() <= 0.02 + 1e-12

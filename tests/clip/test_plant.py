@@ -22,7 +22,7 @@ def foot_of(addon: Addon, foot: clips.Foot) -> Any:
         for first, last in foot.marks[part]:
             contacts[pivot, first - 1 : last] = True
     rotations = addon.module("solve.maths.rotations")
-    return addon.module("clip.plant").Foot(
+    return addon.module("clip.foot").Foot(
         places=foot.frames[:, :3, 3],
         turns=rotations.quaternions(np.moveaxis(foot.frames[:, :3, :3], 0, -1)),
         pivots=np.array([clips.HEEL, clips.TOE]),
@@ -105,7 +105,7 @@ def test_feet_that_rise_and_come_down_again_turn_about_the_toe(addon: Addon) -> 
     rotations = addon.module("solve.maths.rotations")
     module = addon.module("clip.plant")
     pivots = np.array([clips.HEEL, clips.TOE])
-    foot = module.Foot(frames[:, :3, 3], rotations.identity(count), pivots, contacts)
+    foot = addon.module("clip.foot").Foot(frames[:, :3, 3], rotations.identity(count), pivots, contacts)
     planted = module.plant(foot, BLEND)
     assert planted.slide() < 1e-12
     assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"

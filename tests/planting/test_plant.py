@@ -26,7 +26,7 @@ def hips_of(ob: bpy.types.Object, poses: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["turn", "stairs"])
 def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> None:
-    ob = walker.figure("turn") if name == "turn" else _climber()
+    ob = walker.figure("turn") if name == "turn" else walker.climber()
     bpy.ops.ik_addon.find_contacts()
     before = walker.slides(addon, ob, walker.play(ob))
     assert min(before.values()) > 0.004
@@ -34,22 +34,6 @@ def test_planted_feet_hold_still_as_they_are_played(addon: Addon, name: str) -> 
     poses = walker.play(ob)
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
-
-
-def _climber() -> bpy.types.Object:
-    """The stairs, with hips that go up with the feet."""
-    ob = walker.figure("stairs")
-    ob.ik_addon.live = False
-    hips = ob.pose.bones["hips"]
-    up, ahead = hips.location.y, bpy.context.scene.frame_end
-    for frame in range(1, ahead + 1):
-        bpy.context.scene.frame_set(frame)
-        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
-        low, middle = min(t.z for t in targets) - walker.ANKLE, 0.5 * (targets[0].y + targets[1].y)
-        hips.location = (0.0, up + low - 0.1, -middle)
-        hips.keyframe_insert("location", frame=frame)
-    ob.ik_addon.live = True
-    return ob
 
 
 def test_hips_move_so_that_legs_reach(addon: Addon) -> None:
@@ -89,6 +73,31 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
     contacts = addon.module("planting.contact_keys").read(ob.pose.bones["shin.L"], np.arange(1.0, len(poses) + 1.0))
     reach = np.linalg.norm(poses[:, foot, :3, 3] - poses[:, thigh, :3, 3], axis=1) / rigs.length(ob, "shin.L", 2)
     assert reach[contacts.any(axis=0)].max() < 0.9801
+
+
+def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = walker.figure("turn")
+    for end in "LR":
+        knee = ob.pose.bones[f"shin.{end}"]
+        knee.use_ik_limit_x = True
+        knee.ik_min_x, knee.ik_max_x = np.radians(25.0), np.radians(150.0)
+        knee.lock_ik_y = knee.lock_ik_z = True
+        knee.ik_addon.use_limits = True
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(hips=False)
+    assert "misses its contact by up to" in capfd.readouterr().out
+    bpy.ops.ik_addon.plant()
+    assert "misses" not in capfd.readouterr().out
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+
+
+def test_a_disabled_chain_is_planted_as_well(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    ob.pose.bones["shin.R"].ik_addon.enabled = False
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    ob.pose.bones["shin.R"].ik_addon.enabled = True
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
 
 
 def test_on_a_lift_feet_hold_still_on_the_lift(addon: Addon) -> None:
@@ -165,6 +174,71 @@ def test_a_chain_without_contacts_keeps_its_keys(addon: Addon) -> None:
     assert {len(curve.keyframe_points) for curve in compat.curve_owner(target).fcurves} == {2}
 
 
+def places(ob: bpy.types.Object) -> Any:
+    """Where hips and feet are on all frames."""
+    poses: Any = walker.play(ob)
+    return np.stack([poses[:, ob.pose.bones.find(name)] for name in ("hips", "foot.L", "foot.R")], axis=1)
+
+
+@pytest.mark.parametrize("ground", ["", "Ground"])
+def test_planting_again_gives_the_same(addon: Addon, ground: str) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    rigs.empty("Ground").location.z = 0.02
+    hips: Any = ob.pose.bones["hips"]
+    hips.rotation_mode = "XYZ"
+    for frame in (1, 100):
+        hips.rotation_euler.y = 0.001 * frame
+        hips.keyframe_insert("rotation_euler", frame=frame)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground=ground)
+    once = places(ob)
+    bpy.context.scene.frame_set(50)
+    bpy.ops.ik_addon.plant(ground=ground)
+    assert np.abs(places(ob) - once).max() < 1e-5
+
+
+def test_planting_again_begins_with_what_was_before(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    wanted = [walker.keys(addon, ob, end) for end in "LR"]
+    bpy.ops.ik_addon.plant()
+    planted = places(ob)
+    rigs.empty("Ground").location.z = 0.3
+    bpy.ops.ik_addon.plant(ground="Ground", cap=0.5)
+    assert np.abs(places(ob) - planted).max() > 0.2
+    bpy.ops.ik_addon.find_contacts()
+    assert [walker.keys(addon, ob, end) for end in "LR"] == wanted, "they are found where they were recorded"
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - planted).max() < 1e-5
+
+
+def test_planting_one_foot_again_leaves_the_other_where_it_stands(addon: Addon) -> None:
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    planted = places(ob)
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.plant(chains="ACTIVE")
+    assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - planted).max() < 1e-5
+
+
+def test_what_was_edited_since_is_planted_as_it_is(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    target: Any = ob.pose.bones["shin.L"].ik_addon.target
+    for curve in addon.module("compat").curve_owner(target).fcurves:
+        if curve.data_path == "location" and curve.array_index == 0:
+            for key in curve.keyframe_points:
+                key.co.y += 0.05
+            curve.update()
+    before = places(ob)
+    bpy.ops.ik_addon.plant()
+    assert np.abs(places(ob) - before)[:, 1, :3, 3].max() < 0.01
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.85])
 def test_what_is_cancelled_changes_nothing(addon: Addon, share: float) -> None:
     ob = walker.figure("turn", excess=0.015)
@@ -205,26 +279,41 @@ def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
     assert tuple(tip.ik_addon.toe_pivot) != pytest.approx((0.02, 0.3, 0.05))
 
 
-def test_the_recorded_walk_is_planted(addon: Addon) -> None:
-    """The figures of docs/quality.md: slide, orientation, and how much faster than recorded anything gets."""
+@pytest.mark.parametrize("with_presets", [False, True])
+@pytest.mark.parametrize("has_ground", [False, True])
+def test_the_recorded_walk_is_planted(addon: Addon, has_ground: bool, with_presets: bool) -> None:
+    """The figures of docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
     source = walker.play(ob)
     bpy.context.view_layer.objects.active = ob
-    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=False)
+    bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=with_presets)
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
     bpy.ops.ik_addon.find_contacts()
     assert max(walker.slides(addon, ob, source).values()) > 0.02
-    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    length = rigs.length(ob, "LeftLeg", 2)
+    level = float(_lowest(ob, source)) + 0.02 * length
+    rigs.empty("Floor", (0.0, 0.0, level))
+    assert bpy.ops.ik_addon.plant(ground="Floor" if has_ground else "") == {"FINISHED"}
     poses = walker.play(ob)
+    assert _lowest(ob, poses) >= level or not has_ground
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
-    length = rigs.length(ob, "LeftLeg", 2)
     own = ob.pose.bones.find("Hips")
     moved = (poses - source)[:, own, :3, 3] / length * 0.9
     assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "metres a second"
     assert (_turns(poses) - _turns(source)).max() * 120.0 < 300.0, "degrees a second"
+
+
+def _lowest(ob: bpy.types.Object, poses: Any) -> Any:
+    """The height of the lowest pivot on any frame."""
+    found = []
+    for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
+        chain, end = tip.ik_addon, ob.pose.bones.find(tip.ik_addon.end_bone)
+        pivots = np.array([chain.heel_pivot, chain.toe_pivot])
+        found.append((poses[:, None, end, :3, :3] @ pivots[..., None])[..., 0] + poses[:, None, end, :3, 3])
+    return np.min([own[..., 2].min() for own in found])
 
 
 def _turns(poses: Any) -> Any:

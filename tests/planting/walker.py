@@ -62,6 +62,22 @@ def figure(name: str = "turn", excess: float = -0.02) -> bpy.types.Object:
     return ob
 
 
+def climber() -> bpy.types.Object:
+    """The stairs, with hips that go up with the feet."""
+    ob = figure("stairs")
+    ob.ik_addon.live = False
+    hips = ob.pose.bones["hips"]
+    up, ahead = hips.location.y, bpy.context.scene.frame_end
+    for frame in range(1, ahead + 1):
+        bpy.context.scene.frame_set(frame)
+        targets = [ob.pose.bones[f"shin.{end}"].ik_addon.target.matrix_world.translation for end in "LR"]
+        low, middle = min(t.z for t in targets) - ANKLE, 0.5 * (targets[0].y + targets[1].y)
+        hips.location = (0.0, up + low - 0.1, -middle)
+        hips.keyframe_insert("location", frame=frame)
+    ob.ik_addon.live = True
+    return ob
+
+
 def play(ob: bpy.types.Object, step: int = 1) -> NDArray[np.float64]:
     """World matrices (frames, bones, 4, 4) as they are shown."""
     found = []

@@ -66,7 +66,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             armature(context),
             chosen,
             frames,
-            on=self.ground(context),
+            on=self.support(context),
             sensitivity=self.sensitivity,
             shortest=self.shortest,
         )

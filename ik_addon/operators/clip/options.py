@@ -16,6 +16,9 @@ from .frame_range import FRAME_RANGES
 
 CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs; all chains where there is none"), *CHAINS)
 
+OBJECTS = {"on", "ground"}
+"""Options that name an object."""
+
 
 class ClipOperator(FramesOperator):
     """An operator on chains over a range of frames."""
@@ -49,17 +52,25 @@ class ClipOperator(FramesOperator):
         """The tip of the active chain where that one is asked for."""
         return super().active_only(context) if self.chains == "ACTIVE" else None
 
-    def ground(self, context: bpy.types.Context) -> bpy.types.Object | None:
+    def support(self, context: bpy.types.Context) -> bpy.types.Object | None:
         """What the feet stand on; None: on what doesn't move.
 
         Raises:
             SnapError: there is no such object.
         """
-        if not self.on:
+        return self.named(context, self.on)
+
+    def named(self, context: bpy.types.Context, name: str) -> bpy.types.Object | None:
+        """The object of a name that something on the clip refers to; None: no name.
+
+        Raises:
+            SnapError: there is no such object, or it can't be stood on.
+        """
+        if not name:
             return None
-        found: bpy.types.Object | None = context.view_layer.objects.get(self.on)
+        found: bpy.types.Object | None = context.view_layer.objects.get(name)
         if found is None:
-            raise SnapError("There is no object '{name}' in this view layer", name=self.on)
+            raise SnapError("There is no object '{name}' in this view layer", name=name)
         if found == armature(context):
             raise SnapError("An armature can't stand on itself. Pick another object")
         return found
@@ -67,6 +78,8 @@ class ClipOperator(FramesOperator):
     def draw(self, context: bpy.types.Context) -> None:
         """The options."""
         super().draw(context)
-        self.layout.prop_search(self, "on", context.view_layer, "objects")
-        for name in self.own:
-            self.layout.prop(self, name)
+        for name in ("on", *self.own):
+            if name in OBJECTS:
+                self.layout.prop_search(self, name, context.view_layer, "objects")
+            else:
+                self.layout.prop(self, name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty
+from bpy.props import BoolProperty, FloatProperty, StringProperty
 
 from ...bake import bake_report
 from ...live import reports
@@ -27,6 +28,19 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
+    ground: StringProperty(
+        name="Ground",
+        description="The object that hands and feet rest on and don't pass through: a mesh, or the XY plane of any "
+        "other object",
+    )
+    slope: FloatProperty(
+        name="Slope",
+        description="Maximum angle by which feet turn to follow the ground",
+        subtype="ANGLE",
+        default=float(plant.Options.slope),
+        min=0.0,
+        max=math.radians(90.0),
+    )
     blend: FloatProperty(
         name="Blend",
         description="How long a foot takes to go over into a contact and out of it",
@@ -63,7 +77,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         max=100.0,
     )
 
-    own = ("blend", "hips", "cap", "smooth")
+    own = ("ground", "slope", "blend", "hips", "cap", "smooth")
     confirm = marked("Plant")
     doing = marked("Planting")
     cancelled = marked("Planting cancelled. Nothing was changed")
@@ -73,7 +87,13 @@ class IK_ADDON_OT_plant(ClipOperator):
         frames = self.frames(context)
         assert frames is not None, "there is no current frame to choose"
         options = plant.Options(
-            blend=self.blend, hips=self.hips, cap=self.cap, smooth=self.smooth, on=self.ground(context)
+            blend=self.blend,
+            hips=self.hips,
+            cap=self.cap,
+            smooth=self.smooth,
+            on=self.support(context),
+            ground=self.named(context, self.ground),
+            slope=self.slope,
         )
         return plant.steps(context, armature(context), self.chosen(context), frames, options)
 
@@ -89,6 +109,9 @@ class IK_ADDON_OT_plant(ClipOperator):
                 after=after,
             )
         ]
+        if self.ground:
+            depth = [reports.percent(deep) for deep in result.depth]
+            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
         if result.hips:
             said.append(say("The hips moved by up to {distance} of the leg", distance=reports.percent(result.hips)))
         if result.short_frames:

@@ -1,0 +1,63 @@
+"""A foot or hand on the frames of a clip: where it is, how it is turned, and where it touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..solve.maths.products import lengths_of
+from ..solve.maths.rotations import rotate
+from ..solve.problem import Bools, Floats
+from .filling import bridged, runs
+
+HEEL, TOE = 0, 1
+
+
+@dataclass(frozen=True)
+class Foot:
+    """A foot or hand on F frames, and where it touches."""
+
+    places: Floats
+    """(F, 3) of its joint."""
+    turns: Floats
+    """(4, F) unit quaternions."""
+    pivots: Floats
+    """(2, 3) heel and toe, seen from the joint in the foot's own axes."""
+    contacts: Bools
+    """(2, F) whether heel and toe touch."""
+
+    def points(self, pivot: int) -> Floats:
+        """Where (F, 3) the heel (0) or the toe (1) is."""
+        return self.places + self.turned(self.pivots[pivot])
+
+    @property
+    def touches(self) -> Bools:
+        """Whether (F,) anything of it touches."""
+        return np.asarray(self.contacts.any(axis=0))
+
+    def slide(self) -> float:
+        """The largest distance of a point in contact from where it began to touch."""
+        farthest = 0.0
+        for pivot in range(2):
+            points = self.points(pivot)
+            for start, end in runs(self.contacts[pivot]):
+                farthest = max(farthest, float(lengths_of(points[start:end] - points[start]).max()))
+        return farthest
+
+    def turned(self, vectors: Floats) -> Floats:
+        """Vectors (3,) or (F, 3) in the foot's axes, as it turns on each frame."""
+        return np.asarray(rotate(self.turns, np.broadcast_to(vectors, self.places.shape).T).T)
+
+    @cached_property
+    def share(self) -> Floats:
+        """(F,) what it rolls about, from 0, the heel, to 1, the toe; the toe where both touch."""
+        if not self.touches.any():
+            return np.full(len(self.places), 0.5)
+        return bridged(self.contacts[TOE].astype(np.float64)[:, None], self.touches)[:, 0]
+
+    @property
+    def rolling(self) -> Floats:
+        """(F, 3) what it rolls about, in its own axes."""
+        return np.asarray(self.pivots[HEEL] + self.share[:, None] * (self.pivots[TOE] - self.pivots[HEEL]))

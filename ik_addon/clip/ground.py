@@ -1,0 +1,204 @@
+"""Feet on a ground: they lie on it where they touch, follow its slope, and are kept out of it everywhere else.
+
+The ground itself is whatever says how far below its surface points are. Up is where feet are moved to leave it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ..solve.maths.products import lengths_of
+from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
+from ..solve.problem import Bools, Floats, Ints
+from .filling import eased, runs
+from .foot import HEEL, TOE, Foot
+
+BUMP = np.radians(15.0)
+"""Heel and toe lie on the ground together where that turns the foot by no more than this from the ground's slope."""
+TILT = 0.3
+"""Heel and toe of a foot in the air are raised by amounts that differ by no more than this, in lengths of the foot."""
+STEEP = 0.999
+"""The sine of the steepest foot: beyond it there is no telling which way it is turned."""
+PASSES = 8
+"""At most so many, to raise a foot and look again: on a slope it also moves sideways."""
+LAST = 3
+"""So many raise the foot as a whole, however steep the ground is where it goes then."""
+
+
+class Surface(Protocol):
+    """What knows the ground on F frames."""
+
+    def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
+        """See how far (n,) below the surface points (n, 3) are on frames (n,), and the normals (n, 3) there.
+
+        Below zero: above the surface. Not a number: there is no ground above or below; also of points above it where
+        it is asked only of those inside, which may be faster.
+        """
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A foot that stands flat, laid on the ground."""
+
+    arm: Floats
+    """(3,) from the point that was known to the other one."""
+    turn: Floats
+    """(4,) its orientation."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a foot stands on."""
+
+    surface: Surface
+    up: Floats
+    """(F, 3) unit vectors."""
+    slope: float
+    """A foot turns by at most so many radians to follow the ground."""
+    pull: float
+    """A contact is brought down to the ground, but not farther than the one before by more than this."""
+    margin: float
+    """So far above the ground feet lie on it: rounding then takes none below."""
+
+    def depth_of(self, foot: Foot) -> float:
+        """How far heel or toe are at most below the surface itself."""
+        return max(float(self._depths(foot).max()) - self.margin, 0.0)
+
+    def depth(self, frame: int, point: Floats) -> float:
+        """How far a point (3,) has to rise on a frame to lie on the ground; zero where it needs not."""
+        return float(np.fmax(self._gap(frame, point), 0.0))
+
+    def under(self, foot: Foot) -> Bools:
+        """Whether (F,) the ground is near enough to be what the foot touches."""
+        gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
+        gaps = np.where(foot.contacts, gaps, np.nan)
+        out, fall = np.zeros(len(foot.places), dtype=bool), 0.0
+        for start, end in runs(foot.touches):
+            own = gaps[:, start:end]
+            own = own[np.isfinite(own)]
+            if len(own) and own.max() >= min(fall, 0.0) - self.pull:
+                out[start:end], fall = True, float(np.median(own))
+        return out
+
+    def put_on(self, frame: int, point: Floats) -> Floats:
+        """A point (3,), brought to the ground if there is one."""
+        gap = self._gap(frame, point)
+        return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
+
+    def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> Laid:
+        """Lay a foot that stands flat on the ground, if it can follow it.
+
+        Args:
+            frame: when.
+            known: (3,) its heel or toe, which lies on the ground.
+            arm: (3,) from there to the other one.
+            turn: (4,) its orientation.
+            level: (4,) its orientation in the clip.
+        """
+        size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
+        found = arm
+        for _ in range(PASSES):
+            gap = self._gap(frame, known + found)
+            if not gap >= -size:
+                return Laid(arm, turn)
+            found = found + gap * self.up[frame]
+            found = found * (size / float(np.sqrt((found * found).sum())))
+        axis = np.array([1.0, 0.0, 0.0])
+        bend = between(unit(arm[:, None]), unit(found[:, None]), axis[:, None])
+        turned = multiply(bend, turn[:, None])
+        if _angle(bend) > BUMP or _angle(multiply(turned, inverse(level[:, None]))) > self.slope + 1e-6:
+            return Laid(arm, turn)
+        return Laid(found, turned[:, 0])
+
+    def tilt(self, foot: Foot, under: Bools, length: int) -> Foot:
+        """The foot turned to the slope of the ground where it is (F,) under contacts, eased over so many frames."""
+        turns = np.zeros_like(foot.places)
+        weights = np.zeros(len(foot.places))
+        for pivot in (HEEL, TOE):
+            gaps, normals = self._look(foot.points(pivot))
+            near = np.asarray(np.isfinite(gaps) & under & foot.contacts[pivot])
+            axes = unit(normals[near].T)
+            found = vectors_of(between(self.up[near].T, axes, np.array([[1.0], [0.0], [0.0]])))
+            size = np.maximum(lengths_of(found.T), 1e-300)
+            turns[near] += (found * np.minimum(1.0, self.slope / size)).T
+            weights[near] += 1.0
+        for start, end in runs(foot.touches):
+            turns[start:end] = turns[start:end].sum(axis=0) / max(weights[start:end].sum(), 1.0)
+        turns = eased(turns, foot.touches, length)
+        return replace(foot, turns=multiply(about_vectors(turns.T), foot.turns))
+
+    def clear(self, foot: Foot, length: int) -> Foot:
+        """The foot, raised where it is below the surface, eased over so many frames where it doesn't touch."""
+        needed, raised = np.zeros((2, len(foot.places))), foot
+        for _ in range(PASSES):
+            missed = self._needed(raised)
+            if not missed.any():
+                return raised
+            needed += missed
+            size = TILT * float(lengths_of((foot.pivots[TOE] - foot.pivots[HEEL])[None])[0])
+            coupled = np.where(foot.contacts, needed, np.maximum(needed, needed[::-1] - size))
+            raised = self._raised(
+                foot, [_swell(own, at, length) for own, at in zip(coupled, foot.contacts, strict=True)]
+            )
+        for _ in range(LAST):
+            raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
+        return raised
+
+    def _depths(self, foot: Foot) -> Floats:
+        """How far (2, F) heel and toe have to rise to lie on the ground; zero where they need not."""
+        frames = np.arange(len(foot.places))
+        # What lies between the surface and the margin is not looked for: contacts are there already.
+        looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
+        return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
+
+    def _needed(self, foot: Foot) -> Floats:
+        """The same, without what rounding makes of it."""
+        depths = self._depths(foot)
+        return np.where(depths > 0.5 * self.margin, depths, 0.0)
+
+    def _raised(self, foot: Foot, lifts: list[Floats]) -> Foot:
+        """The foot with its heel and toe raised by (F,) and (F,)."""
+        ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
+        rise = (ways * self.up).sum(axis=1)
+        level = ways - rise[:, None] * self.up
+        size = lengths_of(ways)
+        turns = (size > 0.0) & (lengths_of(level) > (1.0 - STEEP) * size)
+        sines = np.clip(np.stack([rise, rise + lifts[TOE] - lifts[HEEL]]) / np.where(turns, size, 1.0), -STEEP, STEEP)
+        angles = np.where(turns, np.arcsin(sines[1]) - np.arcsin(sines[0]), 0.0)
+        axes = unit(np.cross(level, self.up).T)
+        turned = multiply(about_vectors(axes * angles), foot.turns)
+        lift = np.where(turns, lifts[HEEL] + foot.share * (lifts[TOE] - lifts[HEEL]), np.maximum(*lifts))
+        there = foot.places + foot.turned(foot.rolling) + lift[:, None] * self.up
+        return replace(foot, turns=turned, places=there - np.asarray(rotate(turned, foot.rolling.T).T))
+
+    def _look(self, points: Floats) -> tuple[Floats, Floats]:
+        """The same as of the surface, of points (F, 3) on all frames, with the margin."""
+        gaps, normals = self.surface.look(np.arange(len(points)), points)
+        return gaps + self.margin, normals
+
+    def _gap(self, frame: int, point: Floats) -> float:
+        return float(self.surface.look(np.array([frame]), point[None])[0][0]) + self.margin
+
+
+def _angle(turn: Floats) -> float:
+    return float(lengths_of(vectors_of(turn).T)[0])
+
+
+def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:
+    """What is nowhere less than needed (F,), and begins and ends smoothly over so many frames, not within contacts."""
+    frames = np.arange(len(needed))
+    at = np.flatnonzero(contacts)
+    reach = np.full(len(needed), length + 1.0)
+    if len(at):
+        after = at[np.minimum(np.searchsorted(at, frames), len(at) - 1)]
+        before = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)]
+        reach = np.minimum(reach, np.minimum(np.abs(after - frames), np.abs(frames - before)))
+    out = needed.copy()
+    for away in range(1, length + 1):
+        share = needed * 0.5 * (1.0 + np.cos(np.pi * np.minimum(away / np.maximum(reach, 1e-9), 1.0)))
+        out[away:] = np.maximum(out[away:], share[:-away])
+        out[:-away] = np.maximum(out[:-away], share[away:])
+    return out

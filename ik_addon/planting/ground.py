@@ -1,0 +1,208 @@
+"""An object as ground: a mesh, or the plane through anything else, where it is and what shape it has on each frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Vector
+from mathutils.bvhtree import BVHTree
+
+from ..bake.sampling import at_frame
+from ..pose.skeleton import inverse, orthonormal
+from ..solve.maths.products import applied, back_applied, lengths_of, times
+from ..solve.problem import Floats, Ints
+
+SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
+"""Types of objects that have a surface; of all others it is the XY plane that counts."""
+STILL = {
+    "BEVEL",
+    "DECIMATE",
+    "EDGE_SPLIT",
+    "MULTIRES",
+    "REMESH",
+    "SOLIDIFY",
+    "SUBSURF",
+    "TRIANGULATE",
+    "WEIGHTED_NORMAL",
+    "WELD",
+}
+"""Types of modifiers that depend on nothing but the mesh and their own settings."""
+AGAIN = 1e-5
+"""A ray goes on this far behind what it hit, in lengths of the longest ray."""
+FARTHEST = 1e6
+"""So far a ray goes."""
+PILED = 8
+"""At most so many parts of a mesh may lie in one another."""
+STEEP = 1e-3
+"""A surface counts as ground or ceiling only where its normal goes up or down by more than this."""
+UP = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A surface of triangles."""
+
+    tree: BVHTree
+    bounds: Floats
+    """(8, 3) the corners of a box around it."""
+    reach: float
+    """About the length of a leg: floors are farther from one another."""
+
+    @classmethod
+    def of(cls, corners: Floats, triangles: Ints, up: Floats, reach: float) -> Mesh:
+        """The surface of triangles (t, 3) between corners (v, 3), turned over if its normals go down or inside."""
+        a, b, c = (corners[triangles[:, i]] for i in range(3))
+        areas = np.cross(b - a, c - a)
+        total, size = areas.sum(axis=0), lengths_of(areas).sum()
+        volume = (a * np.cross(b, c)).sum()
+        is_closed = float(np.abs(total).max(initial=0.0)) < 1e-4 * size
+        if (volume if is_closed else (total * up).sum()) < 0.0:
+            triangles = triangles[:, ::-1]
+        ends = (corners.min(axis=0), corners.max(axis=0)) if len(corners) else np.zeros((2, 3))
+        bounds = np.array([[ends[i][0], ends[j][1], ends[k][2]] for i, j, k in np.ndindex(2, 2, 2)])
+        return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
+
+    def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
+        """See `clip.ground.Surface`, in the object's own axes."""
+        gaps, normals = np.full(len(points), np.nan), ups.copy()
+        tops = (self.bounds * ups[:, None]).sum(axis=-1).max(axis=-1)
+        over = (points * ups).sum(axis=-1) > tops
+        for i in np.flatnonzero(~over | (not only_inside)).tolist():
+            gaps[i], normal = self._above(Vector(points[i]), Vector(ups[i]), is_over=bool(over[i]))
+            if normal is not None:
+                normals[i] = normal[:]
+        return gaps, normals
+
+    def _above(self, point: Vector, up: Vector, *, is_over: bool) -> tuple[float, Vector | None]:
+        """How far above a point the ground is, and its normal; `is_over`: all of it is below."""
+        _place, below, _index, depth = self.tree.ray_cast(point, -up)
+        stands = below is not None and below.dot(up) > STEEP
+        # Between two floors a point belongs to that below, unless it is near that above.
+        far = self.reach if stands and depth < self.reach else FARTHEST
+        found, normal = 0.0, None
+        for _ in range(0 if is_over else PILED):
+            _place, hit, _index, distance = self.tree.ray_cast(point + found * up, up, far)
+            if hit is None or hit.dot(up) <= STEEP:
+                break
+            found, normal, far = found + distance + AGAIN * self.reach, hit, self.reach
+        if normal is not None:
+            return found - AGAIN * self.reach, normal
+        return (-depth, below) if stands else (math.nan, None)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The XY plane of an object."""
+
+    def look(self, points: Floats, ups: Floats, _only_inside: bool) -> tuple[Floats, Floats]:
+        """See `clip.ground.Surface`, in the object's own axes."""
+        sides = np.where(ups[:, 2] < 0.0, -1.0, 1.0)
+        rises = np.abs(ups[:, 2])
+        with np.errstate(divide="ignore"):
+            gaps = np.where(rises > STEEP, -points[:, 2] * sides / rises, np.nan)
+        return gaps, sides[:, None] * UP
+
+
+@dataclass(frozen=True)
+class Ground:
+    """An object on F frames, seen from what feet stand on; see `clip.ground.Surface`."""
+
+    shapes: Sequence[Mesh | Plane]
+    """One for all frames, or one for each."""
+    place: Floats
+    """(F, 4, 4) from the object's own axes, without its scale, to where feet are seen from."""
+    up: Floats
+    """(F, 3) there."""
+
+    def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
+        """See `clip.ground.Surface`."""
+        own = self.place[frames]
+        inside = back_applied(own[:, :3, :3], points - own[:, :3, 3])
+        ups = back_applied(own[:, :3, :3], self.up[frames])
+        if len(self.shapes) == 1:
+            gaps, normals = self.shapes[0].look(inside, ups, only_inside)
+        else:
+            each = [
+                self.shapes[f].look(inside[i, None], ups[i, None], only_inside) for i, f in enumerate(frames.tolist())
+            ]
+            gaps, normals = (np.concatenate(part) for part in zip(*each, strict=True))
+        return gaps, applied(own[:, :3, :3], normals)
+
+
+def is_still(ob: bpy.types.Object) -> bool:
+    """Whether nothing moves an object or changes its shape, so that one look at it is enough."""
+    has_own = ob.animation_data is None and not ob.constraints and ob.rigid_body is None and ob.parent is None
+    return has_own and not changes_shape(ob)
+
+
+def changes_shape(ob: bpy.types.Object) -> bool:
+    """Whether an object may have another shape on another frame."""
+    data: Any = ob.data
+    if ob.type not in SOLID:
+        return False
+    is_modified = any(own.type not in STILL or ob.animation_data is not None for own in ob.modifiers)
+    return is_modified or data.animation_data is not None or getattr(data, "shape_keys", None) is not None
+
+
+def steps(
+    view_layer: bpy.types.ViewLayer,
+    ob: bpy.types.Object,
+    frames: Sequence[int],
+    worlds: Floats | None,
+    support: Floats,
+    reach: float,
+) -> Generator[float, None, Ground]:
+    """Look at an object on frames; yields the share that is done.
+
+    Args:
+        view_layer: where it is evaluated.
+        ob: the object.
+        frames: ascending.
+        worlds: (F, 4, 4) its world matrices; None: it is still.
+        support: (F, 4, 4) of what feet are seen from, without scale.
+        reach: about the length of a leg.
+    """
+    if worlds is None:
+        world = np.array(ob.evaluated_get(view_layer.depsgraph).matrix_world, dtype=np.float64)
+        worlds = np.repeat(world[None], len(frames), axis=0)
+    axes = np.asarray(orthonormal(worlds[:, :3, :3]))
+    mirrored = np.linalg.det(axes) < 0.0
+    axes = np.where(mirrored[:, None, None], -axes, axes)
+    shapes: list[Mesh | Plane] = []
+    if ob.type not in SOLID:
+        shapes.append(Plane())
+    else:
+        linear = times(np.swapaxes(axes, -1, -2), worlds[:, :3, :3])
+        is_one = not changes_shape(ob) and bool(np.abs(linear - linear[:1]).max() < 1e-5 * np.abs(linear[:1]).max())
+        known: tuple[bytes, bytes] | None = None
+        for i in range(1 if is_one else len(frames)):
+            depsgraph = view_layer.depsgraph if is_one else at_frame(view_layer, frames[i])
+            corners, triangles = _triangles(ob.evaluated_get(depsgraph))
+            corners = applied(np.broadcast_to(linear[i], (len(corners), 3, 3)), corners)
+            key = corners.astype(np.float32).tobytes(), triangles.tobytes()
+            shapes.append(shapes[-1] if key == known else Mesh.of(corners, triangles, axes[i, 2], reach))
+            known = key
+            yield (i + 1) / len(frames)
+    own = np.repeat(np.eye(4)[None], len(frames), axis=0)
+    own[:, :3, :3], own[:, :3, 3] = axes, worlds[:, :3, 3]
+    seen = inverse(support)
+    return Ground(shapes, times(seen, own), applied(seen[:, :3, :3], np.broadcast_to(UP, (len(frames), 3))))
+
+
+def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
+    """Corners (v, 3) and triangles (t, 3) of an evaluated object."""
+    mesh: Any = seen.to_mesh()
+    try:
+        mesh.calc_loop_triangles()
+        corners = np.empty(3 * len(mesh.vertices), dtype=np.float32)
+        mesh.vertices.foreach_get("co", corners)
+        triangles = np.empty(3 * len(mesh.loop_triangles), dtype=np.int32)
+        mesh.loop_triangles.foreach_get("vertices", triangles)
+    finally:
+        seen.to_mesh_clear()
+    return corners.reshape(-1, 3).astype(np.float64), triangles.reshape(-1, 3).astype(np.int64)

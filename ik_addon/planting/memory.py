@@ -1,0 +1,120 @@
+"""What was keyed before feet were planted, so that planting again begins with that and not with planted feet.
+
+It is kept in the action: of each frame the channels before, and those that planting keyed. Where keys were edited
+since, the edited ones count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from .. import compat
+from ..goals.autokey import path_of
+from ..goals.movable import MovableGoal, key_goals
+from ..pose.channels import FIELDS, WIDTH, Row
+from ..pose.keyframes import SAME_FRAME
+from ..solve.problem import Bools, Floats, Ints
+
+PROPERTY = "ik_addon_planted"
+SAME = 1e-6
+"""Channels that differ by less than this, in parts of them, were not edited."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Of F frames."""
+
+    times: Floats
+    """(F,) of the action, ascending."""
+    before: Row
+    """(F, 17)"""
+    planted: Row
+    """(F, 17)"""
+
+    def some(self, chosen: Bools | Ints) -> _Kept:
+        """Some of the frames alone, in the order that is asked for."""
+        return _Kept(self.times[chosen], self.before[chosen], self.planted[chosen])
+
+
+def keyed(goal: MovableGoal, times: Floats) -> Row:
+    """The channels (F, 17) of a goal by its keys, at times (F,) of its action; zero those that it doesn't set."""
+    rows = np.zeros((len(times), WIDTH), dtype=np.float32)
+    owner = compat.curve_owner(goal.ob)
+    for field in goal.fields:
+        path, columns = path_of(goal.holder, field), FIELDS[field]
+        rows[:, columns] = goal.row()[columns]
+        for i in range(columns.stop - columns.start):
+            curve = None if owner is None else owner.fcurves.find(path, index=i)
+            if curve is not None:
+                rows[:, columns.start + i] = [curve.evaluate(time) for time in times.tolist()]
+    return rows
+
+
+def before(goal: MovableGoal, times: Floats) -> Row:
+    """The channels (F, 17) of a goal at ascending times (F,) as they were before it was planted, if it was."""
+    rows, kept = keyed(goal, times), _read(goal)
+    if not len(kept.times):
+        return rows
+    at = np.minimum(np.searchsorted(kept.times, times - SAME_FRAME), len(kept.times) - 1)
+    same = np.abs(kept.times[at] - times) <= SAME_FRAME
+    same &= ~(np.abs(rows - kept.planted[at]) > SAME * (1.0 + np.abs(rows))).any(axis=1)
+    return np.where(same[:, None], kept.before[at], rows)
+
+
+def is_planted(goal: MovableGoal, times: Floats) -> bool:
+    """Whether planting keyed a goal on some of these frames, and nobody edited that since."""
+    return not np.array_equal(before(goal, times), keyed(goal, times))
+
+
+def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
+    """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
+    for goal in goals:
+        if is_planted(goal, times):
+            undo.callback(goal.set_row, goal.row())
+            key_goals([goal], before(goal, times)[:, None], times, undo)
+
+
+def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack) -> None:
+    """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,)."""
+    old = _read(goal)
+    rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
+    joined = _Kept(
+        np.concatenate([rest.times, times]),
+        np.concatenate([rest.before, rows]),
+        np.concatenate([rest.planted, keyed(goal, times)]),
+    )
+    undo.callback(_write, goal, old)
+    _write(goal, joined.some(np.argsort(joined.times)))
+
+
+def _read(goal: MovableGoal) -> _Kept:
+    """What is kept of a goal; of no frames where nothing is."""
+    data: Any = goal.ob.animation_data
+    has_keys = data is not None and data.action is not None
+    kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
+    rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
+    return _Kept(np.array(kept.get("times", ()), dtype=np.float64), *rows)
+
+
+def _write(goal: MovableGoal, kept: _Kept) -> None:
+    action: Any = goal.ob.animation_data.action
+    if PROPERTY not in action:
+        action[PROPERTY] = {}
+    action[PROPERTY][_key(goal)] = {name: values.ravel().tolist() for name, values in vars(kept).items()}
+    if not len(kept.times):
+        del action[PROPERTY][_key(goal)]
+        if not len(action[PROPERTY]):
+            del action[PROPERTY]
+
+
+def _key(goal: MovableGoal) -> str:
+    """The name of what is kept of a goal: a path may be too long for one."""
+    data: Any = goal.ob.animation_data
+    slot = data.action_slot_handle if compat.HAS_SLOTS else 0
+    return blake2b(f"{slot} {path_of(goal.holder, 'location')}".encode(), digest_size=16).hexdigest()

@@ -1,0 +1,281 @@
+"""Hands and feet on objects: as they are played, none of them is in the ground."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.clip import clips
+from tests.operators.states import activate
+from tests.planting import walker
+from tests.planting.test_plant import SLIDE, TURN
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+ABOVE = 1e-4
+"""Contacts lie no higher than this over the ground, in metres."""
+
+
+def mesh(name: str, corners: Sequence[Sequence[float]], faces: Sequence[Sequence[int]]) -> bpy.types.Object:
+    """A mesh in the scene."""
+    data = bpy.data.meshes.new(name)
+    data.from_pydata([tuple(corner) for corner in corners], [], [tuple(face) for face in faces])
+    ob = bpy.data.objects.new(name, data)
+    bpy.context.scene.collection.objects.link(ob)
+    bpy.context.view_layer.update()
+    return ob
+
+
+def plane(name: str = "Ground", size: float = 50.0) -> bpy.types.Object:
+    return mesh(name, [(-size, -size, 0), (size, -size, 0), (size, size, 0), (-size, size, 0)], [(0, 1, 2, 3)])
+
+
+BOX = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)]
+
+
+def boxes(name: str, extents: Sequence[tuple[Sequence[float], Sequence[float]]]) -> bpy.types.Object:
+    """Boxes, each from its lowest to its highest corner, in one mesh."""
+    corners: list[tuple[float, float, float]] = []
+    faces: list[list[int]] = []
+    for low, high in extents:
+        first = len(corners)
+        for z in (low[2], high[2]):
+            corners += [(low[0], low[1], z), (high[0], low[1], z), (high[0], high[1], z), (low[0], high[1], z)]
+        faces += [[first + corner for corner in face] for face in BOX]
+    return mesh(name, corners, faces)
+
+
+def points(ob: bpy.types.Object, poses: Any, tip: str) -> Any:
+    """Where (2, F, 3) heel and toe of a chain are."""
+    chain: Any = ob.pose.bones[tip].ik_addon
+    end = ob.pose.bones.find(chain.end_bone)
+    pivots = (chain.heel_pivot, chain.toe_pivot)
+    return np.array([poses[:, end, :3, :3] @ np.array(pivot) + poses[:, end, :3, 3] for pivot in pivots])
+
+
+def gaps(addon: Addon, ob: bpy.types.Object, poses: Any, height: Callable[[Any], Any]) -> tuple[float, float]:
+    """How far points of feet are above the ground: at least at all, and at most where both heel and toe touch."""
+    lowest, farthest = np.inf, -np.inf
+    frames = np.arange(1.0, len(poses) + 1.0)
+    for end in "LR":
+        own = points(ob, poses, f"shin.{end}")
+        above = np.array([side[:, 2] - height(side) for side in own])
+        contacts = addon.module("planting.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
+        lowest, farthest = min(lowest, above.min()), max(farthest, above[:, contacts.all(axis=0)].max())
+    return float(lowest), float(farthest)
+
+
+def flat(z: float) -> Callable[[Any], Any]:
+    return lambda own: np.full(len(own), z)
+
+
+@pytest.mark.parametrize("z", [0.03, -0.03])
+@pytest.mark.parametrize("kind", ["mesh", "upside down", "empty"])
+def test_feet_stand_on_a_plane(addon: Addon, capfd: pytest.CaptureFixture[str], kind: str, z: float) -> None:
+    ob = walker.figure("turn")
+    ground = rigs.empty("Ground") if kind == "empty" else plane()
+    ground.location.z = z
+    if kind == "upside down":
+        ground.rotation_euler.x = np.pi
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
+    poses = walker.play(ob)
+    lowest, farthest = gaps(addon, ob, poses, flat(z))
+    assert lowest >= 0.0
+    assert farthest < ABOVE
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    assert walker.turned(addon, ob, poses) < TURN
+    before = re.search(r"Depth in the ground (\S+)% before, 0% now", capfd.readouterr().out)
+    assert before is not None
+    assert (float(before[1]) > 3.0) == (z > 0.0)
+
+
+def test_hips_go_along_with_the_ground(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    plane().location.z = 0.3
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    hips = ob.pose.bones.find("hips")
+    before = walker.play(ob)[:, hips, 2, 3]
+    bpy.ops.ik_addon.plant(ground="Ground")
+    assert walker.play(ob)[:, hips, 2, 3] - before == pytest.approx(0.3, abs=0.02)
+
+
+def test_feet_follow_a_slope(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    plane().rotation_euler = (0.2, 0.1, 0.0)
+    bpy.context.view_layer.update()
+    world = np.array(bpy.data.objects["Ground"].matrix_world)
+    normal = world[:3, 2]
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Ground")
+    poses = walker.play(ob)
+
+    def height(own: Any) -> Any:
+        return -(own[:, :2] @ normal[:2]) / normal[2]
+
+    lowest, farthest = gaps(addon, ob, poses, height)
+    assert lowest >= 0.0
+    assert farthest < ABOVE
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+
+
+def test_feet_climb_stairs_of_boxes_that_overlap(addon: Addon) -> None:
+    """The stairs are 3 cm higher than those of the clip, so feet are in them."""
+    ob = walker.climber()
+    noted = clips.read("stairs")
+    places = [place for side in ("Left", "Right") for place in noted[side]["places"]]
+    steps = [((-2.0, y - 0.15, -1.0), (2.0, 50.0, z + 0.03)) for _x, y, z, _yaw in places]
+    boxes("Ground", [((-50.0, -50.0, -1.0), (50.0, 50.0, 0.03)), *steps])
+
+    def height(own: Any) -> Any:
+        return np.max([np.where(own[:, 1] > low[1], high[2], 0.03) for low, high in steps], axis=0)
+
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Ground")
+    poses = walker.play(ob)
+    assert gaps(addon, ob, poses, height)[0] >= 0.0
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+
+
+@pytest.mark.parametrize("moving", ["place", "turn"])
+def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str) -> None:
+    ob = walker.figure("turn")
+    ground = plane()
+    if moving == "place":
+        rigs.key(ground, "location", {1: (0, 0, -0.05), 190: (0.3, 0.2, 0.1)})
+    else:
+        rigs.key(ground, "rotation_euler", {1: (0, 0, 0), 190: (0.08, 0.05, 0.2)})
+    bpy.ops.ik_addon.find_contacts()
+    assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
+    poses, worlds = walker.play(ob), []
+    for frame in range(1, bpy.context.scene.frame_end + 1):
+        bpy.context.scene.frame_set(frame)
+        worlds.append(np.linalg.inv(np.array(rigs.evaluated(ground).matrix_world)))
+    riding = np.array(worlds)[:, None] @ poses
+    lowest, farthest = gaps(addon, ob, riding, flat(0.0))
+    assert lowest >= 0.0
+    assert farthest < ABOVE
+    assert max(walker.slides(addon, ob, riding).values()) < SLIDE
+
+
+def test_feet_stay_out_of_a_ground_that_changes_its_shape(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    ground = plane()
+    ground.shape_key_add(name="Basis")
+    risen = ground.shape_key_add(name="Risen")
+    for corner in risen.data:
+        corner.co.z = 0.1
+    risen.value = 0.0
+    risen.keyframe_insert("value", frame=1)
+    risen.value = 1.0
+    risen.keyframe_insert("value", frame=190)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Ground")
+    poses, levels = walker.play(ob), []
+    for frame in range(1, bpy.context.scene.frame_end + 1):
+        bpy.context.scene.frame_set(frame)
+        levels.append(0.1 * risen.value)
+    assert max(levels) > 0.09
+    assert gaps(addon, ob, poses, lambda _own: np.array(levels))[0] >= -1e-6
+
+
+def arm(z: float) -> bpy.types.Object:
+    """An arm whose hand comes down to a height, stays there, and goes up again."""
+    ob = rigs.armature("Figure")
+    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1.4)], ["chest"])
+    rigs.add_bones(
+        ob,
+        [(0.2, 0, 1.4), (0.5, 0.03, 1.3), (0.75, -0.02, 1.1)],
+        ["upper_arm.L", "forearm.L"],
+        parent="chest",
+        connect=False,
+    )
+    rigs.add_bones(ob, [(0.75, -0.02, 1.1), (0.75, -0.2, 1.1)], ["hand.L"], parent="forearm.L")
+    rigs.chain(ob, "forearm.L", rigs.empty("Target", (0.75, -0.02, 1.1)), 2).ik_addon.end_bone = "hand.L"
+    activate(ob, "forearm.L")
+    bpy.ops.ik_addon.end_fit()
+    target = bpy.data.objects["Target"]
+    rigs.key(target, "location", {1: (0.6, -0.1, 1.3), 20: (0.6, -0.2, z), 40: (0.6, -0.2, z), 60: (0.5, 0.1, 1.4)})
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 60
+    ob.ik_addon.live = True
+    return ob
+
+
+@pytest.mark.parametrize("has_contact", [True, False])
+def test_a_hand_rests_on_a_table(addon: Addon, has_contact: bool) -> None:
+    ob = arm(0.96)
+    boxes("Table", [((0.2, -1.0, 0.95), (1.2, 0.5, 1.0)), ((0.3, -0.9, 0.0), (0.4, -0.8, 0.97))])
+    if has_contact:
+        bpy.ops.ik_addon.find_contacts(chains="ALL")
+    assert bpy.ops.ik_addon.plant(chains="ALL", ground="Table") == {"FINISHED"}
+    poses = walker.play(ob)
+    chain: Any = ob.pose.bones["forearm.L"].ik_addon
+    if not any(chain.toe_pivot):
+        bpy.ops.ik_addon.find_pivots()
+    own = points(ob, poses, "forearm.L")
+    over = (own[..., 0] > 0.2) & (own[..., 1] < 0.5) & (own[..., 1] > -1.0)
+    assert (own[..., 2] - 1.0)[over].min() >= 0.0
+    assert np.abs(own[:, 25:35, 2] - 1.0).max() < (ABOVE if has_contact else 0.02)
+
+
+def test_a_hand_below_a_table_stays_there(addon: Addon) -> None:
+    ob = arm(0.96)
+    rigs.key(bpy.data.objects["Target"], "location", dict.fromkeys((1, 20, 40, 60), (0.5, 0.0, 1.0)))
+    boxes("Table", [((0.2, -1.0, 1.02), (1.2, 0.5, 1.06))])
+    bpy.ops.ik_addon.find_contacts(chains="ALL")
+    bpy.ops.ik_addon.plant(chains="ALL", ground="Table")
+    assert points(ob, walker.play(ob), "forearm.L")[0, :, 2] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_roof_is_not_the_ground(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    corners = [(x, y, z) for z in (0.0, 2.6) for x, y in ((-50, -50), (50, -50), (50, 50), (-50, 50))]
+    mesh("Ground", corners, [(0, 1, 2, 3), (4, 5, 6, 7)])
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Ground")
+    lowest, farthest = gaps(addon, ob, walker.play(ob), flat(0.0))
+    assert lowest >= 0.0
+    assert farthest < ABOVE
+
+
+def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> None:
+    low = np.array([(x, y, z) for z in (0.0, 1.0) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))])
+    halves = [[face[i] for i in half] for face in BOX for half in ((0, 1, 2), (0, 2, 3))]
+    triangles = np.concatenate([halves, np.array(halves) + len(low)])
+    both = np.concatenate([low, low * (1.0, 1.0, 2.0)])
+    surface = addon.module("planting.ground").Mesh.of(both, triangles, np.array([0.0, 0.0, 1.0]), 1.0)
+    gaps, normals = surface.look(np.array([[0.4, 0.6, 0.3]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
+    assert gaps[0] == pytest.approx(1.7, abs=1e-5)
+    assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    ground = plane()
+    rigs.key(ground, "location", {1: (0, 0, 0.05), 190: (0, 0, 0.1)})
+    bpy.ops.ik_addon.find_contacts()
+    before = walker.play(ob)
+    plant = addon.module("planting.plant")
+    tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
+    options = plant.Options(ground=ground)
+    with closing(plant.steps(bpy.context, ob, tips, range(1, 150), options)) as todo:
+        while next(todo) < 0.8:
+            pass
+    assert np.array_equal(walker.play(ob), before)
+
+
+def test_the_ground_must_be_there(addon: Addon) -> None:
+    walker.figure("turn")
+    bpy.ops.ik_addon.find_contacts()
+    with pytest.raises(RuntimeError, match="no object 'Nowhere'"):
+        bpy.ops.ik_addon.plant(ground="Nowhere")
