@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .parts import (
     is_animal,
     is_end,
     is_helper,
+    likeness_of,
     part_in,
     side_of,
 )
@@ -77,7 +78,9 @@ def _limb_through(figure: Figure, bone: int) -> list[int]:
 def way_down(figure: Figure, top: int) -> list[int]:
     """The bones from the first one of a limb to the one before its hand or foot, or before the toes it stands on."""
     row, end = _way_to_end(figure, top)
-    return row if end is None or not _stands_on_toes(figure, row, end) else [*row, end]
+    # Below a mechanism bone, as in control rigs, a foot is no segment: a chain has all bones between its ends.
+    is_next = end is not None and figure.parents[end] == row[-1]
+    return [*row, end] if end is not None and is_next and _stands_on_toes(figure, row, end) else row
 
 
 def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
@@ -156,14 +159,17 @@ def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
 
 
 def free_twin(figure: Figure, limb: list[int]) -> list[int]:
-    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
-    if figure.is_free(limb):
-        return limb
-    for top in tops(figure):
-        twin = way_down(figure, top)
-        if top != limb[0] and figure.is_free(twin) and _is_twin(figure, limb[0], top):
+    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places.
+
+    Where none is free, the one of which the fewest bones are moved by something else.
+    """
+    others = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
+    found = limb
+    for twin in chain([limb], others):
+        if figure.is_free(twin):
             return twin
-    return limb
+        found = min(found, twin, key=lambda row: sum(not figure.is_free([bone]) for bone in row))
+    return found
 
 
 def _halves(figure: Figure, top: int) -> Floats:
@@ -291,16 +297,21 @@ def _gap(figure: Figure, a: int, b: int) -> float:
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
-    """The limb of which a control or mechanism bone that is no part of it has the name; the nearest that is free."""
-    part, side = part_in(figure.names[bone]), side_of(figure.names[bone])
-    if part not in (*ARM, *LEG) or not side:
+    """The limb that a control or mechanism bone beside it is named like: one that is free, and the nearest of several."""
+    name, part = figure.names[bone], part_in(figure.names[bone])
+    if part not in (*ARM, *LEG) or not side_of(name):
         return []
-    near = [top for top in tops(figure) if side_of(figure.names[top]) == side]
-    limbs = [way_down(figure, top) for top in near if _kind(part_of(figure, top)) is _kind(part)]
+
+    def likeness(limb: list[int]) -> float:
+        named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.names[other])) is _kind(part))
+        return max((likeness_of(name, figure.names[other]) for other in named if other != bone), default=0.0)
+
+    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.names[top]) == side_of(name)]
     return min(
-        limbs,
+        (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
         key=lambda limb: (
             not figure.is_free(limb),
+            -likeness(limb),
             min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
         ),
         default=[],
