@@ -186,10 +186,7 @@ GENERATED = {
         "thigh_fk.R shin_fk.R < foot_fk.R ORG-pelvis.R ORG-foot.R DEF-thigh.R.001 foot_ik.R thigh_ik_target.R",
         "upper_arm_fk.L forearm_fk.L < ORG-shoulder.L DEF-hand.L hand_ik.L upper_arm_ik_target.L",
     ),
-    "bird": (
-        "thigh_fk.L shin_fk.L < ORG-thigh.L DEF-foot.L ORG-toe.L foot_ik.L thigh_ik_target.L",
-        "Wing.L Wing.001.L < shoulder.L ORG-Wing.L ORG-Wing.001.L DEF-Wing.L DEF-Wing.002.L tweak_Wing.001.L",
-    ),
+    "bird": ("thigh_fk.L shin_fk.L < ORG-thigh.L DEF-foot.L ORG-toe.L foot_ik.L thigh_ik_target.L",),
     "shark": ("tweak_spine.003 < DEF-spine.003", "head < DEF-spine.007"),
 }
 """Of the rigs that Rigify generates: bones of a chain, and others that mean it."""
@@ -204,6 +201,15 @@ def test_generated_animals_get_chains_on_their_fk_limbs(kind: str) -> None:
         chain, _, also = text.partition("<")
         for bone in (*chain.split(), *also.split()):
             assert added(ob, bone) == chain.split(), f"from '{bone}'"
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize("bone", ["shoulder.L", "ORG-Wing.L", "DEF-Wing.002.L", "tweak_Wing.001.L", "Wing.001.L"])
+def test_the_wing_of_a_generated_bird_says_which_constraint_to_mute(bone: str) -> None:
+    ob = generated("bird")
+    activate(ob, bone)
+    with refused("The constraint 'Copy Rotation' on bone 'Wing.001.L' also moves bones of this chain. Mute it"):
+        bpy.ops.ik_addon.chain_add()
 
 
 @pytest.mark.usefixtures("rigify")
