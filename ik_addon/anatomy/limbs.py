@@ -31,13 +31,12 @@ from .parts import (
     part_in,
     side_of,
 )
+from .pieces import bent_most, limb_in_pieces
 
 NO_SEGMENT = 0.02
 """A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is no segment."""
 TWIN = 0.03
 """Limbs whose joints are nearer to each other than this, in their lengths, are the same limb of a control rig."""
-TURN = 3.0
-"""Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
 APART = 0.1
 """Limbs of a control rig that begin nearer to each other than this, in their lengths, are the same limb."""
 ON_TOES = 45.0
@@ -58,7 +57,7 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
         is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
         return way_down(figure, carried[0]) if is_one else []
     if part is Part.UNKNOWN:
-        return _limb_through(figure, bone)
+        return _limb_through(figure, bone) or limb_in_pieces(figure, bone)
     if part in (Part.FINGER, Part.SPINE, Part.NECK):
         return []
     top = top_of(figure, bone)
@@ -122,7 +121,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name only the shape shows it.
     is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
-    return row.index(named[0] if is_known else limb[_bent_most(figure, limb)])
+    return row.index(named[0] if is_known else limb[bent_most(np.array(_joints(figure, limb)))])
 
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
@@ -320,15 +319,3 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
 
 def _joints(figure: Figure, row: list[int]) -> list[np.ndarray]:
     return [*(figure.heads[bone] for bone in row), figure.tails[row[-1]]]
-
-
-def _bent_most(figure: Figure, limb: list[int]) -> int:
-    """Which bone of a limb the lower half begins with, by the shape."""
-    steps = np.diff(np.array(_joints(figure, limb)), axis=0)
-    sizes = np.linalg.norm(steps, axis=1)
-    units = steps / np.maximum(sizes, 1e-30)[:, None]
-    turns = np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0))
-    if turns.max() > np.radians(TURN):
-        return int(turns.argmax()) + 1
-    along = np.cumsum(sizes)
-    return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
