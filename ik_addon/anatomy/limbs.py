@@ -296,7 +296,7 @@ def _gap(figure: Figure, a: int, b: int) -> float:
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
-    """The limb that a control or mechanism bone beside it is named like: one that is free, and the nearest of several."""
+    """The limb that a control or mechanism bone beside it is named like; of several a free one, then the nearest."""
     name, part = figure.names[bone], part_in(figure.names[bone])
     if part not in (*ARM, *LEG) or not side_of(name):
         return []

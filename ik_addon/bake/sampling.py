@@ -187,10 +187,11 @@ class Frames:
         return True
 
     def _solve_watched(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve each frame with the plan that animated settings make there; frames in a row with the same one at once."""
+        """Solve frames with the plans that animated settings make there, those in a row with the same one at once."""
         view = View(self.plan)
         view.take(self.plan)
-        size, waiting = min(STEPPED, self._in_memory()), []
+        size = min(STEPPED, self._in_memory())
+        waiting: list[Sample] = []
         for i, frame in enumerate(self.numbers):
             channels.write(self.ob, self.plan.live, self.stored)
             depsgraph = at_frame(stepped, frame)

@@ -130,7 +130,8 @@ def test_a_generated_rigify_rig_gets_chains_on_its_fk_limbs() -> None:
 )
 def test_feet_and_hands_of_a_generated_rig_go_with_their_targets(kind: str, bone: str, end: str, deform: str) -> None:
     ob = generated(kind)
-    for control in ob.pose.bones:
+    controls: Any = ob.pose.bones
+    for control in controls:
         if "IK_FK" in control:
             control["IK_FK"] = 1.0
     ob.update_tag()
