@@ -715,4 +715,3 @@ def leave_pose_mode() -> None:
     with bpy.context.temp_override(**viewport()):
         bpy.ops.object.mode_set(mode="OBJECT")
         bpy.ops.ed.undo_push(message="Object Mode")
-
