@@ -32,7 +32,7 @@ SAME = 0.01
 
 
 def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
-    """The bones of the limb, root first, of which a bone is a segment, the hand or the foot; none where there is none."""
+    """The bones of the limb, root first, of which a bone is a segment, the hand or the foot; none: there is none."""
     above = [*figure.up(bone)][: MOST + 1][::-1]
     way = [*above, *_way_down(figure, bone)[1 : MOST + 1]]
     at = len(above) - 1

@@ -209,7 +209,7 @@ class Frames:
     def _solve_waiting(
         self, stepped: bpy.types.ViewLayer, solved: Solved, plan: Plan, waiting: Sequence[Sample], end: int
     ) -> None:
-        """Solve the frames before the one with the index `end`, as their plan and the flags of their bones are there."""
+        """Solve the frames before the one with the index `end`, with their plan and the flags that bones have there."""
         fk = stack(waiting)
         seen = self.ob.evaluated_get(at_frame(stepped, self.numbers[end - 1]))
         solved.put(end - len(waiting), fk.channels, pose(seen, plan, fk), plan)
