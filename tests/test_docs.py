@@ -112,6 +112,7 @@ MESSAGES = (
     "Nothing can be worked on",
     "A space could not be switched",
     "A chain could not be switched or keyed",
+    "A chain could not be added",
     "A target or pole could not be dragged",
     "Remarks",
     "A character was set up",
@@ -140,3 +141,29 @@ def test_every_message_has_a_button_that_mends_it_or_says_why_there_is_none() ->
         labels = re.findall(r"\*\*([^*]+)\*\*", mend)
         assert labels or re.match(r"none: \w+ ", mend), message
         assert [label for label in labels if label not in known] == [], message
+
+
+ERRORS = ("ChainError", "SpaceError", "KeysError")
+
+
+def raised() -> Iterator[str]:
+    """What is said of chains that can't be solved or added, spaces that can't be switched, and what can't be keyed."""
+    for path in (ROOT / "ik_addon").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
+                yield from (
+                    part.value
+                    for part in ast.walk(node.args[0])
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value
+                )
+
+
+def test_the_guide_has_every_message_of_what_is_refused() -> None:
+    known = [re.split(r"\.\.\.|\*.*?\*", message) for message, *_rest in message_rows()]
+
+    def matches(parts: list[str], message: str) -> bool:
+        pattern = ".*".join(re.escape(part.strip().removesuffix(".")) for part in parts)
+        return re.match(pattern, message.replace("The pole", "The target")) is not None
+
+    lost = sorted({message for message in raised() if not any(matches(parts, message) for parts in known)})
+    assert not lost, "\n".join(lost)

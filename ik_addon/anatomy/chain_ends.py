@@ -56,11 +56,9 @@ def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
     """The part of a row about a bone between those that follow others, where something else moves any of the row."""
     if figure.is_free(row) or bone in figure.steered:
         return row
-    if bone not in row:
+    if bone not in row or is_helper(figure.names[bone]):
         return [bone]
-    return _part_with(
-        row, bone, lambda b: b == bone or not (figure.steered.get(b) or part_of(figure, b) is Part.HELPER)
-    )
+    return _part_with(row, bone, lambda b: not (figure.steered.get(b) or is_helper(figure.names[b])))
 
 
 def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
@@ -188,7 +186,11 @@ def _line(figure: Figure, bone: int) -> list[int]:
 
 def next_of(figure: Figure, bone: int) -> int | None:
     """The child in which a bone goes on; None where it ends or branches."""
-    children = [child for child in figure.children[bone] if part_of(figure, child) is not Part.HELPER]
+    children = [
+        child
+        for child in figure.children[bone]
+        if part_of(figure, child) is not Part.HELPER and not _is_copy(figure, bone, child)
+    ]
     if len(children) > 1:
         same = [child for child in children if stem(figure.names[child]) == stem(figure.names[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]
@@ -196,6 +198,12 @@ def next_of(figure: Figure, bone: int) -> int | None:
         dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
         children = same if len(same) == 1 or not dwarfs else far[1:]
     return children[0] if len(children) == 1 else None
+
+
+def _is_copy(figure: Figure, bone: int, child: int) -> bool:
+    """Whether a child is in the very place of a bone, as the deform bones of a control rig are."""
+    gaps = figure.heads[child] - figure.heads[bone], figure.tails[child] - figure.tails[bone]
+    return float(np.linalg.norm(gaps, axis=1).max()) < TWIN * figure.length(bone)
 
 
 def _go_together(figure: Figure, parent: int, child: int) -> bool:

@@ -27,7 +27,9 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     if limb:
         if tip != limb[-1] or len(row) < 2:
             return None
-        wanted = EXTREMITIES if part_of(figure, limb[0]) in ARM else (Part.FOOT,)
+        wanted: tuple[Part, ...] = EXTREMITIES if part_of(figure, limb[0]) in ARM else (Part.FOOT,)
+        if part_of(figure, limb[0]) is Part.UNKNOWN:
+            wanted = (Part.UNKNOWN,)
         named = [
             b for b in children if part_of(figure, b) in wanted or (is_end(figure.names[b]) and len(children) == 1)
         ]

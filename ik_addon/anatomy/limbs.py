@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -27,16 +27,16 @@ from .parts import (
     is_animal,
     is_end,
     is_helper,
+    likeness_of,
     part_in,
     side_of,
 )
+from .pieces import bent_most, limb_in_pieces
 
 NO_SEGMENT = 0.02
 """A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is no segment."""
 TWIN = 0.03
 """Limbs whose joints are nearer to each other than this, in their lengths, are the same limb of a control rig."""
-TURN = 3.0
-"""Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
 APART = 0.1
 """Limbs of a control rig that begin nearer to each other than this, in their lengths, are the same limb."""
 ON_TOES = 45.0
@@ -57,7 +57,7 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
         is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
         return way_down(figure, carried[0]) if is_one else []
     if part is Part.UNKNOWN:
-        return _limb_through(figure, bone)
+        return _limb_through(figure, bone) or limb_in_pieces(figure, bone)
     if part in (Part.FINGER, Part.SPINE, Part.NECK):
         return []
     top = top_of(figure, bone)
@@ -77,7 +77,9 @@ def _limb_through(figure: Figure, bone: int) -> list[int]:
 def way_down(figure: Figure, top: int) -> list[int]:
     """The bones from the first one of a limb to the one before its hand or foot, or before the toes it stands on."""
     row, end = _way_to_end(figure, top)
-    return row if end is None or not _stands_on_toes(figure, row, end) else [*row, end]
+    # Below a mechanism bone, as in control rigs, a foot is no segment: a chain has all bones between its ends.
+    is_next = end is not None and figure.parents[end] == row[-1]
+    return [*row, end] if end is not None and is_next and _stands_on_toes(figure, row, end) else row
 
 
 def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
@@ -119,7 +121,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
     # Where all bones have the same name only the shape shows it.
     is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
-    return row.index(named[0] if is_known else limb[_bent_most(figure, limb)])
+    return row.index(named[0] if is_known else limb[bent_most(np.array(_joints(figure, limb)))])
 
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
@@ -156,14 +158,17 @@ def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
 
 
 def free_twin(figure: Figure, limb: list[int]) -> list[int]:
-    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places."""
-    if figure.is_free(limb):
-        return limb
-    for top in tops(figure):
-        twin = way_down(figure, top)
-        if top != limb[0] and figure.is_free(twin) and _is_twin(figure, limb[0], top):
+    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places.
+
+    Where none is free, the one of which the fewest bones are moved by something else.
+    """
+    others = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
+    found = limb
+    for twin in chain([limb], others):
+        if figure.is_free(twin):
             return twin
-    return limb
+        found = min(found, twin, key=lambda row: sum(not figure.is_free([bone]) for bone in row))
+    return found
 
 
 def _halves(figure: Figure, top: int) -> Floats:
@@ -291,16 +296,21 @@ def _gap(figure: Figure, a: int, b: int) -> float:
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
-    """The limb of which a control or mechanism bone that is no part of it has the name; the nearest that is free."""
-    part, side = part_in(figure.names[bone]), side_of(figure.names[bone])
-    if part not in (*ARM, *LEG) or not side:
+    """The limb that a control or mechanism bone beside it is named like; of several a free one, then the nearest."""
+    name, part = figure.names[bone], part_in(figure.names[bone])
+    if part not in (*ARM, *LEG) or not side_of(name):
         return []
-    near = [top for top in tops(figure) if side_of(figure.names[top]) == side]
-    limbs = [way_down(figure, top) for top in near if _kind(part_of(figure, top)) is _kind(part)]
+
+    def likeness(limb: list[int]) -> float:
+        named = (other for other in figure.below(limb[0]) if _kind(part_in(figure.names[other])) is _kind(part))
+        return max((likeness_of(name, figure.names[other]) for other in named if other != bone), default=0.0)
+
+    limbs = [way_down(figure, top) for top in tops(figure) if side_of(figure.names[top]) == side_of(name)]
     return min(
-        limbs,
+        (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
         key=lambda limb: (
             not figure.is_free(limb),
+            -likeness(limb),
             min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
         ),
         default=[],
@@ -309,15 +319,3 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
 
 def _joints(figure: Figure, row: list[int]) -> list[np.ndarray]:
     return [*(figure.heads[bone] for bone in row), figure.tails[row[-1]]]
-
-
-def _bent_most(figure: Figure, limb: list[int]) -> int:
-    """Which bone of a limb the lower half begins with, by the shape."""
-    steps = np.diff(np.array(_joints(figure, limb)), axis=0)
-    sizes = np.linalg.norm(steps, axis=1)
-    units = steps / np.maximum(sizes, 1e-30)[:, None]
-    turns = np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0))
-    if turns.max() > np.radians(TURN):
-        return int(turns.argmax()) + 1
-    along = np.cumsum(sizes)
-    return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1

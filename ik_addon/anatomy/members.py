@@ -145,6 +145,8 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
 
 def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:
     """The bones from above the hips to the chest."""
+    if chest is None and figure.steered:
+        return []  # only limbs show which of the bones of a control rig are a spine
     seeds = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.SPINE] if chest is None else [chest]
     rows = [figure.row(*find(figure, seed)) for seed in seeds]
     of_limbs = {bone for member in limbs for bone in member.row}

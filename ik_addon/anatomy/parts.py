@@ -137,6 +137,12 @@ def is_helper(name: str) -> bool:
     return name.startswith(("MCH-", "VIS-", "VIS_", "WGT-")) or HELPERS.search(stem(name)) is not None
 
 
+def likeness_of(name: str, other: str) -> float:
+    """Which part of the words of two names they have in common, 0 to 1, whatever the bones do: a target, a pole."""
+    own, others = (set(HELPERS.sub("", stem(text)).split()) for text in (name, other))
+    return len(own & others) / max(len(own | others), 1)
+
+
 @cache
 def is_end(name: str) -> bool:
     """Whether a name is that of a bone that only shows where another one ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -185,7 +185,7 @@ class Frames:
     ) -> Generator[float, None, bool]:
         """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
         if self.is_watched:
-            return (yield from self._solve_one_by_one(stepped, solved))
+            return (yield from self._solve_watched(stepped, solved))
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         proofs = self._proofs() if proven != stepped else ()
         for start in range(0, len(self.numbers), size):
@@ -206,20 +206,34 @@ class Frames:
             posed = pose(self.ob, self.plan, fk, smooth=self.smooth)
         solved.put(start, fk.channels, posed, self.plan)
 
-    def _solve_one_by_one(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve each frame with the plan that animated settings make there."""
+    def _solve_watched(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
+        """Solve frames with the plans that animated settings make there, those in a row with the same one at once."""
         view = View(self.plan)
         view.take(self.plan)
+        size = min(STEPPED, self._in_memory())
+        waiting: list[Sample] = []
         for i, frame in enumerate(self.numbers):
             channels.write(self.ob, self.plan.live, self.stored)
             depsgraph = at_frame(stepped, frame)
-            view.take(view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only))
-            check_order(self.ob, view.plan, solved.baked, registry.plans_beside(self.ob))
-            fk = sample(self.ob, view.plan, depsgraph)
-            posed = pose(self.ob.evaluated_get(depsgraph), view.plan, fk)
-            solved.put(i, fk.channels, posed, view.plan)
+            plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
+            if waiting and (plan is not view.plan or len(waiting) == size):
+                self._solve_waiting(stepped, solved, view.plan, waiting, i)
+                channels.write(self.ob, self.plan.live, self.stored)
+                depsgraph, waiting = at_frame(stepped, frame), []
+            view.take(plan)
+            check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
+            waiting.append(sample(self.ob, plan, depsgraph))
             yield (i + 1) / len(self.numbers)
+        self._solve_waiting(stepped, solved, view.plan, waiting, len(self.numbers))
         return True
+
+    def _solve_waiting(
+        self, stepped: bpy.types.ViewLayer, solved: Solved, plan: Plan, waiting: Sequence[Sample], end: int
+    ) -> None:
+        """Solve the frames before the one with the index `end`, with their plan and the flags that bones have there."""
+        fk = stack(waiting)
+        seen = self.ob.evaluated_get(at_frame(stepped, self.numbers[end - 1]))
+        solved.put(end - len(waiting), fk.channels, pose(seen, plan, fk), plan)
 
 
 def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:

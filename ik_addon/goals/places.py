@@ -18,7 +18,7 @@ from ..solve.problem import Floats
 NEAR = 0.1
 """A pole nearer to the limb's line than this, in chain lengths, is moved away from it."""
 SHOWS = (0.2, 0.4)
-"""A foot of which less than the first part is across its leg shows no side of it; from the second on it decides."""
+"""A hinge of which less than the first part is across its limb shows no side of it; from the second on it decides."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def poles(
     bend_side: Floats,
     angles: Floats,
     distance: float,
-    towards: Floats | None = None,
+    hinges: Floats | None = None,
     *,
     folds: bool = False,
 ) -> Floats:
@@ -76,7 +76,7 @@ def poles(
         bend_side: (3,) of their chain.
         angles: (F,) pole angles of their chain, in radians.
         distance: from the line from root to tip.
-        towards: (F, 3) directions that the limb should bend towards instead, where they are clearly across it.
+        hinges: (F, 3) axes about which the limb should bend instead, where they are clearly across it.
         folds: whether not all joints of the chain bend to its side.
     """
     line = _line(limbs)
@@ -85,19 +85,19 @@ def poles(
     points = limbs.joints[:, -1], (middle + side).T
     needed = pole_angle(limbs.joints, limbs.frames, *points, _own(limbs, bend_side), folds=folds)
     bend = _rolled(side, line, needed)
-    if towards is not None:
-        across = reject(towards.T, line)
-        share = norm(across) / np.maximum(norm(towards.T), 1e-300)
+    if hinges is not None:
+        across = cross(hinges.T, line)
+        share = norm(across) / np.maximum(norm(hinges.T), 1e-300)
         share = np.clip((share - SHOWS[0]) / (SHOWS[1] - SHOWS[0]), 0.0, 1.0)
         turn = np.arctan2(dot(cross(bend, across), line), dot(bend, across))
         bend = _rolled(bend, line, share * turn)
     return np.asarray((middle + distance * _rolled(bend, line, -angles)).T)
 
 
-def sides_of(limbs: Limbs, bend_side: Floats) -> Floats:
-    """Where (F, 3) the root bone points with the bend side (3,) of its chain, however the limb bends."""
-    first = (limbs.joints[:, 1] - limbs.joints[:, 0]).T
-    return np.asarray(cross(_line(limbs), cross(_own(limbs, bend_side).T, first)).T)
+def hinges_of(limbs: Limbs, bend_side: Floats) -> Floats:
+    """The axes (F, 3) of the root bone about which its chain bends to its side (3,), however the limb bends."""
+    first = limbs.joints[:, 1] - limbs.joints[:, 0]
+    return np.asarray(cross(first.T, _own(limbs, bend_side).T).T)
 
 
 def _own(limbs: Limbs, bend_side: Floats) -> Floats:

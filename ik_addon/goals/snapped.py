@@ -59,8 +59,8 @@ class Chain:
     target: int
     """Which of the goals it is."""
     pole: int | None
-    toes: tuple[int, Floats] | None
-    """A foot, and where (3,) its toes point in its own space; None where the pole does not follow it."""
+    foot: tuple[int, Floats] | None
+    """A foot, and the axis (3,) in its own space about which its leg bends; None where the pole does not follow it."""
     bends_to_tip: bool
     """The tip takes an orientation, and the pole is for the knee of the two bones before it."""
 
@@ -101,7 +101,7 @@ class Snap:
         for tip in tips:
             found = _goals(tip, poles)
             row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
-            toes = _toes(skeleton, figure, row) if poles is Poles.FOOT else None
+            foot = _foot(skeleton, figure, row) if poles is Poles.FOOT else None
             end, turning = end_of(tip), turning_end(tip)
             chains.append(
                 Chain(
@@ -111,12 +111,12 @@ class Snap:
                     turning=row[-1] if turning is None else ob.pose.bones.find(turning.name),
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
-                    toes=toes,
+                    foot=foot,
                     bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and _is_one_sided(tip),
                 )
             )
             goals += found
-        more = {bone for chain in chains for bone in (chain.end, chain.toes and chain.toes[0]) if bone is not None}
+        more = {bone for chain in chains for bone in (chain.end, chain.foot and chain.foot[0]) if bone is not None}
         sampler = Sampler.of(ob, tips, goals, shown, more)
         return cls(ob, tips, chains, goals, sampler, skeleton, shown, poles)
 
@@ -154,8 +154,9 @@ class Snap:
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
-                towards = places.sides_of(limbs, side) if self.poles is Poles.TWIST else self._toes_on(sampled, chain)
-                pole = places.poles(limbs, side, sampled.angles[:, c], distance, towards, folds=folds)
+                is_twist = self.poles is Poles.TWIST
+                hinges = places.hinges_of(limbs, side) if is_twist else self._foot_hinges(sampled, chain)
+                pole = places.poles(limbs, side, sampled.angles[:, c], distance, hinges, folds=folds)
                 stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain that is scaled to nothing bends to no side
                 if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # The bend of a solved limb that is stretched out is not seen, and comes from where the pole is.
@@ -177,12 +178,13 @@ class Snap:
                     found.add(self.goals[g].name)
         return found
 
-    def _toes_on(self, sampled: Sampled, chain: Chain) -> Floats | None:
-        if chain.toes is None:
+    def _foot_hinges(self, sampled: Sampled, chain: Chain) -> Floats | None:
+        """The axes (F, 3) across the foot of a chain; None where its pole does not follow one."""
+        if chain.foot is None:
             return None
-        foot, toes = chain.toes
+        foot, axis = chain.foot
         turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
-        return applied(turned, np.broadcast_to(toes, (len(turned), 3)))
+        return applied(turned, np.broadcast_to(axis, (len(turned), 3)))
 
 
 def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
@@ -228,14 +230,18 @@ def _parents_first(sampled: Sampled) -> list[int]:
     return order
 
 
-def _toes(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:
-    """The foot below a leg, and where (3,) its toes point in its own space at rest."""
+def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:
+    """The foot below a leg, and the axis (3,) in its own space about which the leg bends to where its toes point.
+
+    Toes that point along the leg, as those of a lifted foot may, show no side of it. What is across the foot does.
+    """
     row = [figure.names.index(skeleton.names[bone]) for bone in bones]
     foot, toes = extremity_of(figure, row), sides.toes_of(figure, row)
     if foot is None or toes is None or not sides.is_leg(figure, row):
         return None
     index = skeleton.names.index(figure.names[foot])
-    return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(toes))
+    hinge = np.cross(figure.heads[foot] - figure.heads[row[0]], toes)
+    return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
 def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:

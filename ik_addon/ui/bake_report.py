@@ -10,8 +10,9 @@ from ..bake.bake_report import BakeReport, last, sentences
 from ..data.settings import chain_of
 from ..operators.active import armature
 from ..operators.steps import draw_keys, draw_progress, running
+from ..translation.sentences import say
 from .panel import ArmaturePanel
-from .text import draw_message
+from .text import TITLE, draw_message, fit
 
 
 def shown(ob: bpy.types.Object) -> BakeReport | None:
@@ -50,7 +51,7 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
             draw_keys(box)
         elif report is not None:
             row = box.row()
-            row.label(text="Last Bake", icon="KEYFRAME_HLT")
+            row.label(text=fit(context, [say("Last Bake"), say("Bake")], TITLE), icon="KEYFRAME_HLT", translate=False)
             row.operator("ik_addon.report_close", text="", icon="X", emboss=False)
             column = box.column()
             for text, is_remarkable in sentences(report):

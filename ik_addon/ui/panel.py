@@ -52,7 +52,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         column.operator("ik_addon.solve", icon="CON_KINEMATIC")
         column = layout.column(align=True)
         column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
-        column.operator("ik_addon.restore_pose", icon="LOOP_BACK")
+        draw_button(column, context, "ik_addon.restore_pose", "LOOP_BACK", "Restore")
         if needs_lock(context):
             draw_button(
                 layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text="Lock Interface for Renders"

@@ -16,8 +16,14 @@ NARROW = 230.0
 """Pixels at a resolution scale of 1 below which a sidebar is narrow."""
 MARGIN = 92.0
 """Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
+TITLE = MARGIN + 30.0
+"""The same for a title with a button behind it."""
+VALUE = 40.0
+"""What of the width of a field its number needs beside its name."""
 BUTTON_MARGIN = 78.0
 """The same for the text of a button."""
+BESIDE = 100.0
+"""The same where there is another button beside it."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
@@ -71,13 +77,20 @@ def named(
 
 
 def draw_button(
-    layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, icon: Any, short: str, **options: Any
+    layout: bpy.types.UILayout,
+    context: bpy.types.Context,
+    operator: str,
+    icon: Any,
+    short: str,
+    *,
+    margin: float = BUTTON_MARGIN,
+    **options: Any,
 ) -> Any:
     """Draw the button of an operator, by a shorter name where its own has no room; returns its properties."""
     room, name = operator.split(".")
     operators: Any = getattr(bpy.ops, room)
     own = options.pop("text", getattr(operators, name).get_rna_type().name)
-    text = fit(context, [say(own), say(short)], BUTTON_MARGIN)
+    text = fit(context, [say(own), say(short)], margin)
     return layout.operator(operator, text=text, icon=icon, translate=False, **options)
 
 

@@ -163,6 +163,16 @@ def test_more_frames_than_a_batch(bake: Any, addon: Addon, monkeypatch: pytest.M
     assert np.abs(poses(ob, frames) - live).max() < CLOSE
 
 
+def test_frames_between_two_changes_are_solved_as_they_are_there(bake: Any) -> None:
+    ob = animated_arm()
+    rigs.key(ob.data.bones["upper"], "use_inherit_rotation", {1: True, 9: False, 17: True})
+    rigs.key(ob.data.bones["lower"], "use_inherit_rotation", {1: False, 10: True, 15: False, 22: True})
+    rigs.key(ob.pose.bones["lower"], "lock_ik_y", {1: False, 12: True})
+    live = poses(ob)
+    bake.bake(bpy.context, ob, ["lower"], FRAMES)
+    assert np.abs(poses(ob) - live).max() < CLOSE
+
+
 def test_step(bake: Any) -> None:
     ob = animated_arm()
     frames = bake.frames_between(1, 30, 4)

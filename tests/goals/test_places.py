@@ -89,20 +89,18 @@ def test_the_side_of_the_root_bone_keeps_its_twist(addon: Addon) -> None:
     places = addon.module("goals.places")
     own = limbs(addon, np.random.default_rng(5).uniform(0.0, 2.0, COUNT))
     side = np.array([0.8, 0.0, 0.6])  # askew: the knee does not bend there
-    towards = places.sides_of(own, side)
-    found = places.poles(own, side, np.zeros(COUNT), 1.0, towards)
-    line = own.line / np.linalg.norm(own.line, axis=1)[:, None]
+    hinges = places.hinges_of(own, side)
+    found = places.poles(own, side, np.zeros(COUNT), 1.0, hinges)
     hinge = np.cross(own.frames[:, 0] @ side, own.joints[:, 1] - own.joints[:, 0])
     assert np.abs(((found - own.joints[:, 0] - 0.5 * own.line) * hinge).sum(axis=1)).max() < 1e-6
-    assert np.abs((towards * line).sum(axis=1)).max() < 1e-9
 
 
-def test_what_points_along_the_limb_shows_no_side(addon: Addon) -> None:
+def test_a_hinge_along_the_limb_shows_no_side_and_one_where_the_knee_points_turns_it_aside(addon: Addon) -> None:
     places = addon.module("goals.places")
     own = limbs(addon, np.full(COUNT, 0.7))
     side = np.array([1.0, 0.0, 0.0])
     plain = places.poles(own, side, np.zeros(COUNT), 1.0)
     assert np.allclose(places.poles(own, side, np.zeros(COUNT), 1.0, own.line), plain)
-    across = np.cross(own.line, plain - own.joints[:, 0])
-    turned = places.poles(own, side, np.zeros(COUNT), 1.0, across)
-    assert np.abs(((turned - own.joints[:, 0]) * (plain - own.joints[:, 0] - 0.5 * own.line)).sum(axis=1)).max() < 1e-6
+    knees = plain - own.joints[:, 0] - 0.5 * own.line
+    turned = places.poles(own, side, np.zeros(COUNT), 1.0, knees)
+    assert np.abs(((turned - own.joints[:, 0]) * knees).sum(axis=1)).max() < 1e-6

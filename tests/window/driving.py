@@ -39,11 +39,14 @@ class Window:
         self.session = session
         self.inside = Inside(session, INSIDE)
         self._pictures = pictures
+        self.clicks = 0
+        """How often a button of the mouse was pressed since the test began."""
         self._name = "start"
         self._read = 0
 
     def begin(self, name: str) -> None:
         """A test begins: its name is that of its screenshots, and what was printed before it is not its own."""
+        self.clicks = 0
         self._name = re.sub(r"\W+", "-", name.removeprefix("test_")).strip("-")
         self.printed()
 
@@ -147,6 +150,7 @@ class Window:
 
     def click(self, button: int = 1) -> None:
         """Click where the mouse is, slowly enough for a program that takes long to draw: 1 is left, 3 is right."""
+        self.clicks += 1
         self.session.x("mousedown", button)
         self.rest()
         self.session.x("mouseup", button)
@@ -164,6 +168,7 @@ class Window:
     def pull(self, start: tuple[int, int], x: int, y: int) -> None:
         """Press the left button at a place and move the mouse by so many pixels; `release` ends it."""
         self.move(*start)
+        self.clicks += 1
         self.session.x("mousedown", 1)
         self._glide(start, x, y)
 

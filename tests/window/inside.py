@@ -689,3 +689,29 @@ def label(operator: str) -> str:
     translations: Any = bpy.app.translations
     name = getattr(OPERATORS.ik_addon, operator.split(".")[1]).get_rna_type().name
     return str(translations.pgettext_iface(name, "Operator"))
+
+
+# ---- commands, as the search lists them
+
+
+def commands(all_of_them: bool = False) -> dict[str, str]:
+    """The labels of the commands in the extension's menu that can be started now, by the names of their classes."""
+    menus = importlib.import_module(f"{PACKAGE}.ik_addon.ui.menus")
+    names = [operator.split(".") for group in menus.ENTRIES for operator, _icon in group]
+    operators = [getattr(getattr(bpy.ops, module), name) for module, name in names]
+    with bpy.context.temp_override(**viewport()):
+        types = [operator.get_rna_type() for operator in operators if all_of_them or operator.poll()]
+    return {rna.identifier: rna.name for rna in types}
+
+
+def started() -> list[str]:
+    """The names of the classes of operators that were done, or are running."""
+    manager: Any = bpy.context.window_manager
+    return [*(operator.bl_idname for operator in manager.operators), *running()]
+
+
+def leave_pose_mode() -> None:
+    """Go to Object Mode, in which a new armature is."""
+    with bpy.context.temp_override(**viewport()):
+        bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.ed.undo_push(message="Object Mode")

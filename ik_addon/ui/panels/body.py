@@ -12,7 +12,7 @@ from ...operators.active import active_bone, armature, obstacle
 from ...posing.pins import Extremities, stored_pins
 from ...translation.sentences import say
 from ..panel import ArmaturePanel
-from ..text import draw_button, fit
+from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
 """Of the list."""
@@ -89,7 +89,7 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
         )
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
-        both = column.row(align=True)
+        both = column if is_narrow(context) else column.row(align=True)
         both.operator("ik_addon.pin", text="Pin Feet").which = Extremities.FEET.name
         both.operator("ik_addon.pin", text="Pin Hands").which = Extremities.HANDS.name
         draw_button(column, context, "ik_addon.pin_release", "UNPINNED", "Release")
@@ -97,7 +97,7 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
         if bone is None:
             layout.label(text="No active bone")
         else:
-            text = fit(context, [say("Give of {bone}", bone=bone.name), say("Give")])
+            text = fit(context, [say("Give of {bone}", bone=bone.name), say("Give")], MARGIN + VALUE)
             layout.prop(chain_of(bone), "give", text=text, translate=False)
 
 

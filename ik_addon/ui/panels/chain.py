@@ -21,7 +21,7 @@ from ...solve import Solver
 from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..presets import VIEW3D_PT_ik_addon_presets
-from ..text import draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
+from ..text import BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 from .ends import draw_end
 
 
@@ -63,7 +63,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
         if is_narrow(context):
-            layout.popover(VIEW3D_PT_ik_addon_presets.bl_idname, text="Presets", icon="PRESET")
+            layout.popover(VIEW3D_PT_ik_addon_presets.bl_idname, text=say("Presets"), translate=False, icon="PRESET")
         layout = layout.column()
         layout.active = chain.enabled
 
@@ -128,7 +128,7 @@ def draw_bend_side(
 ) -> None:
     """Draw what can be done about the side to which a chain bends, and where it is not known."""
     row = layout.row(align=True)
-    row.operator("ik_addon.flip_bend", icon="ARROW_LEFTRIGHT")
+    draw_button(row, context, "ik_addon.flip_bend", "ARROW_LEFTRIGHT", "Flip", margin=BESIDE)
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
     side = np.array(chain_of(tip).bend_side)
     if len(bones) > 2 or chain_of(tip).bends_both_ways:
@@ -210,8 +210,8 @@ class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
         layout = self.layout
         layout.use_property_split = not is_narrow(context)
         layout.active = chain.enabled
-        layout.prop(chain, "iterations")
-        layout.prop(chain, "tolerance")
+        draw_setting(layout, context, chain, "iterations")
+        draw_setting(layout, context, chain, "tolerance")
 
 
 CLASSES = (VIEW3D_PT_ik_addon_chain, VIEW3D_PT_ik_addon_accuracy)

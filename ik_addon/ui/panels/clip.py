@@ -9,7 +9,7 @@ from ...data.settings import chain_of
 from ...operators.active import active_chain
 from ...rig.plan.chain import end_of
 from ..panel import ArmaturePanel
-from ..text import draw_button
+from ..text import draw_button, draw_setting, is_narrow
 
 
 class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
@@ -35,10 +35,10 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
             row.operator("ik_addon.mark_contact", text=label, depress=name in chain.contact).contact = name
         if end_of(tip) is not None:
             column = layout.column(align=True)
-            column.use_property_split = True
+            column.use_property_split = not is_narrow(context)
             column.use_property_decorate = False
-            column.prop(chain, "heel_pivot")
-            column.prop(chain, "toe_pivot")
+            draw_setting(column, context, chain, "heel_pivot")
+            draw_setting(column, context, chain, "toe_pivot")
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
 
 

@@ -7,7 +7,7 @@ import bpy
 from ...data.settings import chain_of
 from ...setup import ends
 from ...translation.sentences import say
-from ..text import draw_message, draw_search
+from ..text import draw_button, draw_message, draw_search
 
 
 def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
@@ -27,4 +27,7 @@ def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.ty
     row = layout.row(align=True)
     if chain.end_bone:
         row.prop(chain, "use_end_rotation")
-    row.operator("ik_addon.end_fit", text="" if chain.end_bone else None, icon="ORIENTATION_LOCAL")
+    if chain.end_bone:
+        row.operator("ik_addon.end_fit", text="", icon="ORIENTATION_LOCAL")
+    else:
+        draw_button(row, context, "ik_addon.end_fit", "ORIENTATION_LOCAL", "Turn")

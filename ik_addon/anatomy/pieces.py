@@ -1,0 +1,121 @@
+"""Limbs without telling names whose halves are several bones each, as rigs with twist bones in line have them.
+
+Such a limb is two straight parts of about equal length. A hand or foot follows: what turns away from the line, or
+branches into fingers. There is another one like it, its mirror image, as there is of no spine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..solve.problem import Floats
+from .figure import Figure
+
+TURN = 3.0
+"""Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
+MOST = 6
+"""A row of more bones is no limb."""
+HALVES = 0.75
+"""The lengths of the halves differ by no smaller factor."""
+LONGER = 1.5
+"""Of two bones that are longer than the third by this factor each is a half by itself."""
+AWAY = 45.0
+"""Degrees by which a foot turns away from the line of its leg."""
+FOOT = 0.05
+"""How far from its leg a foot reaches at least, in lengths of the leg."""
+FINGERS = 3
+"""A bone with as many children is a hand."""
+SAME = 0.01
+"""Places nearer to each other than this, in lengths of the limb, are the same."""
+
+
+def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
+    """The bones of the limb, root first, of which a bone is a segment, the hand or the foot; none: there is none."""
+    above = [*figure.up(bone)][: MOST + 1][::-1]
+    way = [*above, *_way_down(figure, bone)[1 : MOST + 1]]
+    at = len(above) - 1
+    found: list[int] = []
+    for first in range(at + 1):
+        for last in range(max(first + 2, at - 1), min(first + MOST, len(way) - 1)):
+            row, end = way[first : last + 1], way[last + 1]
+            if len(row) > len(found) and _is_limb(figure, row, end):
+                found = row
+    return found
+
+
+def bent_most(joints: Floats) -> int:
+    """Which segment of a limb with these joints (n+1, 3) its lower half begins with."""
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    turns = _turns(joints)
+    if turns.max() > np.radians(TURN):
+        return int(turns.argmax()) + 1
+    along = np.cumsum(sizes)
+    return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
+
+
+def _way_down(figure: Figure, bone: int) -> list[int]:
+    """A bone and those below it that reach the farthest."""
+    way = [bone]
+    while children := figure.children[way[-1]]:
+        way.append(max(children, key=lambda child: float(figure.reaches[child])))
+    return way
+
+
+def _is_limb(figure: Figure, row: list[int], end: int) -> bool:
+    joints = figure.heads[[*row, end]]
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    _, second, third = sorted(sizes, reverse=True)[:3]
+    if sizes.min() < SAME * sizes.sum() or second > LONGER * third or (_turns(joints) > np.radians(TURN)).sum() > 1:
+        return False
+    lower = bent_most(joints)
+    halves = sizes[:lower].sum(), sizes[lower:].sum()
+    return min(halves) > HALVES * max(halves) and _ends(figure, joints, end) and _has_mirror_image(figure, row, joints)
+
+
+def _ends(figure: Figure, joints: Floats, end: int) -> bool:
+    """Whether a bone is the hand or foot of a limb with these joints (n+1, 3)."""
+    if len(figure.children[end]) >= FINGERS:
+        return True
+    below = [bone for bone in figure.below(end) if bone != end]
+    steps = np.concatenate([figure.heads[below], figure.tails[[end, *below]]]) - joints[-1]
+    sizes, line = np.linalg.norm(steps, axis=1), joints[-1] - joints[-2]
+    aside = steps.dot(line) < np.cos(np.radians(AWAY)) * sizes * float(np.linalg.norm(line))
+    is_far = sizes > FOOT * float(np.linalg.norm(joints[-1] - joints[0]))
+    return bool((aside & is_far).any())
+
+
+def _has_mirror_image(figure: Figure, row: Sequence[int], joints: Floats) -> bool:
+    """Whether other bones in a row have the joints (n+1, 3) of this one, mirrored at a plane."""
+    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
+    near = SAME * float(sizes.sum())
+    for bone in range(len(figure.names)):
+        way = [bone]
+        for size in sizes if bone not in row else ():
+            gaps = ((child, abs(_gap(figure, way[-1], child) - size)) for child in figure.children[way[-1]])
+            way += [child for child, gap in gaps if gap < near][:1]
+        if len(way) == len(joints) and _are_mirrored(joints, figure.heads[way], near):
+            return True
+    return False
+
+
+def _are_mirrored(joints: Floats, others: Floats, near: float) -> bool:
+    apart, middles = others - joints, 0.5 * (others + joints)
+    size = float(np.linalg.norm(apart[0]))
+    if size < near:
+        return False
+    normal = apart[0] / size
+    aside = apart - np.outer(apart.dot(normal), normal)
+    return bool(np.linalg.norm(aside, axis=1).max() < near and np.ptp(middles.dot(normal)) < near)
+
+
+def _gap(figure: Figure, a: int, b: int) -> float:
+    return float(np.linalg.norm(figure.heads[a] - figure.heads[b]))
+
+
+def _turns(joints: Floats) -> Floats:
+    """By how many radians (n-1,) the way along joints (n+1, 3) turns at those between its ends."""
+    steps = np.diff(joints, axis=0)
+    units = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
+    return np.asarray(np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0)))

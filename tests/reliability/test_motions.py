@@ -1,0 +1,84 @@
+"""Runs, crawls, sitting down and cartwheels as motion captures bring them: what holds for a walk holds for these.
+
+They are imported as users import them, with other axes up and in other units, and mirrored.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+from tests import motions, rigs
+from tests.goals.walking import played
+from tests.reliability.test_walks import PARTS, check, limbs_of
+from tests.test_real_rigs import addon_utils, delete_keys
+
+if TYPE_CHECKING:
+    from tests.conftest import Addon
+
+FRAMES = range(1, motions.FRAMES + 1)
+VARIANTS = {
+    "run": (0.01, "Z", "Y", -1.0),
+    "crawl": (1.0, "Y", "-Z", -1.0),
+    "sit": (0.01, "X", "Y", 1.0),
+    "cartwheel": (1.0, "Z", "Y", 1.0),
+}
+"""For each motion a unit, the axes up and forward, and whether it is mirrored."""
+
+
+@pytest.fixture(params=list(motions.MOTIONS))
+def mover(request: pytest.FixtureRequest, tmp_path: Path) -> bpy.types.Object:
+    """A skeleton with a motion, on its first frame."""
+    addon_utils().enable("io_anim_bvh")
+    size, up, forward, mirrored = VARIANTS[request.param]
+    path = motions.write(request.param, tmp_path / "motion.bvh")
+    bpy.ops.import_anim.bvh(filepath=str(path), global_scale=size, axis_up=up, axis_forward=forward)
+    ob: Any = bpy.context.object
+    ob.matrix_world = Matrix.Diagonal((mirrored, 1.0, 1.0, 1.0))
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = FRAMES[0], FRAMES[-1]
+    scene.frame_set(FRAMES[0])
+    return ob
+
+
+def test_knees_and_elbows_never_turn_round(mover: bpy.types.Object) -> None:
+    chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
+    check(mover, limbs_of(mover, chains), FRAMES)
+
+
+@pytest.mark.parametrize(("poles", "beneath"), [("MATCH", "FK"), ("TWIST", "rest"), ("FOOT", "rest")])
+def test_a_character_that_is_snapped_holds_its_hands_and_feet_and_races_nowhere(
+    addon: Addon, mover: bpy.types.Object, poles: str, beneath: str
+) -> None:
+    before = played(mover, FRAMES)
+    assert bpy.ops.ik_addon.character_setup(live=False) == {"FINISHED"}
+    assert bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE", poles=poles) == {"FINISHED"}
+    bones = mover.data.bones
+    tips = [bone for bone in mover.pose.bones if bone.ik_addon.end_bone]
+    limbs = [name for tip in tips for name in (bones[tip.name].parent.name, tip.name)]
+    assert len(limbs) == 8
+    if beneath == "rest":
+        delete_keys(addon, mover, limbs)
+    mover.ik_addon.live = True
+    after = played(mover, FRAMES)
+    for tip in tips:
+        end = int(bones.find(tip.ik_addon.end_bone))
+        own, was = after[:, end], before[:, end]
+        assert np.abs(own[:, 3, :3] - was[:, 3, :3]).max() < 1e-5 * rigs.length(mover, tip.name, 2)
+        assert degrees(own, was).max() < 0.05
+    for name in limbs:
+        bone = int(bones.find(name))
+        own, was = (degrees(found[1:, bone], found[:-1, bone]) for found in (after, before))
+        assert (own < 1.5 * was + 5.0).all(), name
+
+
+def degrees(some: Any, others: Any) -> Any:
+    """By how much orientations (F, 4, 4) differ, (F,)."""
+    chords = np.linalg.norm(some[:, :3, :3] - others[:, :3, :3], axis=(1, 2)) / math.sqrt(8.0)
+    return np.degrees(2.0 * np.arcsin(np.clip(chords, 0.0, 1.0)))

@@ -1,0 +1,97 @@
+"""How many clicks it takes from a new file with a metarig, and that the search finds all commands."""
+
+from __future__ import annotations
+
+from tests.window.driving import Window
+
+
+def begin(window: Window) -> None:
+    """A metarig in a new file, as the menu Add leaves it; the sidebar is open, with another tab in front."""
+    window.inside.new_file()
+    window.inside.metarig()
+    window.inside.leave_pose_mode()
+    window.session.call("open_sidebar()")
+    window.rest()  # before it was drawn there are no tabs
+    window.inside.show_sidebar("Item")
+    window.rest()
+    window.clicks = 0
+
+
+def click_tab(window: Window) -> None:
+    """Click the extension's tab: the driver looks for it by clicking, a user sees it."""
+    before = window.clicks
+    window.session.click_tab("IK")
+    window.rest()
+    window.clicks = before + 1
+
+
+def test_a_whole_character_in_four_clicks(window: Window) -> None:
+    begin(window)
+    click_tab(window)
+    window.press("ik_addon.character_setup")
+    made = window.state("made")
+    assert window.clicks <= 4, window.clicks
+    assert made["live"]
+    assert sorted(made["chains"]) == ["forearm.L", "forearm.R", "shin.L", "shin.R", "spine.003", "spine.006"]
+    assert window.is_reached()
+
+
+def test_a_leg_that_follows_a_dragged_target_in_five_clicks(window: Window) -> None:
+    begin(window)
+    window.key("ctrl+Tab")
+    window.wait(lambda: window.session.call("result = bpy.context.mode") == "POSE")
+    click_tab(window)
+    window.click_at(*window.inside.place_of_bone("shin.L"))
+    assert window.inside.active_bone() == "shin.L"
+    window.press("ik_addon.chain_add")
+    before = window.state("added")
+    target = before["chains"]["shin.L"]["target"]
+    window.rest()
+    window.pull(window.inside.place_of(target), 25, -40)
+    assert window.is_reached(), "the leg follows while the mouse moves"
+    window.release()
+    after = window.state("pulled")
+    assert window.clicks <= 5, window.clicks
+    assert after["goals"][target][2] > before["goals"][target][2] + 0.02
+    assert after["channels"]["shin.L"] != before["channels"]["shin.L"]
+
+
+SAMPLES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("two_bone_arm", "forearm", "ik_addon.find_contacts", {}),
+    ("character", "shin.L", "pose.select_all", {"action": "SELECT"}),
+    ("posing_human", "shin.L", "", {}),
+    ("converted", "shin.L", "ik_addon.restore_constraints", {}),
+    ("converted", "shin.L", "", {}),
+)
+"""Samples with a bone, and what is done there first: commands can be started in one of them."""
+REFUSING = {"IK_ADDON_OT_plant", "IK_ADDON_OT_stiffness_share"}
+"""Commands that have nothing to do in the samples, and are in the same menu as the others."""
+STARTS = {"IK_ADDON_OT_drag_target": "IK_ADDON_OT_goal_move"}
+
+
+def open_with(window: Window, sample: str, bone: str, first: str, options: dict[str, str]) -> None:
+    """Open a sample and do something there."""
+    window.open_sample(sample, bone)
+    if first:
+        window.inside.start(first, options)
+
+
+def test_the_search_finds_every_command(window: Window) -> None:
+    lost = {name: label for name, label in window.inside.commands(True).items() if name not in REFUSING}
+    for sample in SAMPLES:
+        open_with(window, *sample)
+        for name, label in window.inside.commands().items():
+            if name not in lost:
+                continue
+            open_with(window, *sample)
+            before = window.inside.started()
+            window.key("F3")
+            window.session.x("type", "--delay", "20", label)
+            window.rest(0.3)
+            window.tap("Return")
+            window.tap("Return")  # in a dialog
+            after = window.inside.started()  # Blender remembers the last ones alone
+            if after != before and STARTS.get(name, name) in after[-3:]:
+                del lost[name]
+            window.tap("Escape")
+    assert not lost
