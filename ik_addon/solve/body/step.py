@@ -12,7 +12,7 @@ from ..problem import Floats, Ints
 from .branches import Branches
 from .limits import Bounds
 
-STIFFER = ((0.0, 0.2), (0.3, 1.0), (1.0, 0.2))
+STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
 """Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
 without forces; the first that suffices is taken. The last always does."""
 
