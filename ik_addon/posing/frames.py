@@ -162,8 +162,11 @@ def pose_frames(
         except BaseException:
             undo()
             raise
-    finally:
-        before.show_frame()
+    except BaseException:
+        before.restore()
+        view_layer.update()
+        raise
+    before.show_frame()
     data = ob.animation_data
     action = data.action.name if data and data.action else ""
     return FramesReport(action, [one.report for one in posed], position, remarks)
