@@ -198,7 +198,9 @@ class Poser:
         pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
         if pins_alone:
             gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
-        wanted = Equations(rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns, tree.branches)
+        wanted = Equations(
+            rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns, tree.branches
+        )
         now = limits.coordinates(state.turns[:, limits.joints])
         changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
         if state.pressure.any():
