@@ -1,4 +1,4 @@
-"""What a figure does in the hand without being told: which bone moves freely, what its feet and hands are, how it folds."""
+"""What a figure does in the hand without being told: which bone moves freely, what its feet are, and how it folds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Fold(NamedTuple):
 
 
 def folds_of(figure: Figure) -> dict[int, Fold]:
-    """How the joints within arms and legs fold, by bone; those of which it is not known are left out."""
+    """How elbows, knees and hocks fold, by the bones below them; those of which it is not known are left out."""
     found = {}
     for limb in find_members(figure):
         if limb.region not in (Region.ARM, Region.LEG):

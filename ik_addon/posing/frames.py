@@ -291,7 +291,7 @@ def _ends(ob: bpy.types.Object) -> Floats:
 
 
 def _channels(ob: bpy.types.Object, posed: list[_Posed], more: set[int]) -> list[keyframes.Channel]:
-    """What is keyed: the rotations of the bones that were posed on some frame, and of `more`, and the place of the root."""
+    """What is keyed: the rotations of `more` bones and of those posed on some frame, and the place of the root."""
     bones = sorted(more.union(*(one.bones.tolist() for one in posed)))
     roots = {one.root for one in posed}
     modes = [ob.pose.bones[bone].rotation_mode for bone in bones]

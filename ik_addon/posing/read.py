@@ -85,7 +85,7 @@ class Stand:
     def pins(
         self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int], turned: Collection[int] = ()
     ) -> list[Pin]:
-        """Return what holds of bones, by name, while some are grabbed, which leave their places, and some are turned."""
+        """Return what holds of bones, by name, while `grabbed` ones leave their places, and `turned` ones turn."""
         found = [(self.index[name], own) for name, own in pins.items()]
         held = [
             Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own and bone not in turned)
@@ -124,7 +124,7 @@ class Stand:
 
 
 def _stiffness(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> Floats:
-    """How little bones turn (n, 3): as they are set, and elbows and knees less across the axis about which they fold."""
+    """How little bones turn (n, 3): as they are set; elbows and knees less across the axis about which they fold."""
     figure = Figure.of(ob)
     folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
     found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)
