@@ -257,14 +257,15 @@ def _root_of(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: Mapping[st
 
 
 def _grab(ob: bpy.types.Object, script: Script, stand: Stand, goal: Goal, frame: int) -> Grab:
-    try:
-        to_own = Matrix() if script.space is Space.ARMATURE else ob.matrix_world.inverted()
-    except ValueError:
-        raise ScriptError(f"'{ob.name}' has a scale of zero on frame {frame}") from None
-    place = None if goal.location is None else np.array(to_own @ Vector(goal.location))
-    rotation = None
+    space = Matrix() if script.space is Space.ARMATURE else ob.matrix_world
+    place = rotation = None
+    if goal.location is not None:
+        try:
+            place = np.array(space.inverted() @ Vector(goal.location))
+        except ValueError:
+            raise ScriptError(f"'{ob.name}' has a scale of zero on frame {frame}") from None
     if goal.rotation is not None:
-        rotation = np.array((to_own.to_quaternion() @ Quaternion(goal.rotation)).to_matrix())
+        rotation = np.array((space.to_quaternion().inverted() @ Quaternion(goal.rotation)).to_matrix())
     bone = stand.index[goal.bone]
     return Grab(bone, place, stand.tail(bone) if goal.use_tail else None, rotation)
 
