@@ -9,6 +9,7 @@ import numpy as np
 from ..anatomy.body import parent_bone_of
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import elbow
 from ..anatomy.members import Member, Region, find_members
 from ..anatomy.parts import is_helper
 from ..anatomy.sides import side_of_row
@@ -61,12 +62,12 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
         end = end_below(figure, row)
         points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
         segments = np.diff(points, axis=0)
-        side = side_of_row(figure, row)
+        side, lower = side_of_row(figure, row), elbow(figure, row)
         across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
         for bone, before, after in zip(row[1:], segments, segments[1:], strict=False):
             axis = np.cross(before, after)
             if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):
-                axis = across
+                axis = across if lower is not None and bone == row[lower] else np.zeros(3)  # a split bone does not fold
             if axis.any():
                 found[bone] = Fold(axis / np.linalg.norm(axis), limb.region is Region.ARM)
     return found

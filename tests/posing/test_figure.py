@@ -85,3 +85,9 @@ def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
     folds = addon.module("posing.figure").folds_of(figure)
     assert {figure.names[bone] for bone in folds} == {"shin.L", "shin.R"}
     assert all(abs(fold.axis[0]) > 0.99 for fold in folds.values())
+
+
+@pytest.mark.parametrize("rig", ["mGear", "MakeHuman", "Mixamo"])
+def test_limbs_fold_once_where_their_bones_are_split(addon: Addon, rig: str) -> None:
+    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(RIGS[rig]))
+    assert len(addon.module("posing.figure").folds_of(figure)) == 4
