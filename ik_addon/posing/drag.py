@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -166,10 +167,9 @@ class BodyDrag:
             Sentences about what will not stay.
         """
         remarks = []
-        tips_ = [] if not self.moved else [self.ob.pose.bones[name] for name in self._tips if self._touches(name)]
+        tips_ = touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
         if tips_:
-            of_chains = {self.ob.pose.bones.find(bone.name) for tip in tips_ for bone in posed_bones(tip)}
-            own = np.array(sorted(of_chains.union(self.moved)), dtype=np.int64)
+            own = np.array(sorted(bones_of(tips_).union(self.moved)), dtype=np.int64)
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
@@ -234,27 +234,8 @@ class BodyDrag:
 
     def _all_pins(self) -> list[Pin]:
         """What holds: pins, but the place of what is dragged, and the ends of live chains."""
-        found = self.stand.pins(self._pinned, {held.bone for held in self._held})
-        return found + [pin for tip in solved_chains(self.ob) for pin in self._end_pins(tip)]
-
-    def _end_pins(self, tip: bpy.types.PoseBone) -> list[Pin]:
-        """What the target of a live chain holds, but where the chain itself is dragged."""
-        own = posed_bones(tip)
-        end = end_of(tip)
-        whole = {self.stand.index[bone.name] for bone in (*own, *([] if end is None else [end]))}
-        if any(held.bone in whole for held in self._held):
-            return []
-        last = self.stand.index[tip.name]
-        place = self.stand.pose[last] @ np.array(reach_of(tip).to_4d())
-        found = [Pin(last, rotation=chain_of(tip).use_rotation, point=place[:3])]
-        if turning_end(tip) is not None:
-            found.append(Pin(self.stand.index[own[-1].name], location=False))
-        return found
-
-    def _touches(self, tip: str) -> bool:
-        """Whether a bone of a chain was posed."""
-        own = {self.ob.pose.bones.find(bone.name) for bone in posed_bones(self.ob.pose.bones[tip])}
-        return not own.isdisjoint(self.moved)
+        held = {held.bone for held in self._held}
+        return [*self.stand.pins(self._pinned, held), *end_pins(self.stand, solved_chains(self.ob), held)]
 
     def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
@@ -279,3 +260,29 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
 def solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The tips of the chains that solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
+
+
+def bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
+    """Pose bones that chains pose."""
+    return {tip.id_data.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}
+
+
+def touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
+    """The tips of chains that have a bone among those that were posed."""
+    return [tip for tip in tips if not bones_of([tip]).isdisjoint(posed)]
+
+
+def end_pins(stand: Stand, tips: Iterable[bpy.types.PoseBone], grabbed: Collection[int]) -> list[Pin]:
+    """What the targets of chains hold, but where bones of the chain are grabbed."""
+    found = []
+    for tip in tips:
+        own, end = posed_bones(tip), end_of(tip)
+        whole = {stand.index[bone.name] for bone in (*own, *([] if end is None else [end]))}
+        if not whole.isdisjoint(grabbed):
+            continue
+        last = stand.index[tip.name]
+        place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
+        found.append(Pin(last, rotation=chain_of(tip).use_rotation, point=place[:3]))
+        if turning_end(tip) is not None:
+            found.append(Pin(stand.index[own[-1].name], location=False))
+    return found

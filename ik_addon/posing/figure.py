@@ -1,12 +1,22 @@
-"""What a figure does in the hand without being told: which bone moves freely, and which are its feet and hands."""
+"""What a figure does in the hand without being told: which bone moves freely, what its feet are, and how it folds."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
 
 from ..anatomy.body import parent_bone_of
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
+from ..anatomy.limbs import elbow
 from ..anatomy.members import Member, Region, find_members
 from ..anatomy.parts import is_helper
+from ..anatomy.sides import side_of_row
+from ..solve.problem import Floats
+
+BENT = np.sin(np.radians(5.0))
+"""A joint that is bent at rest by more than this, as the sine of the angle, shows how it folds."""
 
 
 def root_of(figure: Figure, grabbed: int) -> int:
@@ -31,6 +41,36 @@ def feet_of(figure: Figure) -> list[int]:
 def hands_of(figure: Figure) -> list[int]:
     """The hands, or the last bones of arms that have none."""
     return _ends(figure, Region.ARM)
+
+
+class Fold(NamedTuple):
+    """How an elbow, knee or hock folds."""
+
+    axis: Floats
+    """(3,) the unit axis at rest about which it does."""
+    twists: bool
+    """Whether the bone twists as well, as forearms do."""
+
+
+def folds_of(figure: Figure) -> dict[int, Fold]:
+    """How elbows, knees and hocks fold, by the bones below them; those of which it is not known are left out."""
+    found = {}
+    for limb in find_members(figure):
+        if limb.region not in (Region.ARM, Region.LEG):
+            continue
+        row = list(limb.row)
+        end = end_below(figure, row)
+        points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
+        segments = np.diff(points, axis=0)
+        side, lower = side_of_row(figure, row), elbow(figure, row)
+        across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
+        for bone, before, after in zip(row[1:], segments, segments[1:], strict=False):
+            axis = np.cross(before, after)
+            if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):
+                axis = across if lower is not None and bone == row[lower] else np.zeros(3)  # a split bone does not fold
+            if axis.any():
+                found[bone] = Fold(axis / np.linalg.norm(axis), limb.region is Region.ARM)
+    return found
 
 
 def _ends(figure: Figure, region: Region) -> list[int]:

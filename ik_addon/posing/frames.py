@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ..anatomy.figure import Figure
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
+from ..goals import snap
 from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row, rotation_field
 from ..pose.constraints import steered_bones
@@ -21,7 +23,7 @@ from ..solve import Grab, PosedBody, Poser
 from ..solve.maths.products import times_back
 from ..solve.maths.rotations import norm, quaternions, vectors_of
 from ..solve.problem import Floats, Ints
-from .drag import MISSED, Ask, pins_of, solved_chains
+from .drag import MISSED, Ask, bones_of, end_pins, pins_of, solved_chains, touched
 from .extent import Extent
 from .read import Stand
 from .script import Frame, Goal, Root, Script, ScriptError, Space
@@ -62,6 +64,8 @@ class FramesReport:
     each: list[FrameReport]
     position: float
     """How far playback of the keys is from the poses, at most, in sizes of the body."""
+    remarks: list[str] = field(default_factory=list)
+    """Sentences about targets of live chains that are held elsewhere."""
 
     @property
     def missed(self) -> list[int]:
@@ -83,7 +87,7 @@ class FramesReport:
             found.append(f"Goals were missed on {len(missed)} of them ({shown}), {farthest}")
         alike = self.position <= PINNED
         found.append("Playback matches the poses" if alike else f"Playback differs by {100.0 * self.position:.2g} %")
-        return ". ".join(found)
+        return ". ".join([*found, *self.remarks])
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,6 @@ def pose_frames(
     if closed:
         raise ScriptError(f"'{ob.name_full}' can't be posed. {closed}")
     check_armature(ob, view_layer)
-    if solved_chains(ob):
-        raise ScriptError(f"Live chains pose '{ob.name}'. Bake them with ik_bake first, or turn Live off in the file")
     for bone in sorted(script.bones):
         if bone not in ob.pose.bones:
             raise ScriptError(f"'{ob.name}' has no bone '{bone}'")
@@ -145,22 +147,49 @@ def pose_frames(
             go_on()
             scene.frame_set(frame.number)
             posed.append(_pose(ob, script, frame))
-        keyed = _channels(ob, posed)
+        tips = touched(solved_chains(ob), {bone for one in posed for bone in one.bones.tolist()})
+        keyed = _channels(ob, posed, bones_of(tips))
         times = np.array([frame.number for frame in script.frames], dtype=np.float64) * time_scale(scene)
         undo = keyframes.write_channels(ob, keyed, times, new_action=new_action)
         try:
+            remarks = _snapped(context, ob, tips, script, go_on)
             position = 0.0
             for frame, one in zip(script.frames, posed, strict=True):
-                go_on()
+                if not tips:  # the keys of targets stay from here on
+                    go_on()
                 scene.frame_set(frame.number)
                 position = max(position, float(norm((_ends(ob) - one.ends).T).max()) / one.size)
         except BaseException:
             undo()
             raise
-    finally:
-        before.show_frame()
+    except BaseException:
+        before.restore()
+        view_layer.update()
+        raise
+    before.show_frame()
     data = ob.animation_data
-    return FramesReport(data.action.name if data and data.action else "", [one.report for one in posed], position)
+    action = data.action.name if data and data.action else ""
+    return FramesReport(action, [one.report for one in posed], position, remarks)
+
+
+def _snapped(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: list[bpy.types.PoseBone],
+    script: Script,
+    go_on: Callable[[], None],
+) -> list[str]:
+    """Key the targets and poles of live chains, so that they solve to the pose; return what does not stay."""
+    if not tips:
+        return []
+    work = snap.steps(context, ob, tips, [frame.number for frame in script.frames])
+    with closing(work):
+        while True:
+            go_on()
+            try:
+                next(work)
+            except StopIteration as done:
+                return list(done.value)
 
 
 def _pose(ob: bpy.types.Object, script: Script, frame: Frame) -> _Posed:
@@ -177,13 +206,13 @@ def _pose(ob: bpy.types.Object, script: Script, frame: Frame) -> _Posed:
         pins = pins_of(ob, asks[0], Figure.of(ob, steered)) if asks else {}
     stand = Stand.of(ob, _root(ob, script, asks, bool(pins), steered))
     grabs = [_grab(ob, script, stand, goal, frame.number) for goal in frame.goals]
-    turned = {grab.bone for grab in grabs if grab.rotation is not None}
-    held = stand.pins(pins, {grab.bone for grab in grabs})
-    held = [pin for pin in held if pin.location or pin.bone not in turned]
+    placed = {grab.bone for grab in grabs if grab.target is not None}
+    held = stand.pins(pins, placed, {grab.bone for grab in grabs if grab.rotation is not None})
+    held += end_pins(stand, solved_chains(ob), {grab.bone for grab in grabs})
     fk = channels.read(ob, np.arange(len(ob.pose.bones)))
     poser = Poser(stand.body, held, grabs)
     rotations = [grab.rotation for grab in grabs if grab.rotation is not None]
-    posed = poser.pose([grab.target for grab in grabs], rotations)
+    posed = poser.pose([grab.target for grab in grabs if grab.target is not None], rotations)
     pose = stand.posed(posed)
     report = FrameReport(
         frame.number,
@@ -228,16 +257,17 @@ def _root_of(ob: bpy.types.Object, ask: Ask, has_pins: bool, steered: Mapping[st
 
 
 def _grab(ob: bpy.types.Object, script: Script, stand: Stand, goal: Goal, frame: int) -> Grab:
-    place, turn = Vector(goal.location), None if goal.rotation is None else Quaternion(goal.rotation)
-    if script.space is Space.WORLD:
+    space = Matrix() if script.space is Space.ARMATURE else ob.matrix_world
+    place = rotation = None
+    if goal.location is not None:
         try:
-            place = ob.matrix_world.inverted() @ place
+            place = np.array(space.inverted() @ Vector(goal.location))
         except ValueError:
             raise ScriptError(f"'{ob.name}' has a scale of zero on frame {frame}") from None
-        turn = None if turn is None else ob.matrix_world.to_quaternion().inverted() @ turn
+    if goal.rotation is not None:
+        rotation = np.array((space.to_quaternion().inverted() @ Quaternion(goal.rotation)).to_matrix())
     bone = stand.index[goal.bone]
-    rotation = None if turn is None else np.array(turn.to_matrix())
-    return Grab(bone, np.array(place), stand.tail(bone) if goal.use_tail else None, rotation)
+    return Grab(bone, place, stand.tail(bone) if goal.use_tail else None, rotation)
 
 
 def _turn(posed: PosedBody, grabs: list[Grab]) -> float:
@@ -261,9 +291,9 @@ def _ends(ob: bpy.types.Object) -> Floats:
     return _ends_of(stand, stand.pose)
 
 
-def _channels(ob: bpy.types.Object, posed: list[_Posed]) -> list[keyframes.Channel]:
-    """What is keyed: the rotations of the bones that were posed on some frame, and the place of the root."""
-    bones = sorted({bone for one in posed for bone in one.bones.tolist()})
+def _channels(ob: bpy.types.Object, posed: list[_Posed], more: set[int]) -> list[keyframes.Channel]:
+    """What is keyed: the rotations of `more` bones and of those posed on some frame, and the place of the root."""
+    bones = sorted(more.union(*(one.bones.tolist() for one in posed)))
     roots = {one.root for one in posed}
     modes = [ob.pose.bones[bone].rotation_mode for bone in bones]
     rows = continuous(np.array([one.rows[bones] for one in posed]), modes)

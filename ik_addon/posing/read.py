@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import bpy
 import numpy as np
 
+from ..anatomy.figure import Figure
 from ..data.settings import chain_of
 from ..pose import channels
 from ..pose.channels import FIELDS, Row
@@ -16,8 +17,12 @@ from ..pose.skeleton import Skeleton, orthonormal
 from ..rig.plan.chain import ChainError
 from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
-from ..solve.maths.products import determinants, times, times_back
+from ..solve.maths.products import back_applied, determinants, times, times_back
 from ..solve.problem import Floats, Ints
+from .figure import folds_of
+
+SIDEWAYS = 0.5
+"""How stiff an elbow or knee is across the axis about which it folds."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Stand:
             rest=orthonormal(skeleton.offsets[order][:, :3, :3]),
             cones=ranges[:, :4],
             twist=ranges[:, 4:],
-            stiffness=np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3),
+            stiffness=_stiffness(ob, bones),
             give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
             root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
@@ -77,10 +82,15 @@ class Stand:
         """Return where (3,) a bone ends."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
 
-    def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
-        """Return what holds of bones, by name, while others are grabbed: these leave their places."""
+    def pins(
+        self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int], turned: Collection[int] = ()
+    ) -> list[Pin]:
+        """Return what holds of bones, by name, while `grabbed` ones leave their places, and `turned` ones turn."""
         found = [(self.index[name], own) for name, own in pins.items()]
-        held = [Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own) for bone, own in found]
+        held = [
+            Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own and bone not in turned)
+            for bone, own in found
+        ]
         return [pin for pin in held if pin.location or pin.rotation]
 
     def posed(self, posed: PosedBody) -> Floats:
@@ -111,3 +121,19 @@ class Stand:
             if bone == root:
                 rows[i, FIELDS["location"]] = basis[0, :3, 3]
         return rows
+
+
+def _stiffness(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> Floats:
+    """How little bones turn (n, 3): as they are set; elbows and knees less across the axis about which they fold."""
+    figure = Figure.of(ob)
+    folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
+    found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)
+    for i, bone in enumerate(bones):
+        fold = folds.get(bone.name)
+        if fold is not None:
+            along = back_applied(np.array(bone.bone.matrix_local.to_3x3()), fold.axis)
+            across = 1.0 - along * along
+            if fold.twists:
+                across[1] = 0.0
+            found[i] = 1.0 - (1.0 - found[i]) * (1.0 - SIDEWAYS * across)
+    return found

@@ -40,10 +40,11 @@ class Root(Enum):
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a bone goes."""
+    """Where a bone goes, how it turns, or both."""
 
     bone: str
-    location: tuple[float, ...]
+    location: tuple[float, ...] | None
+    """None: anywhere."""
     rotation: tuple[float, ...] | None
     """A quaternion; None: any."""
     use_tail: bool
@@ -129,8 +130,14 @@ def _frame(content: Any, where: str, pins: Pins | None) -> Frame:
 
 
 def _goal(content: Any, where: str) -> Goal:
-    own = _fields(content, where, ("bone", "location"), ("rotation", "use_tail"))
-    rotation = None
+    own = _fields(content, where, ("bone",), ("location", "rotation", "use_tail"))
+    location = rotation = None
+    if own.get("location") is not None:
+        location = _numbers(own["location"], f"{where}.location", 3)
+    elif own.get("rotation") is None:
+        raise ScriptError(f"{where} has neither a 'location' nor a 'rotation'")
+    elif "use_tail" in own:
+        raise ScriptError(f"{where} has 'use_tail', but no 'location' for the tail")
     if own.get("rotation") is not None:
         rotation = _numbers(own["rotation"], f"{where}.rotation", 4)
         length = math.hypot(*rotation)
@@ -139,7 +146,7 @@ def _goal(content: Any, where: str) -> Goal:
         rotation = tuple(each / length for each in rotation)
     return Goal(
         _text(own["bone"], f"{where}.bone", "the name of a bone"),
-        _numbers(own["location"], f"{where}.location", 3),
+        location,
         rotation,
         _flag(own.get("use_tail", False), f"{where}.use_tail"),
     )

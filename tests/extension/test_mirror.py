@@ -167,6 +167,7 @@ ELSEWHERE = {
     "solve/side_start": "solve/free/test_bend_side",
     "solve/solver": "solve/test_properties",
     "translation/sentences": "translation/test_catalogs",
+    "ui/active_row": "ui/test_panel",
     "ui/bake_report": "bake/test_bake",
     "ui/highlight": "window/test_posing",
     "ui/preferences/*": "ui/test_preferences",

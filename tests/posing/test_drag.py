@@ -350,3 +350,21 @@ def test_more_or_less_comes_along_in_a_drag(human: bpy.types.Object, addon: Addo
         drag.extend(bpy.context, 1)
     assert drag.extent.length == 0
     assert rows(human) == whole
+
+
+def test_knees_and_hocks_fold_and_hardly_give_sideways(rigify: None) -> None:
+    """Nothing limits them."""
+    ob = armature_of("horse")
+    bpy.context.view_layer.update()
+    names = ("lower_leg.L", "hind_foot.L", "lower_leg.R", "hind_foot.R")
+    before = {name: turn(ob, name) for name in names}
+    above = {name: turn(ob, ob.data.bones[name].parent.name) for name in names}
+    pose(bone="spine.001", offset=(0.4, 0.0, -0.6))
+    folded, sideways = {}, {}
+    for name in names:
+        parent = turn(ob, ob.data.bones[name].parent.name)
+        bent = above[name] @ parent.inverted() @ turn(ob, name) @ before[name].inverted()
+        x, y, z = np.degrees(2.0 * np.arcsin(np.array(bent)[1:]))  # the legs at rest are in planes across X
+        folded[name], sideways[name] = abs(x), float(np.hypot(y, z))
+    assert min(folded["lower_leg.L"], folded["lower_leg.R"]) > 35.0
+    assert max(sideways.values()) < 16.0

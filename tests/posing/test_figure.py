@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import bpy
+import numpy as np
 import pytest
 
 from tests import rigs, rigs_named
@@ -51,3 +52,42 @@ def test_without_legs_it_is_where_the_bones_branch(addon: Addon) -> None:
     rigs.add_bones(ob, [(0, 0, 2), (1, 0, 2), (2, 0, 2)], ["side", "end"], parent="body")
     assert found(addon, ob, "end") == ("body", set())
     assert found(addon, ob, "ground") == ("ground", set())
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(
+    ("kind", "folding", "twisting"),
+    [
+        ("human", {"shin"}, {"forearm"}),
+        ("horse", {"lower_leg", "hind_foot", "forearm", "forefoot"}, set()),
+    ],
+)
+def test_joints_within_limbs_fold_in_the_plane_of_their_limb(
+    addon: Addon, kind: str, folding: set[str], twisting: set[str]
+) -> None:
+    figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
+    found = {figure.names[bone]: fold for bone, fold in addon.module("posing.figure").folds_of(figure).items()}
+    assert {name for name, fold in found.items() if not fold.twists} == {f"{n}.{s}" for n in folding for s in "LR"}
+    assert {name for name, fold in found.items() if fold.twists} == {f"{n}.{s}" for n in twisting for s in "LR"}
+    for name, fold in found.items():
+        assert np.linalg.norm(fold.axis) == pytest.approx(1.0)
+        if not fold.twists:
+            assert abs(fold.axis[0]) > 0.99, name
+
+
+def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 3)], ["hips"])
+    for side, x in (("L", 0.3), ("R", -0.3)):
+        places = [(x, 0, 2), (x, 0, 1), (x, 0, 0.1), (x, -0.3, 0)]
+        rigs.add_bones(ob, places, [f"{name}.{side}" for name in ("thigh", "shin", "foot")], parent="hips")
+    figure = addon.module("anatomy.figure").Figure.of(ob)
+    folds = addon.module("posing.figure").folds_of(figure)
+    assert {figure.names[bone] for bone in folds} == {"shin.L", "shin.R"}
+    assert all(abs(fold.axis[0]) > 0.99 for fold in folds.values())
+
+
+@pytest.mark.parametrize("rig", ["mGear", "MakeHuman", "Mixamo"])
+def test_limbs_fold_once_where_their_bones_are_split(addon: Addon, rig: str) -> None:
+    figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(RIGS[rig]))
+    assert len(addon.module("posing.figure").folds_of(figure)) == 4

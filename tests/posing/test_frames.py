@@ -242,13 +242,55 @@ def test_keys_that_cannot_be_written_are_said(addon: Addon, human: bpy.types.Obj
     assert snapshot() == before
 
 
-def test_live_chains_are_not_posed_over(addon: Addon, human: bpy.types.Object, pose: Pose) -> None:
-    rigs.chain(human, "forearm.R", rigs.empty("Target"), 2)
-    human.ik_addon.live = True
-    with pytest.raises(addon.module("posing.script").ScriptError, match="Live chains pose"):
-        pose({"frames": [to_the(head(human, "hand.L"), 1)]})
-    human.ik_addon.live = False
-    assert pose({"frames": [to_the(head(human, "hand.L"), 1)]}).missed == []
+def test_live_chains_stand_in_the_pose_and_their_targets_are_keyed(
+    addon: Addon, human: bpy.types.Object, pose: Pose
+) -> None:
+    bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"})
+    scene = bpy.context.scene
+    scene.frame_set(1)
+    start, held = head(human, "hand.L"), {name: head(human, name) for name in (*FEET, "hand.R")}
+    ways = {frame: Vector((-0.15, -0.1 * frame, 0.05)) for frame in (1, 2, 5)}
+    report = pose({"frames": [to_the(start + way, frame) for frame, way in ways.items()]})
+    assert report.missed == []
+    assert report.remarks == []
+    assert human.ik_addon.live
+    for frame, way in ways.items():
+        scene.frame_set(frame)
+        assert (head(human, "hand.L") - start - way).length < 1e-4 * HEIGHT
+        for name, place in held.items():
+            assert (head(human, name) - place).length < 1e-4 * HEIGHT, name
+    target = addon.module("data.settings").chain_of(human.pose.bones["forearm.L"]).target
+    scene.frame_set(5)
+    assert (target.matrix_world.translation - head(human, "hand.L")).length < 1e-4 * HEIGHT
+
+
+def test_what_live_chains_got_is_taken_back_after_an_interrupt(human: bpy.types.Object, pose: Any) -> None:
+    bpy.ops.ik_addon.character_setup(live=True, with_presets=False, regions={"ARM", "LEG"})
+    bpy.context.view_layer.update()
+    before = snapshot()
+    place = head(human, "hand.L") + Vector((0, -0.4, 0))
+    for last in (2, 3, 5):
+        calls = iter(range(100))
+
+        def go_on(last: int = last, calls: Any = calls) -> None:
+            if next(calls) == last:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            pose({"frames": [to_the(place, 1), to_the(place, 4)]}, go_on=go_on)
+        assert snapshot() == before
+
+
+def test_a_goal_may_be_an_orientation_alone(human: bpy.types.Object, pose: Pose) -> None:
+    wanted = (Quaternion((0.0, 1.0, 0.0), 0.3) @ turn(human, "spine.006")).normalized()
+    place, foot = head(human, "foot.L"), (Quaternion((0.0, 0.0, 1.0), 0.4) @ turn(human, "foot.L")).normalized()
+    goals = [{"bone": "spine.006", "rotation": wanted[:]}]
+    report = pose({"frames": [{"frame": 1, "goals": [*goals, {"bone": "foot.L", "rotation": foot[:]}]}]})
+    assert report.missed == []
+    bpy.context.scene.frame_set(1)
+    assert angle(turn(human, goals[0]["bone"]), wanted) < 0.1
+    assert angle(turn(human, "foot.L"), foot) < 0.1, "a pinned foot turns as asked"
+    assert (head(human, "foot.L") - place).length < 1e-4 * HEIGHT, "and keeps its place"
 
 
 def test_an_interrupt_while_it_is_compared_takes_the_keys_back(

@@ -89,7 +89,11 @@ def framed(**fields: Any) -> dict[str, Any]:
         ({"frames": [{"frame": 1}], "pins": [{"bone": "a"}, {"bone": "a"}]}, "pins has the pin of 'a' twice"),
         ({"frames": [{"frame": 1, "pins": [{"bone": "a", "location": 1}]}]}, "pins[0].location must be true or false"),
         ({"frames": [{"frame": 1, "goals": [HAND, HAND]}]}, "frames[0].goals has the head of 'hand.L' twice"),
-        ({"frames": [{"frame": 1, "goals": [{"bone": "a"}]}]}, "frames[0].goals[0] has no 'location'"),
+        ({"frames": [{"frame": 1, "goals": [{"bone": "a"}]}]}, "goals[0] has neither a 'location' nor a 'rotation'"),
+        (
+            framed(location=None, rotation=[1, 0, 0, 0], use_tail=True),
+            "frames[0].goals[0] has 'use_tail', but no 'location' for the tail",
+        ),
         (framed(location=[1, 2]), "frames[0].goals[0].location must be a list of 3 finite numbers, not [1, 2]"),
         (framed(location=[1, 2, float("nan")]), "location must be a list of 3 finite numbers"),
         (framed(location=[1, 2, True]), "location must be a list of 3 finite numbers"),

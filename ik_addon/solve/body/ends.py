@@ -28,8 +28,10 @@ class Ends:
     """Ends whose orientation counts."""
     yields: Floats
     """(places + orientations,) by how much each gives way to a unit force."""
+    placed_grabs: list[int]
+    """Those of what is dragged that have a place."""
     turned_grabs: list[int]
-    """Those of what is dragged that have an orientation."""
+    """Those that have an orientation."""
 
     @classmethod
     def of(cls, body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> Ends:
@@ -50,9 +52,10 @@ class Ends:
         wanted = [(pin.bone, pin.point) for pin in holding] + [(grab.bone, grab.point) for grab in grabs]
         points = [(bone, heads[bone] if point is None else np.asarray(point, np.float64)) for bone, point in wanted]
         soft = [YIELD + 1.0 / pin.weight for pin in holding] + [YIELD] * len(grabs)
+        placed = [i for i, grab in enumerate(grabs) if grab.target is not None]
         turned = [i for i, grab in enumerate(grabs) if grab.rotation is not None]
         held = len(holding)
-        places = [e for e, pin in enumerate(holding) if pin.location] + [held + i for i in range(len(grabs))]
+        places = [e for e, pin in enumerate(holding) if pin.location] + [held + i for i in placed]
         orientations = [e for e, pin in enumerate(holding) if pin.rotation] + [held + i for i in turned]
         return cls(
             points,
@@ -60,6 +63,7 @@ class Ends:
             np.array(places, np.int64),
             np.array(orientations, np.int64),
             np.array([soft[e] for e in (*places, *orientations)]),
+            placed,
             turned,
         )
 

@@ -39,7 +39,7 @@ PASSES = 40
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
-FARTHEST = 1.0
+FARTHEST = 0.6
 """Radians that a joint turns in a pass, at most."""
 FINISH = 8
 """Passes for pins alone, at most."""
@@ -66,7 +66,8 @@ def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBo
         ValueError: if shapes do not fit together, a bone is not there, or a target is not finite.
     """
     rotations = [grab.rotation for grab in grabs if grab.rotation is not None]
-    return Poser(body, pins, grabs).pose([grab.target for grab in grabs], rotations)
+    targets = [grab.target for grab in grabs if grab.target is not None]
+    return Poser(body, pins, grabs).pose(targets, rotations)
 
 
 class Poser:
@@ -115,7 +116,7 @@ class Poser:
         """Return the body with its dragged points at their targets, or as near as can be.
 
         Args:
-            targets: (3,) for each grab.
+            targets: (3,) for each grab that was made with one.
             rotations: (3, 3) for each grab that was made with one.
 
         Raises:
@@ -123,10 +124,11 @@ class Poser:
         """
         ends, begin = self.ends, self._begin
         wanted = np.array(targets, np.float64).reshape(-1, 3)
-        if len(wanted) != len(ends.points) - ends.pinned or not np.isfinite(wanted).all():
-            raise ValueError(f"targets must be {len(ends.points) - ends.pinned} finite points, not {targets}")
+        if len(wanted) != len(ends.placed_grabs) or not np.isfinite(wanted).all():
+            raise ValueError(f"targets must be {len(ends.placed_grabs)} finite points, not {targets}")
         ways, spins = np.zeros_like(begin.ends), np.zeros_like(begin.ends)
-        ways[:, ends.pinned :] = wanted.T - begin.ends[:, ends.pinned :]
+        dragged = ends.pinned + np.array(ends.placed_grabs, dtype=np.int64)
+        ways[:, dragged] = wanted.T - begin.ends[:, dragged]
         for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
             now = self._turns[:, ends.pinned + i]
             spins[:, ends.pinned + i] = vectors_of(
@@ -196,7 +198,9 @@ class Poser:
         pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
         if pins_alone:
             gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
-        wanted = Equations(rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns)
+        wanted = Equations(
+            rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns, tree.branches
+        )
         now = limits.coordinates(state.turns[:, limits.joints])
         changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
         if state.pressure.any():
@@ -254,6 +258,7 @@ class Poser:
         posed = tree.posed(state.turns, state.offset)
         heads, frames = tree.carried(body, self._begin, posed)
         gaps = norm(goals - posed.ends)
+        dragged = ends.places[ends.places >= ends.pinned]
         hard_places, hard_turns = ends.held
         left = np.zeros(len(ends.points))
         left[ends.orientations] = norm(self._left(posed, self._turns))
@@ -262,7 +267,7 @@ class Poser:
         return PosedBody(
             heads,
             frames,
-            float(gaps[ends.pinned :].max(initial=0.0)),
+            float(gaps[dragged].max(initial=0.0)),
             float(gaps[hard_places].max(initial=0.0)),
             float(left[hard_turns].max(initial=0.0)),
             passes,

@@ -51,11 +51,11 @@ class Pin:
 
 @dataclass(frozen=True)
 class Grab:
-    """A point of a bone that is dragged."""
+    """A bone that is dragged, by a point of it, or that is turned."""
 
     bone: int
-    target: Floats
-    """(3,) where it should go."""
+    target: Floats | None
+    """(3,) where it should go; None: anywhere, it has an orientation alone."""
     point: Floats | None = None
     """(3,) where it is in the body; None: the head of the bone."""
     rotation: Floats | None = None

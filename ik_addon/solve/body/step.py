@@ -9,12 +9,12 @@ import numpy as np
 from ..maths.products import applied, back_applied, times
 from ..maths.rotations import dot, norm
 from ..problem import Floats, Ints
+from .branches import Branches
 from .limits import Bounds
 
-SOFTEST = 0.2
-"""A joint is never taken to be softer than this, of what it is without forces."""
-STIFFER = (0.0, 0.3, 1.0)
-"""Shares of what makes sure that no joint turns over by itself; the first that suffices is taken."""
+STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
+"""Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
+without forces; the first that suffices is taken. The last always does."""
 
 
 class Equations(NamedTuple):
@@ -32,6 +32,8 @@ class Equations(NamedTuple):
     """(r,) by how much each of them gives way to a unit force."""
     columns: Ints
     """(3 k,) the places of the k joints with limits among the n."""
+    branches: Branches
+    """Which of the n have to do with each other."""
 
 
 def step_of(wanted: Equations, project: Floats, fixed: Floats) -> tuple[Floats, Floats, Floats]:
@@ -45,23 +47,28 @@ def step_of(wanted: Equations, project: Floats, fixed: Floats) -> tuple[Floats, 
     Returns:
         The step (n,), the forces (r,) at the ends, and what pushes on after the step (n,), against limits.
     """
-    rows, hessian, pull, residual, yields, columns = wanted
-    k = len(project)
-    if not k:
-        step, forces = _solved(hessian, rows, yields, pull, residual)
-        return step, forces, np.zeros_like(pull)
+    rows, hessian, pull, residual, yields, columns, branches = wanted
+    k, joints = len(project), len(branches.ways)
+    own, matrix, gradient = rows, branches.along(hessian), pull
     whole = np.zeros(len(pull))
-    whole[columns] = fixed.T.ravel()
-    gradient = pull + applied(hessian, whole)
-    residual = residual - applied(rows, whole)
-    own, inner, right = rows.copy(), hessian.copy(), gradient.copy()
-    own[:, columns] = _by_joint(rows[:, columns], project)
-    inner[:, columns] = _by_joint(inner[:, columns], project)
-    inner[columns] = _by_joint(inner[columns].T, project).T
-    at = columns.reshape(k, 3)
-    inner[at[:, :, None], at[:, None, :]] += np.eye(3) - project
-    right[columns] = _by_joint(gradient[columns][None], project)[0]
-    step, forces = _solved(inner, own, yields, right, residual)
+    if k:
+        whole[columns] = fixed.T.ravel()
+        gradient = pull + applied(hessian, whole)
+        residual = residual - applied(rows, whole)
+        every = np.tile(np.eye(3), (joints, 1, 1))
+        every[columns[::3] // 3] = project
+        own = rows.copy()
+        own[:, columns] = _by_joint(rows[:, columns], project)
+        matrix = branches.projected(matrix, every)
+        matrix[np.arange(joints)[:, None, None], np.arange(3)[:, None], branches.own[:, None]] += np.eye(3) - every
+        right = gradient.copy()
+        right[columns] = _by_joint(gradient[columns][None], project)[0]
+    else:
+        right = gradient
+    offset = hessian[-3:, -3:] + times(rows[:, -3:].T / yields, rows[:, -3:])
+    right = back_applied(own, residual / yields) - right
+    step = _solved(branches, matrix, branches.squared(own, yields), offset, right)
+    forces = (residual - applied(own, step)) / yields
     pushed = back_applied(rows, forces) - gradient - applied(hessian, step)
     return step + whole, forces, pushed
 
@@ -133,38 +140,21 @@ def _by_joint(rows: Floats, project: Floats) -> Floats:
     return times(blocks.transpose(1, 0, 2), project).transpose(1, 0, 2).reshape(len(rows), -1)
 
 
-def _solved(hessian: Floats, rows: Floats, yields: Floats, pull: Floats, residual: Floats) -> tuple[Floats, Floats]:
-    """Return the step, and the forces at the ends.
+def _solved(branches: Branches, hessian: Floats, springs: Floats, offset: Floats, right: Floats) -> Floats:
+    """Return the step.
 
     What holds the ends are springs, those of pins nearly rigid. Where forces would let joints turn over by themselves,
     all joints are made stiffer.
     """
-    count, at = len(hessian), np.arange(len(hessian))
-    springs = np.ascontiguousarray(rows.T / yields)
-    begin = np.empty((count, count + 1))
-    begin[:, :count] = times(springs, rows)
-    begin[:, :count] += hessian
-    begin[:, count] = applied(springs, residual) - pull
-    for share in STIFFER:
-        m = begin.copy()
+    step = None
+    for share, least in STIFFER:
+        matrix = hessian + springs
         if share:
-            own = hessian[at, at]
-            off = np.abs(hessian).sum(axis=1) - np.abs(own)
-            m[at, at] += np.maximum(share * (off - own + 1.0), 0.0)
-        if _eliminated(m, SOFTEST if not share else 1.0):
+            at = np.arange(len(hessian))[:, None], np.arange(3), branches.own
+            own = hessian[at]
+            matrix[at] += np.maximum(share * (branches.sums(np.abs(hessian)) - own - np.abs(own) + 1.0), 0.0)
+        step = branches.solved(matrix, offset, right, least)
+        if step is not None:
             break
-    step = m[:, count].copy()
-    for k in range(count - 1, -1, -1):
-        step[k] /= m[k, k]
-        step[:k] -= m[:k, k] * step[k]
-    return step, (residual - applied(rows, step)) / yields
-
-
-def _eliminated(m: Floats, least: float) -> bool:
-    """Bring symmetric equations (n, n + 1) into triangular form, in place; whether none of their pivots is less."""
-    for k in range(len(m)):
-        row, pivot = m[k, k + 1 :], m[k, k]
-        if pivot < least:
-            return False
-        m[k + 1 :, k + 1 :] -= (row[:-1] / pivot)[:, None] * row
-    return True
+    assert step is not None
+    return step

@@ -13,6 +13,7 @@ from ..maths.rotations import cross, inverse, matrices, norm, quaternions
 from ..maths.rotations import multiply as multiply_all
 from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
 from ..problem import Floats, Ints
+from .branches import Branches
 from .problem import Body
 
 
@@ -92,6 +93,11 @@ class Tree:
             [(joint, seen(point, joint)) for joint, point in carried],
             moved,
         )
+
+    @cached_property
+    def branches(self) -> Branches:
+        """Which joints have to do with each other."""
+        return Branches.of(self.parents)
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:

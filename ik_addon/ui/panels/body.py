@@ -8,9 +8,10 @@ import bpy
 
 from ... import compat
 from ...data.settings import chain_of
-from ...operators.active import active_bone, armature, obstacle
+from ...operators.active import active_bone, armature
 from ...posing.pins import Extremities, stored_pins
 from ...translation.sentences import say
+from ..active_row import ActiveRow
 from ..panel import ArmaturePanel
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
@@ -51,20 +52,15 @@ class IK_ADDON_UL_pins(bpy.types.UIList):
         return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)], []
 
 
-def _active_index(_manager: bpy.types.WindowManager) -> int:
-    """Where the active bone is among those of the active armature."""
-    context = bpy.context
-    ob = None if obstacle(context) else armature(context)
-    bone = None if ob is None else active_bone(ob)
-    return -1 if ob is None or bone is None else ob.pose.bones.find(bone.name)
+def _active(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    return active_bone(armature(context))
 
 
-def _select_index(_manager: bpy.types.WindowManager, index: int) -> None:
-    """Select the bone of a row."""
-    context = bpy.context
-    ob = None if obstacle(context) else armature(context)
-    if ob is not None and 0 <= index < len(ob.pose.bones):
-        compat.select_bone(ob, ob.pose.bones[index])
+def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
+    compat.select_bone(bone.id_data, bone)
+
+
+ROW = ActiveRow("ik_addon_pin", "Active Bone", "The active bone of the armature", _active, _select)
 
 
 class VIEW3D_PT_ik_addon_body(ArmaturePanel):
@@ -83,7 +79,7 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
             ob.pose,
             "bones",
             context.window_manager,
-            "ik_addon_pin",
+            ROW.property,
             rows=ROWS,
             maxrows=ROWS,
         )
@@ -104,16 +100,5 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
 CLASSES = (IK_ADDON_UL_pins, VIEW3D_PT_ik_addon_body)
 
 
-def register() -> None:
-    """Make the place where the list finds the active row."""
-    manager: Any = bpy.types.WindowManager  # the stubs know of no properties of add-ons
-    properties: Any = bpy.props
-    manager.ik_addon_pin = properties.IntProperty(
-        name="Active Bone", description="The active bone of the armature", get=_active_index, set=_select_index
-    )
-
-
-def unregister() -> None:
-    """Take it away."""
-    manager: Any = bpy.types.WindowManager
-    del manager.ik_addon_pin
+register = ROW.register
+unregister = ROW.unregister

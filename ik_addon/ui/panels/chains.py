@@ -12,12 +12,13 @@ import bpy
 from ...data.settings import chain_of
 from ...live import reports
 from ...live.reports import Report, percent
-from ...operators.active import active_chain, armature, obstacle
+from ...operators.active import active_chain, armature
 from ...operators.mends.chains import fix_of
 from ...rig.plan import chain as chains
 from ...setup.constraints import sources
 from ...solve import Status
 from ...translation.sentences import say
+from ..active_row import ActiveRow
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message, fit, is_narrow
@@ -74,20 +75,12 @@ class IK_ADDON_UL_chains(bpy.types.UIList):
         return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in bones], []
 
 
-def _active_index(_manager: bpy.types.WindowManager) -> int:
-    """Where the tip of the active chain is among the bones of the active armature."""
-    context = bpy.context
-    tip = None if obstacle(context) else active_chain(context)
-    return -1 if tip is None else tip.id_data.pose.bones.find(tip.name)
+def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
+    operators: Any = bpy.ops
+    operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=bone.name)
 
 
-def _select_index(_manager: bpy.types.WindowManager, index: int) -> None:
-    """Make the chain of a row the active one."""
-    context = bpy.context
-    ob = None if obstacle(context) else armature(context)
-    if ob is not None and 0 <= index < len(ob.pose.bones):
-        operators: Any = bpy.ops
-        operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=ob.pose.bones[index].name)
+ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone", active_chain, _select)
 
 
 class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
@@ -107,7 +100,7 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
             ob.pose,
             "bones",
             context.window_manager,
-            "ik_addon_chain",
+            ROW.property,
             rows=ROWS,
             maxrows=ROWS,
         )
@@ -186,16 +179,5 @@ def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
 CLASSES = (IK_ADDON_UL_chains, VIEW3D_PT_ik_addon_chains)
 
 
-def register() -> None:
-    """Make the place where the list finds the active row."""
-    manager: Any = bpy.types.WindowManager  # the stubs know of no properties of add-ons
-    properties: Any = bpy.props
-    manager.ik_addon_chain = properties.IntProperty(
-        name="Active Chain", description="The chain of the active bone", get=_active_index, set=_select_index
-    )
-
-
-def unregister() -> None:
-    """Take it away."""
-    manager: Any = bpy.types.WindowManager
-    del manager.ik_addon_chain
+register = ROW.register
+unregister = ROW.unregister

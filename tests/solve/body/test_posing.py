@@ -183,6 +183,18 @@ def test_what_is_grabbed_takes_an_orientation() -> None:
     assert posed.error < 1e-4
 
 
+def test_what_is_grabbed_may_take_an_orientation_alone() -> None:
+    body = figure()
+    head = BONE["head"]
+    wanted = matrices(about_vectors(np.array([0.2, 0.1, 0.5])[:, None]))[..., 0] @ body.frames[head]
+    target = body.heads[HAND] + (0.0, -0.3, 0.1)
+    posed = pose_body(body, FEET, [Grab(head, None, rotation=wanted), Grab(HAND, target)])
+    np.testing.assert_allclose(posed.frames[head], wanted, atol=1e-4)
+    assert posed.error < 1e-4
+    assert np.linalg.norm(posed.heads[HAND] - target) == pytest.approx(posed.error, abs=1e-12)
+    assert np.linalg.norm(posed.heads[head] - body.heads[head]) > 0.005, "it goes where the body takes it"
+
+
 def test_a_point_of_a_bone_is_dragged() -> None:
     body = figure()
     tip, offset = np.array([0.8, 0.0, 1.17]), np.array([0.0, -0.2, 0.1])
@@ -217,7 +229,7 @@ def test_a_body_anywhere_else_is_posed_alike() -> None:
 
 def test_joints_at_limits_are_named() -> None:
     body = figure()
-    posed = drag(body, "hand.L", (0.0, -1.5, 0.3))
+    posed = drag(body, "hand.L", (-0.3, -0.9, -0.6))
     joints = local(body.parents, posed.frames)
     assert posed.at_limit.any()
     assert not posed.at_limit[[BONE["arm.L"], BONE["forearm.L"]]].any(), "they have none"
