@@ -36,7 +36,7 @@ def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> 
         _Panel(
             f"Foot of '{leg}': speed of heel or toe, whichever is slower, in {unit}/s",
             after.frames,
-            (scale * before.speeds[i], scale * after.speeds[i]),
+            (scale * before.foot_speed[i], scale * after.foot_speed[i]),
             after.contacts[i],
             from_zero=True,
         )

@@ -27,7 +27,7 @@ class Tracks:
     frames: list[int]
     legs: list[str]
     """Tip bones."""
-    speeds: Floats
+    foot_speed: Floats
     """(C, F) in units of the scene per second: of the heel or the toe, whichever is slower."""
     contacts: Bools
     """(C, 2, F) whether heel and toe touch."""
@@ -55,22 +55,22 @@ def sample(
     played = np.array(found)
     rate = scene.render.fps / scene.render.fps_base
     seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
-    speeds = []
+    found = []
     for leg, tip in enumerate(legs):
         touching = pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3))
-        both = [_speeds(played[:, leg], point, seconds) for point in touching]
-        speeds.append(np.minimum(*both))
+        both = [_speed_of(played[:, leg], point, seconds) for point in touching]
+        found.append(np.minimum(*both))
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
     return Tracks(
         frames=list(frames),
         legs=[tip.name for tip in legs],
-        speeds=np.array(speeds),
+        foot_speed=np.array(found),
         contacts=np.array([contact_keys.read(tip, at) for tip in legs]),
         hips=played[:, -1, 2, 3],
     )
 
 
-def _speeds(poses: Floats, point: Floats, seconds: Floats) -> Floats:
+def _speed_of(poses: Floats, point: Floats, seconds: Floats) -> Floats:
     """(F,) of a point of a bone (F, 4, 4)."""
     places = applied(poses[:, :3, :3], np.repeat(point[None], len(poses), axis=0)) + poses[:, :3, 3]
     moved = np.gradient(places, axis=0) if len(places) > 1 else np.zeros_like(places)
