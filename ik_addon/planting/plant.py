@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
+from ..bake.bake_report import count_of_frames
 from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
@@ -20,6 +21,7 @@ from ..clip.plant import plant
 from ..goals.movable import channels_of, goals_of, key_goals
 from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..live import registry
+from ..live.reports import percent
 from ..pose import keyframes
 from ..pose.continuity import continuous
 from ..rig.plan.chain import end_of
@@ -27,7 +29,7 @@ from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import count, say
 from . import contact_keys, ground, hips, memory
 from .feet import Feet, sample
 from .pivots import is_of_leg
@@ -71,6 +73,7 @@ class Planted:
 
     frames: int
     contacts: int
+    has_ground: bool
     slide: tuple[float, float]
     """The largest distance that a point in contact moves: before, and now."""
     depth: tuple[float, float]
@@ -83,6 +86,33 @@ class Planted:
     """On how many frames one doesn't."""
     remarks: list[str]
     """Sentences about what was left alone."""
+
+    @property
+    def message(self) -> str:
+        """How much feet slid and how deep they were, before and after, and what the hips did."""
+        slide, depth = ([percent(part) for part in pair] for pair in (self.slide, self.depth))
+        said = [
+            say(
+                "{contacts} on {frames}: slide {before} before, {after} now",
+                contacts=count(self.contacts, "Planted 1 contact", "Planted {count} contacts"),
+                frames=count_of_frames(self.frames),
+                before=slide[0],
+                after=slide[1],
+            )
+        ]
+        if self.has_ground:
+            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
+        if self.hips:
+            said.append(say("The hips moved by up to {distance} of the leg", distance=percent(self.hips)))
+        if self.short_frames:
+            said.append(
+                say(
+                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
+                    distance=percent(self.short),
+                    frames=count_of_frames(self.short_frames),
+                )
+            )
+        return ". ".join([*said, *self.remarks])
 
 
 def steps(
@@ -178,6 +208,7 @@ def steps(
     return Planted(
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
+        has_ground=bool(grounds),
         slide=(_largest(source, lengths), _largest(shown, lengths)),
         depth=(_deepest(grounds, source, lengths), _deepest(grounds, shown, lengths)),
         hips=float(lengths_of(helped.moved).max()) / max(lengths),

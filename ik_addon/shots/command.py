@@ -25,6 +25,7 @@ ALONE = {
 
 NEEDED = {
     "on": "plant",
+    "ground": "plant",
     "root": "skeleton",
     "export": "skeleton",
     "root_height": "root",
@@ -136,6 +137,11 @@ def _parser() -> argparse.ArgumentParser:
         "--plant", action="store_true", help="before the bake, find where feet touch, and let them stand still there"
     )
     parser.add_argument("--on", metavar="OBJECT", help="what the feet stand on, where it moves: a lift, a horse")
+    parser.add_argument(
+        "--ground",
+        metavar="OBJECT",
+        help="what feet rest on: a mesh, or the XY plane of anything else",
+    )
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument(
         "--part", type=_part, metavar="I/N", help="only solve the I-th of N parts of the frames, for --join"

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import bpy
 import numpy as np
@@ -16,15 +17,15 @@ from ..bake.selection import time_scale
 from ..data.settings import chain_of
 from ..goals import snap
 from ..goals.movable import goals_of
-from ..live.reports import percent
 from ..planting import contact_keys, find, plant
 from ..planting.pivots import is_of_leg
+from ..planting.plant import Planted
 from ..pose.new_action import use_new_action
 
 
 @dataclass(frozen=True)
 class PlantReport:
-    """What was planted of an armature. Distances are fractions of the length of the leg."""
+    """What was planted of an armature."""
 
     chains: tuple[str, ...]
     """Tip bones of the legs."""
@@ -32,32 +33,25 @@ class PlantReport:
     """Those of them whose contacts were found; the others had some."""
     snapped: tuple[str, ...]
     """Tip bones of the chains, on legs or not, whose targets had no keys, and now move as the pose did."""
-    contacts: int
-    slide_before: float
-    """The largest distance that a point in contact moved; the next one is what it moves now."""
-    slide: float
-    hips: float
-    """The largest distance that the hips were moved."""
-    short: float
-    """By how much the leg that is farthest from a contact doesn't reach it."""
-    short_frames: int
-    """On how many frames one doesn't."""
-    remarks: tuple[str, ...]
-    """Sentences about what was left alone."""
+    planted: Planted | None
+    """What became of it; None: there was no contact."""
 
     @property
     def message(self) -> str:
         """The report in sentences."""
-        if not self.contacts:
-            return "Found no contact, so nothing was planted"
-        said = [
-            f"Planted {self.contacts} contacts: slide {percent(self.slide_before)} before, {percent(self.slide)} now",
-        ]
-        if self.hips:
-            said.append(f"The hips moved by up to {percent(self.hips)} of the leg")
-        if self.short_frames:
-            said.append(f"A leg misses its contact by up to {percent(self.short)} on {self.short_frames} frames")
-        return ". ".join([*said, *self.remarks])
+        return "Found no contact, so nothing was planted" if self.planted is None else self.planted.message
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """It in the report. Distances are fractions of the length of the leg."""
+        found: dict[str, Any] = {"chains": self.chains, "found": self.found, "snapped": self.snapped, "contacts": 0}
+        done = self.planted
+        if done is not None:
+            found |= {"contacts": done.contacts, "slide_before": done.slide[0], "slide": done.slide[1]}
+            if done.has_ground:
+                found |= {"depth_before": done.depth[0], "depth": done.depth[1]}
+            found |= {name: getattr(done, name) for name in ("hips", "short", "short_frames", "remarks")}
+        return {**found, "message": self.message}
 
 
 def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBone]:
@@ -76,7 +70,7 @@ def steps(
     ob: bpy.types.Object,
     tips: Sequence[str],
     frames: Sequence[int],
-    on: bpy.types.Object | None,
+    options: plant.Options,
     *,
     new_action: bool,
 ) -> Generator[float, None, PlantReport]:
@@ -91,7 +85,7 @@ def steps(
         ob: the armature object.
         tips: of the chains that are baked; some are legs.
         frames: ascending.
-        on: what the feet stand on; None: on what doesn't move.
+        options: how feet are planted.
         new_action: key into a copy of the armature's action.
 
     Raises:
@@ -115,19 +109,10 @@ def steps(
         if loose:  # first: feet that turn with their targets are looked at as a whole
             yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
         if bare:
-            yield from part(find.steps(context, ob, bare, frames, on=on), 0.3, 0.5)
+            yield from part(find.steps(context, ob, bare, frames, on=options.support), 0.3, 0.5)
         if not any(contact_keys.read(tip, times).any() for tip in legs):
             undo.pop_all()
-            return report(contacts=0, slide_before=0.0, slide=0.0, hips=0.0, short=0.0, short_frames=0, remarks=())
-        done = yield from part(plant.steps(context, ob, legs, frames, plant.Options(on=on)), 0.5, 1.0)
+            return report(planted=None)
+        done = yield from part(plant.steps(context, ob, legs, frames, options), 0.5, 1.0)
         undo.pop_all()
-    before, now = done.slide
-    return report(
-        contacts=done.contacts,
-        slide_before=float(before),
-        slide=float(now),
-        hips=done.hips,
-        short=done.short,
-        short_frames=done.short_frames,
-        remarks=tuple(done.remarks),
-    )
+    return report(planted=done)

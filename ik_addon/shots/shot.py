@@ -20,6 +20,7 @@ from ..bake.sampling import Frames
 from ..export import skeleton
 from ..export.motion import RootMotion
 from ..goals.snap import in_fk
+from ..planting.plant import Options
 from . import exported, parts, planted, plots, tracks
 from .jobs import Job, LeftOut, check_enabled, jobs_of
 from .parts import JoinedFrames, RecordedFrames, SolvedPart
@@ -43,14 +44,14 @@ class Done:
     @property
     def is_unplanted(self) -> bool:
         """Whether nothing was planted that should have been."""
-        return self.plant is not None and not self.plant.contacts
+        return self.plant is not None and self.plant.planted is None
 
     @property
     def entry(self) -> dict[str, Any]:
         """It in the report."""
         found = {"armature": self.ob.name_full, **asdict(self.bake), "message": self.bake.message}
         if self.plant is not None:
-            found["plant"] = {**asdict(self.plant), "message": self.plant.message}
+            found["plant"] = self.plant.entry
         if self.skeleton is not None:
             made = self.skeleton
             found["skeleton"] = {"armature": made.ob.name_full, "frames": made.frames, "remarks": made.remarks}
@@ -145,7 +146,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
     before = _recorded(job, legs, options, go_on) if legs and options.plots else None
     if legs and options.plant:
         frames = _frames(job, options, step=1)
-        work = planted.steps(bpy.context, job.ob, job.tips, frames, _ground(options), new_action=new_action)
+        work = planted.steps(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # it has one now
         print(f"{job.ob.name_full}: {plant.message}", flush=True)
@@ -234,13 +235,18 @@ def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> l
     return selection.frames_between(first, last, step or options.step)
 
 
-def _ground(options: argparse.Namespace) -> bpy.types.Object | None:
-    """What the feet stand on; None: on what doesn't move."""
-    if options.on is None:
+def _planting(options: argparse.Namespace) -> Options:
+    """How feet are planted."""
+    return Options(on=_object(options.on, "feet to stand on"), ground=_object(options.ground, "a ground"))
+
+
+def _object(name: str | None, use: str) -> bpy.types.Object | None:
+    """An object in the view layer, to be what is said."""
+    if name is None:
         return None
-    found: bpy.types.Object | None = bpy.context.view_layer.objects.get(options.on)
+    found: bpy.types.Object | None = bpy.context.view_layer.objects.get(name)
     if found is None:
-        raise CommandError(f"There is no object '{options.on}' in the view layer for feet to stand on")
+        raise CommandError(f"There is no object '{name}' in the view layer for {use}")
     return found
 
 

@@ -46,8 +46,22 @@ def test_feet_hold_still_in_the_bake_and_the_report_says_so(
     assert plant["contacts"] > 4
     assert plant["slide"] < SLIDE < 0.004 < plant["slide_before"]
     assert 0.01 < plant["hips"] < 0.06, "legs are too short without them"
-    assert plant["message"].startswith(f"Planted {plant['contacts']} contacts: slide ")
+    assert plant["message"].startswith(f"Planted {plant['contacts']} contacts on ")
     assert "The hips moved by up to" in plant["message"]
+
+
+def test_feet_stay_out_of_the_ground_and_the_report_says_how_deep_they_were(
+    ik_bake: Command, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    walker.figure("turn")
+    rigs.empty("Floor", (0.0, 0.0, 0.02))
+    bpy.context.view_layer.update()
+    assert ik_bake("--plant", "--ground", "Flor") == 2
+    assert "There is no object 'Flor' in the view layer for a ground" in capfd.readouterr().err
+    assert ik_bake("--plant", "--ground", "Floor", "--report", tmp_path / "report.json") == 0
+    plant = report_of(tmp_path / "report.json")["plant"]
+    assert plant["depth"] < 1e-6 < 0.01 < plant["depth_before"]
+    assert "Depth in the ground" in plant["message"]
 
 
 def test_contacts_that_were_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:

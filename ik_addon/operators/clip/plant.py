@@ -9,10 +9,8 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, FloatProperty, StringProperty
 
-from ...bake import bake_report
-from ...live import reports
 from ...planting import plant
-from ...translation.sentences import count, marked, say
+from ...translation.sentences import marked
 from ..active import armature
 from .options import ClipOperator
 
@@ -98,33 +96,8 @@ class IK_ADDON_OT_plant(ClipOperator):
         return plant.steps(context, armature(context), self.chosen(context), frames, options)
 
     def finish(self, result: plant.Planted) -> set[str]:
-        """Report how much feet slid, before and after, and what the hips did."""
-        before, after = (reports.percent(slide) for slide in result.slide)
-        said = [
-            say(
-                "{contacts} on {frames}: slide {before} before, {after} now",
-                contacts=count(result.contacts, "Planted 1 contact", "Planted {count} contacts"),
-                frames=bake_report.count_of_frames(result.frames),
-                before=before,
-                after=after,
-            )
-        ]
-        if self.ground:
-            depth = [reports.percent(deep) for deep in result.depth]
-            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
-        if result.hips:
-            said.append(say("The hips moved by up to {distance} of the leg", distance=reports.percent(result.hips)))
-        if result.short_frames:
-            said.append(
-                say(
-                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
-                    distance=reports.percent(result.short),
-                    frames=bake_report.count_of_frames(result.short_frames),
-                )
-            )
-        self.report(
-            {"WARNING"} if result.short_frames or result.remarks else {"INFO"}, ". ".join([*said, *result.remarks])
-        )
+        """Report what became of it."""
+        self.report({"WARNING"} if result.short_frames or result.remarks else {"INFO"}, result.message)
         return {"FINISHED"}
 
 
