@@ -36,7 +36,7 @@ from .setup import new_chain, profile
 from .shots.command import command as bake_command
 from .solve.memory import keep_freed_memory
 from .translation import catalogs
-from .ui import bake_report, gizmos, menus, panel, presets, toolbar
+from .ui import bake_report, gizmos, graph, menus, panel, presets, toolbar
 from .ui.panels import body, chain, chains, character, clip, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
@@ -114,6 +114,7 @@ def register() -> None:
     menus.register()
     chains.register()
     body.register()
+    graph.register()
     presets.register()
     keymap.register()
     drawn_preferences.register()
@@ -136,6 +137,7 @@ def unregister() -> None:
     drawn_preferences.unregister()
     keymap.unregister()
     presets.unregister()
+    graph.unregister()
     body.unregister()
     chains.unregister()
     menus.unregister()

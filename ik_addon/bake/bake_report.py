@@ -76,6 +76,8 @@ class BakeReport:
     """Whose joint that is; empty where there is a single frame."""
     turning_frame: int
     """The frame at which it has turned."""
+    turns: tuple[float, ...]
+    """The largest rotation of a joint between two frames in each of equal parts of the range, in degrees."""
     position: float
     """Largest distance between a bone as it plays and as it was solved, in chain lengths."""
     angle: float

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..live.reports import has_reached
 from ..pose import keyframes
 from ..pose.channels import FIELDS, Row, rotation_field
-from ..pose.continuity import fastest, nearest
+from ..pose.continuity import nearest, turns
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve import OutOfReach, Status
@@ -22,6 +22,8 @@ from .bake_report import BakeReport, ChainReport, LimitReport
 
 NOISE = 1e-6
 """By how much, in parts of it, a place in single precision may be off after some steps."""
+PARTS = 96
+"""In how many parts of the range, at most, the report says how fast joints turn."""
 USED = 1e-6
 """A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
 
@@ -116,7 +118,7 @@ class Solved:
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
         """Remember how fast joints turn on all frames as live solves them, where other solutions are taken."""
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
-        self._live_turn = self._fastest(frames, values)[0]
+        self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is known, as arrays that can be kept in a file; `take` reads them."""
@@ -197,7 +199,8 @@ class Solved:
         sums = np.where(solved, self._error, 0.0).sum(axis=0)
         largest = np.where(solved, self._error, 0.0).max(axis=0, initial=0.0)
         limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
-        turn, bone, frame = self._fastest(frames, [(block.values, block) for block in self._blocks])
+        angles, bones = self._turns(frames, [(block.values, block) for block in self._blocks])
+        worst = int(angles.argmax()) if len(angles) else -1
         return BakeReport(
             chains=tuple(names),
             frames=len(frames),
@@ -213,23 +216,27 @@ class Solved:
                 LimitReport(self._names[row], count)
                 for row, count in sorted(limited.items(), key=lambda item: (-item[1], item[0]))
             ),
-            turn=turn,
-            turning_bone="" if bone is None else self._names[bone],
-            turning_frame=frame,
+            turn=float(angles.max(initial=0.0)),
+            turning_bone=self._names[bones[worst]] if len(angles) else "",
+            turning_frame=frames[worst + 1],
+            turns=tuple(
+                float(part.max()) for part in np.array_split(angles, min(PARTS, len(angles)) or 1) if len(part)
+            ),
             position=position,
             angle=angle,
             live_turn=self._live_turn,
         )
 
-    def _fastest(self, frames: Sequence[int], values: Sequence[tuple[Row, _Block]]) -> tuple[float, int | None, int]:
-        """The most degrees that a joint turns in a frame, its position in `Plan.live`, and the frame."""
-        found: tuple[float, int | None, int] = (0.0, None, frames[0])
+    def _turns(self, frames: Sequence[int], values: Sequence[tuple[Row, _Block]]) -> tuple[Floats, Ints]:
+        """The most degrees (F-1,) that a joint turns between frames, and its positions in `Plan.live`."""
+        angles, rows = np.zeros(len(frames) - 1), np.full(len(frames) - 1, -1)
         for own, block in values:
             if block.mode and len(frames) > 1:
-                angle, frame, bone = fastest(own, block.mode, np.diff(np.array(frames, dtype=np.float64)))
-                if found[1] is None or angle > found[0]:
-                    found = angle, block.rows[bone], frames[frame]
-        return math.degrees(found[0]), found[1], found[2]
+                found, bones = turns(own, block.mode, np.diff(np.array(frames, dtype=np.float64)))
+                more = (rows < 0) | (found > angles)
+                angles = np.where(more, found, angles)
+                rows = np.where(more, np.array(block.rows)[bones], rows)
+        return np.degrees(angles), rows
 
 
 def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keyframes.Channel]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..solve.problem import Floats
+from ..solve.problem import Floats, Ints
 from .channels import FIELDS, Row, rotation_field
 from .transforms import quaternions
 
@@ -40,8 +40,8 @@ def nearest(values: Row, mode: str) -> Row:
     return out.astype(values.dtype)
 
 
-def fastest(values: Row, mode: str, steps: Floats) -> tuple[float, int, int]:
-    """The largest angle per frame between the rotations of successive frames.
+def turns(values: Row, mode: str, steps: Floats) -> tuple[Floats, Ints]:
+    """The largest angles per frame between the rotations of successive frames.
 
     Args:
         values: (F, k, 3 or 4) rotation channels of one mode, F being 2 or more.
@@ -49,7 +49,7 @@ def fastest(values: Row, mode: str, steps: Floats) -> tuple[float, int, int]:
         steps: (F-1,) frames from each to the next.
 
     Returns:
-        The angle in radians per frame, the index of the frame that it leads to, and that of the bone.
+        (F-1,) the angles in radians per frame, and which bone turns by each.
     """
     q = values if mode == "QUATERNION" else quaternions(values, mode)
     square = np.einsum("fki,fki->fk", q, q)
@@ -58,8 +58,7 @@ def fastest(values: Row, mode: str, steps: Floats) -> tuple[float, int, int]:
     total = square[1:] + square[:-1]
     gap = np.minimum(gap, 2.0 * total - gap) / np.maximum(total, 1e-30)  # to the nearer of both signs
     angles = 4.0 * np.arcsin(np.sqrt(np.clip(0.5 * gap.max(axis=1), 0.0, 1.0))) / steps
-    t = int(angles.argmax())
-    return float(angles[t]), t + 1, int(gap[t].argmax())
+    return angles, gap.argmax(axis=1)
 
 
 def _nearest_quaternions(values: Row) -> Row:

@@ -11,6 +11,7 @@ from ..data.settings import chain_of
 from ..operators.active import armature
 from ..operators.steps import draw_keys, draw_progress, running
 from ..translation.sentences import say
+from . import graph
 from .panel import ArmaturePanel
 from .text import TITLE, draw_message, fit
 
@@ -56,6 +57,9 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
             column = box.column()
             for text, is_remarkable in sentences(report):
                 draw_message(column, context, text, icon="ERROR" if is_remarkable else "BLANK1")
+            if len(report.turns) > 1:
+                box.label(text="Turn per Frame")
+                graph.draw(box, report.turns)
 
 
 CLASSES: tuple[Any, ...] = (VIEW3D_PT_ik_addon_bake,)

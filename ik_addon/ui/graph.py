@@ -1,0 +1,66 @@
+"""A small graph in a panel: an image that is made of numbers, as Blender's layouts draw no lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+import bpy.utils.previews
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH, HEIGHT = 256, 140
+"""Pixels of the image."""
+LINE = (0.45, 0.7, 1.0, 1.0)
+AREA = (0.14, 0.21, 0.3, 0.3)
+GROUND = (0.3, 0.3, 0.3, 0.6)
+"""Colours, each multiplied by its alpha, as Blender draws them."""
+SCALE = 7.0
+"""Width in the panel, in units of a button's height."""
+
+_images: Any = None
+"""Blender's collection of previews, while the extension is registered."""
+
+
+def pixels(values: Sequence[float]) -> NDArray[np.float32]:
+    """The image (HEIGHT, WIDTH, 4) of a curve above zero that just fits, from the bottom up, with a line at zero."""
+    found = np.zeros((HEIGHT, WIDTH, 4), dtype=np.float32)
+    places = np.linspace(0.0, 1.0, WIDTH)
+    # Steps, no slopes: each value stands for a part of the range.
+    part = np.minimum((places * len(values)).astype(int), len(values) - 1)
+    curve = np.asarray(values, dtype=np.float64)[part]
+    tops = np.rint(curve / max(curve.max(), 1e-30) * (HEIGHT - 3)).astype(int) + 1
+    rows = np.arange(HEIGHT)[:, None]
+    found[rows[:, 0] < 1] = GROUND
+    found[(rows > 0) & (rows < tops)] = AREA
+    low = np.minimum(tops, np.concatenate([tops[:1], tops[:-1]]))
+    found[(rows >= low) & (rows <= tops + 1)] = LINE
+    return found
+
+
+def draw(layout: bpy.types.UILayout, values: Sequence[float]) -> None:
+    """Draw the curve of numbers that are not negative."""
+    if _images is None or not values:
+        return
+    name = ",".join(f"{value:.3g}" for value in values)
+    if name not in _images:
+        _images.clear()
+        image = _images.new(name)
+        image.image_size = WIDTH, HEIGHT
+        image.image_pixels_float = pixels(values).ravel().tolist()
+    layout.template_icon(icon_value=_images[name].icon_id, scale=SCALE)
+
+
+def register() -> None:
+    """Make room for images."""
+    global _images
+    _images = bpy.utils.previews.new()
+
+
+def unregister() -> None:
+    """Give it back."""
+    global _images
+    if _images is not None:
+        bpy.utils.previews.remove(_images)
+        _images = None
