@@ -193,6 +193,26 @@ def test_a_target_on_a_bone_that_is_scaled_to_nothing_on_an_axis(flat: str, shar
         assert np.linalg.norm(rigs.tail(follower, tip) - rigs.head(leader_rig, held)) < 1e-5
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_target_on_a_flat_bone_turns_a_bone_alike_live_and_baked(addon: Addon, mirrored: bool) -> None:
+    leader_rig, leader = two_arms()
+    rigs.add_bones(leader_rig, [(0, 0, 2), (0, 0.1, 2.3)], ["hand"], parent="lower.A")
+    leader_rig.pose.bones["hand"].scale = (-0.7 if mirrored else 0.7, 1.2, 0.0)
+    follower = rigs.arm()[0]
+    rigs.chain(follower, "lower", leader_rig, 2, target_bone="hand", use_rotation=True)
+    rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
+    follower.ik_addon.live = leader_rig.ik_addon.live = True
+    frames = list(range(1, 21))
+    live = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        live[frame] = rigs.pose(follower)
+    addon.module("bake").bake(bpy.context, follower, ["lower"], frames)
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        assert np.abs(rigs.pose(follower) - live[frame]).max() < 1e-5
+
+
 def other_armature_with_joints() -> tuple[bpy.types.Object, bpy.types.Object]:
     """An arm whose target is the last of three bones of another armature, keyed as Euler angles."""
     follower = rigs.arm()[0]

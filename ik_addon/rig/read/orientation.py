@@ -6,8 +6,11 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ...pose.skeleton import inverse_of_one, matrix_array, orthonormal
-from ...solve.maths.products import times
+from ...solve.maths.products import determinants, times
 from ...solve.problem import Floats
+
+_FLAT = 1e-6
+"""A matrix whose determinant is a smaller part of what its columns allow flattens what it moves, but for rounding."""
 
 
 def orientation(matrices: Floats) -> Floats:
@@ -16,6 +19,19 @@ def orientation(matrices: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
     return frames
+
+
+def displaced(moves: Floats, rotations: Floats) -> Floats:
+    """Orientations (..., 3, 3) of what is moved by matrices (..., 3, 3), which may scale, mirror or flatten it.
+
+    A flat one has no side of its own: it gets the same as where its matrix is read.
+    """
+    frames = times(moves, rotations)
+    sizes = np.linalg.norm(moves, axis=-2).prod(axis=-1)
+    with np.errstate(invalid="ignore"):
+        frames[..., 0] *= np.where(determinants(moves) < -_FLAT * sizes, -1.0, 1.0)[..., None]
+        frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
+    return orthonormal(frames)
 
 
 def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
-from ...pose.skeleton import flat_inverse, inverse, orthonormal
+from ...pose.skeleton import flat_inverse, inverse
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
 from ...solve.problem import Bools, Floats, Ints
@@ -22,6 +22,7 @@ from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
+from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
 from .limb import Limbs
 from .outcomes import OUTCOMES, Outcomes
@@ -122,7 +123,7 @@ def pose(
                 if moved is not None:
                     goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
                     if chain.takes_rotation:
-                        goals.rotation[:, g, e] = orthonormal(times(moved[:, :3, :3], goals.rotation[:, g, e]))
+                        goals.rotation[:, g, e] = displaced_rotations(moved[:, :3, :3], goals.rotation[:, g, e])
                 moved = displaced(chain.pole_attachments, goals.pole[:, g, e])
                 if moved is not None:
                     goals.pole[:, g, e] = _moved(moved, goals.pole[:, g, e])
