@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.settings import chain_of
 from ..pose.channels import FIELDS
 from ..pose.skeleton import orthonormal
 from ..rig.plan.plan import Plan
@@ -102,25 +104,42 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     return own.known.get(tip)
 
 
-def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[tuple[Status | None, tuple[str, ...]]]:
-    """How the last solve of each chain ended for its user, None where there was none, and its bones at a limit.
+class Standing(NamedTuple):
+    """How the last solve of a chain ended for its user."""
 
-    The same as `get` says, without making sentences of it: cheap enough for each redraw.
+    status: Status | None
+    """None: there was none."""
+    at_limit: tuple[str, ...]
+    """Names of its bones at a limit."""
+    is_whole: bool
+    """The solution is shown in full, at an influence of 1."""
+
+
+def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
+    """How the last solve of each chain ended.
+
+    The same as `get` says, without making sentences of it or asking Blender: cheap enough for each redraw.
     """
     own = _armatures.get(ob.session_uid, _Armature())
-    outcomes = own.solved(ob)[1].outcomes if own.plan is not None else None
-    is_limited = outcomes is None or bool(outcomes.at_limit.any())
-    status: list[int] = []
-    if not is_limited:
-        there = has_reached(outcomes.status[0], outcomes.error[0])
-        status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
+    quick: list[Standing] = []
+    if own.plan is not None:
+        frame, posed = own.solved(ob)
+        outcomes = posed.outcomes
+        if not outcomes.at_limit.any():
+            there = has_reached(outcomes.status[0], outcomes.error[0])
+            status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
+            whole = (frame.goals.influence[0] == 1.0).tolist()
+            quick = [Standing(STATUSES[code], (), full) for code, full in zip(status, whole, strict=True)]
     for tip in tips:
-        if tip not in own.known and tip in own.index and not is_limited:
-            yield STATUSES[status[own.index[tip]]], ()
-        elif (found := get(ob, tip)) is None:
-            yield None, ()
+        if quick and tip not in own.known and tip in own.index:
+            yield quick[own.index[tip]]
+            continue
+        found = get(ob, tip)
+        if found is None:
+            yield Standing(None, (), False)
         else:
-            yield Status.REACHED if found.reached else found.status, found.at_limit
+            whole = chain_of(ob.pose.bones[tip]).influence == 1.0
+            yield Standing(Status.REACHED if found.reached else found.status, found.at_limit, whole)
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:

@@ -19,8 +19,8 @@ DASHES = 12
 """Dashes of a line to a target or a pole."""
 ARRIVED = 1e-3
 """A tip that is nearer to its target than this, in lengths of its last bone, needs no line to it."""
-CALM = (State.UNKNOWN, State.REACHED)
-"""States in which a chain needs no attention."""
+_IS_CALM = np.isin(list(State), (State.UNKNOWN, State.REACHED))
+"""In which states a chain needs no attention."""
 FAINT = 0.4
 """Opacity of chains that need none."""
 
@@ -56,6 +56,9 @@ class Drawing:
     faces: Faces
     dots: Singles
     """(k, 3) joints that stand at a limit."""
+
+
+_NO_LINES = Lines(np.zeros((0, 3), dtype=np.float32), np.zeros((0, 4), dtype=np.float32))
 
 
 def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
@@ -114,6 +117,8 @@ def goal_lines(chains: Chains, palette: Palette) -> Lines:
     )
     away = np.flatnonzero(~arrived & np.isfinite(chains.targets).all(axis=1))
     bent = np.flatnonzero(np.isfinite(chains.poles).all(axis=1))
+    if not len(away) + len(bent):
+        return _NO_LINES
     points = np.concatenate(
         [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
     )
@@ -131,7 +136,7 @@ def dashes(start: Floats, end: Floats) -> Floats:
 def _state_colours(chains: Chains, palette: Palette) -> Floats:
     """The colour (C, 4) of each chain: of a hundred, those that are active or in trouble stand out."""
     colours = np.array(palette.states)[chains.states]
-    colours[~chains.active & np.isin(chains.states, CALM), 3] *= FAINT
+    colours[~chains.active & _IS_CALM[chains.states], 3] *= FAINT
     return colours
 
 

@@ -116,16 +116,17 @@ def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.type
         evaluated.pose.bones.foreach_get("matrix", poses[16 * whole.starts[i] : 16 * whole.starts[i + 1]])
         bones, is_live = ob.pose.bones, object_of(ob).live
         standing = reports.standing(ob, layout.tips)
-        for j, (name, (status, at_limit)) in enumerate(zip(layout.tips, standing, strict=True)):
-            chain = chain_of(bones[name])
-            target = NOWHERE
+        for name, (status, at_limit, is_whole) in zip(layout.tips, standing, strict=True):
             # Live keeps a tip that arrived at its target, to which no line goes then.
-            if not (is_live and status is Status.REACHED and chain.influence == 1.0):
-                target = _place(chain, "target", depsgraph)
-            targets.append(target)
-            poles.append(_place(chain, "pole", depsgraph) if j == actives_at[i] else NOWHERE)
+            is_there = is_live and is_whole and status is Status.REACHED
+            targets.append(NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph))
             states.append(State.UNKNOWN if status is None else STATES[status])
             stand.append(at_limit)
+        own_poles = [NOWHERE] * len(layout.tips)
+        at = actives_at[i]
+        if at is not None:
+            own_poles[at] = _place(chain_of(bones[layout.tips[at]]), "pole", depsgraph)
+        poles += own_poles
     columns = poses.reshape(-1, 4, 4)  # Blender stores columns
     joints = columns[:, 3, :3][whole.bones].astype(np.float64)
     joints[whole.ends] += columns[:, 1, :3][whole.bones[whole.ends]] * whole.lengths[:, None]
@@ -174,6 +175,8 @@ def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
 
 def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: Layouts) -> None:
     """Take back that a chain has reached its target where its tip is elsewhere: the target was moved since."""
+    if np.isnan(found.targets).all():
+        return
     starts = np.concatenate([[0], found.ends[:-1] + 1])
     lengths = np.add.reduceat(_steps(found.joints, found.ends), starts)
     away = np.linalg.norm(found.joints[found.ends] - found.targets, axis=1) > STALE * lengths

@@ -106,7 +106,7 @@ def test_a_straight_chain_has_reached_its_target_from_the_start(
     assert 1e-6 < report.error < 1e-5
     assert panel.state_of(tip, report) == ("CHECKMARK", "Reached")
     assert addon.module("operators.mends.chains").fix_of(tip, report, bpy.context.view_layer) is None
-    assert [verdict for verdict, _ in reports.standing(ob, [tip.name])] == [status.REACHED]
+    assert [verdict for verdict, *_ in reports.standing(ob, [tip.name])] == [status.REACHED]
     bpy.ops.ik_addon.solve()  # a warning would be an error in a script
 
 
@@ -126,7 +126,7 @@ def test_what_counts_as_reached_is_the_same_everywhere(addon: Addon, beyond: flo
     assert abs(report.error - beyond) < 1e-6
     assert report.message == ("Reached" if reached else "Too far by <0.1% of its length")
     assert (panel.state_of(ob.pose.bones["lower"], report)[0] == "CHECKMARK") == reached
-    assert [verdict is status.REACHED for verdict, _ in reports.standing(ob, ["lower"])] == [reached]
+    assert [verdict is status.REACHED for verdict, *_ in reports.standing(ob, ["lower"])] == [reached]
     addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
     baked = addon.module("bake.bake_report").last(ob)
     assert (baked.missed == 0) == reached
