@@ -12,7 +12,7 @@ import io
 import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -428,8 +428,8 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
     keyed = any("constraints[" in name for name in changed)
     chains = (bone.ik_addon for bone in (ob.pose.bones if ob.pose else ()))
     goals = [goal for chain in chains if chain.is_chain for goal in (chain.target, chain.pole) if goal is not None]
-    # As of a Child Of of which some channels are switched off.
-    if keyed and any(goal.name in live and _is_constrained(goal) for goal in goals):
+    # Some channels of a Child Of may be switched off; what tracks something on its way goes on doing so.
+    if any(goal.name in live and _is_constrained(goal, () if keyed else TAKING_ALONG) for goal in goals):
         return True
     for leader, simple in (pair for other in closure(ob, with_goals=True) for pair in leaders(other)):
         if not isinstance(leader, bpy.types.Object):
@@ -441,9 +441,10 @@ def is_led_aside(ob: bpy.types.Object, live: Sequence[str], changed: list[str]) 
     return False
 
 
-def _is_constrained(ob: bpy.types.Object) -> bool:
-    """Whether a bone of an armature may go elsewhere than a chain takes it."""
-    return ob.pose is not None and any(bone.constraints for bone in ob.pose.bones)
+def _is_constrained(ob: bpy.types.Object, known: Collection[str] = ()) -> bool:
+    """Whether a bone of an armature may go elsewhere than a chain takes it, by a constraint of no known type."""
+    bones = ob.pose.bones if ob.pose is not None else ()
+    return any(constraint.type not in known for bone in bones for constraint in bone.constraints)
 
 
 @contextlib.contextmanager
