@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -216,24 +216,30 @@ class Frames:
             channels.write(self.ob, self.plan.live, self.stored)
             depsgraph = at_frame(stepped, frame)
             plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
-            if waiting and (plan is not view.plan or len(waiting) == size):
-                self._solve_waiting(stepped, solved, view.plan, waiting, i)
+            is_new = plan is not view.plan
+            if waiting and (is_new or len(waiting) == size):
+                self._put_waiting(at_frame(stepped, self.numbers[i - 1]), solved, view.plan, waiting, i)
                 channels.write(self.ob, self.plan.live, self.stored)
-                depsgraph, waiting = at_frame(stepped, frame), []
+                depsgraph = at_frame(stepped, frame)
             view.take(plan)
             check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
             waiting.append(sample(self.ob, plan, depsgraph))
+            if is_new:  # where settings change all the time, no frame is gone back to
+                self._put_waiting(depsgraph, solved, plan, waiting, i + 1)
             yield (i + 1) / len(self.numbers)
-        self._solve_waiting(stepped, solved, view.plan, waiting, len(self.numbers))
+        if waiting:
+            end = len(self.numbers)
+            self._put_waiting(at_frame(stepped, self.numbers[-1]), solved, view.plan, waiting, end)
         return True
 
-    def _solve_waiting(
-        self, stepped: bpy.types.ViewLayer, solved: Solved, plan: Plan, waiting: Sequence[Sample], end: int
+    def _put_waiting(
+        self, depsgraph: bpy.types.Depsgraph, solved: Solved, plan: Plan, waiting: list[Sample], end: int
     ) -> None:
-        """Solve the frames before the one with the index `end`, with their plan and the flags that bones have there."""
+        """Solve the frames before that with the index `end`, with the flags that bones have where one is evaluated."""
         fk = stack(waiting)
-        seen = self.ob.evaluated_get(at_frame(stepped, self.numbers[end - 1]))
-        solved.put(end - len(waiting), fk.channels, pose(seen, plan, fk), plan)
+        posed = pose(self.ob.evaluated_get(depsgraph), plan, fk)
+        solved.put(end - len(waiting), fk.channels, posed, plan)
+        waiting.clear()
 
 
 def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:

@@ -123,7 +123,7 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
     names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
     circle = in_loops(plans)
     if ob.session_uid in circle:
-        raise BakeError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in plans if uid in circle))
+        raise BakeError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in names if uid in circle))
     for uid, tip in between(plans, ob.session_uid, tips):
         first = say("the chain on '{tip}' of '{other}'", tip=tip, other=names[uid])
         raise BakeError(
