@@ -89,6 +89,7 @@ class Window:
     def rest(self, seconds: float = 0.0) -> None:
         """Let the program do what it was told, however long that takes, after waiting for what goes by a clock."""
         time.sleep(seconds)
+        self.session.x("getmouselocation")  # an answer from the screen: what was sent to it before has been passed on
         for _ in range(TURNS):
             self.session.call("pass")
 
@@ -110,11 +111,10 @@ class Window:
         self.click_at(*self.find(operator))
 
     def find(self, what: str, step: int = ROW, **where: Any) -> tuple[int, int]:
-        """Where in the sidebar a button is, to within a `step`; scrolls down to it."""
+        """Where in the sidebar a button is, to within a `step`, with the mouse over it; scrolls down to it."""
         for _ in range(5):
             with contextlib.suppress(LookupError):
-                found: tuple[int, int] = self.session.find_button(what, step=step, **where)
-                return found
+                return self._seek(what, step, **where)
             self.session.x("click", "--repeat", 8, WHEEL_DOWN)
             self.rest(0.5)
         raise AssertionError(f"There is no {what} in the sidebar, see the screenshot")
@@ -123,10 +123,18 @@ class Window:
         """Where at the right edge of the sidebar a button is, without scrolling."""
         sidebar = self.session.call("result = rects()['UI']")
         try:
-            found: tuple[int, int] = self.session.find_button(what, step=ROW, x=sidebar["x"] + sidebar["w"] - 50)
+            return self._seek(what, ROW, x=sidebar["x"] + sidebar["w"] - 50)
         except LookupError as error:
             raise AssertionError(f"There is no {what}: {error}") from None
-        return found
+
+    def _seek(self, what: str, step: int, **where: Any) -> tuple[int, int]:
+        # On a busy machine the driver's answers lag behind the mouse, and a place may be a row off: look again.
+        for _ in range(5):
+            place: tuple[int, int] = self.session.find_button(what, step=step, **where)
+            self.move(*place)
+            if what in (self.session.call("result = hovered()") or ""):
+                return place
+        raise LookupError(f"{what} was seen near {place}, and is not there")
 
     def middle(self) -> tuple[int, int]:
         """A place over the viewport, left of the sidebar."""

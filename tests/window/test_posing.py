@@ -197,7 +197,7 @@ def test_feet_are_pinned_listed_shown_and_released_in_the_panel(human: Window) -
     human.session.move(*human.middle(), settle=0.3)
     without = pixels(human.shot("without", crop=view))
     open_body_panel(human)
-    human.click_at(*human.session.find_button("which='FEET'", x=human.find("ik_addon.character_setup")[0] - 50))
+    human.click_at(*human.find("which='FEET'", x=human.find("ik_addon.character_setup")[0] - 50))
     assert human.inside.pins() == {"foot.L": ["LOCATION", "ROTATION"], "foot.R": ["LOCATION", "ROTATION"]}
     human.session.move(*human.middle(), settle=0.3)
     human.rest()
