@@ -163,11 +163,11 @@ class Limbs:
         """Rotations (B, n, 3, 3) that the channels make."""
         return orthonormal(channels.basis_rotation(self.basis, self.rows))
 
-    def misses(self, solution: Solution, allowed: Floats) -> Bools:
-        """Members (B,) with a tip that is not where a solution has it, by more than is allowed (B, E)."""
+    def gaps(self, solution: Solution) -> Floats:
+        """How far (B, E) tips are from where a solution has them; 0 where it is invalid."""
         bones = self.wave.bones.shape[1]
         gaps = norm((self.joints()[:, bones:] - solution.joints[:, bones:]).T).T
-        return np.asarray((gaps > allowed).any(axis=1) & (solution.status != Status.INVALID))
+        return np.where((solution.status != Status.INVALID)[:, None], gaps, 0.0)
 
     def members(self, chosen: Bools) -> Limbs:
         """The chosen members (B,) alone."""

@@ -22,6 +22,8 @@ REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
 WRITTEN_TOLERANCE = 1e-6
 """The miss, in chain lengths, from which that is worthwhile."""
+CLEARLY_NEARER = 0.5
+"""Of the first miss: what is left of it where solving again has helped."""
 SINGLE_STEPS = 6.0
 """A target this near to the tip in FK, in steps of single precision at their coordinates, stands on it: no channel, no
 F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
@@ -39,27 +41,49 @@ def solve_limbs(
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
-    allowed = WRITTEN_TOLERANCE * limbs.length()
-    for _ in range(REFINEMENTS):
-        missed = posed.misses(solution, allowed)
-        if not missed.any():
-            break
-        # Inherited non-uniform scale changes the lengths as the bones turn: go on from the pose that resulted.
-        better, again = _solve_once(posed.members(missed), goals.members(missed), hurried)
-        # In that pose a chain may have lost its length: then it stays there.
-        usable = better.status != Status.INVALID
-        missed[missed] = usable
-        posed.put(missed, again.members(usable))
-        for name in ("joints", "error", "status", "at_limit"):
-            getattr(solution, name)[missed] = getattr(better, name)[usable]
-    else:
-        missed = posed.misses(solution, allowed)
+    posed, solution, missed = _refined(posed, solution, goals, hurried)
     if missed.any():
         _correct_outcome(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
     if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
     return posed
+
+
+def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> tuple[Limbs, Solution, Bools]:
+    """Solve members again, from their written pose, whose written pose missed the solved one.
+
+    Inherited scale that is not uniform changes the lengths as the bones turn. Where that gets no nearer, as below bones
+    that are nearly flat, each time would multiply the rounding of what came before: such members keep the first pose.
+
+    Returns:
+        The limbs, their solution, and the members (B,) that still miss it.
+    """
+    allowed = WRITTEN_TOLERANCE * limbs.length()
+    gaps = limbs.gaps(solution)
+    missed = np.asarray((gaps > allowed).any(axis=1))
+    if not missed.any():
+        return limbs, solution, missed
+    everyone = np.ones(len(gaps), dtype=bool)
+    posed, refined = limbs.members(everyone), solution.members(everyone)
+    for _ in range(REFINEMENTS):
+        better, again = _solve_once(posed.members(missed), goals.members(missed), hurried)
+        # In that pose a chain may have lost its length: then it stays there.
+        usable = better.status != Status.INVALID
+        missed = missed.copy()
+        missed[missed] = usable
+        posed.put(missed, again.members(usable))
+        for name in ("joints", "error", "status", "at_limit"):
+            getattr(refined, name)[missed] = getattr(better, name)[usable]
+        missed = np.asarray((posed.gaps(refined) > allowed).any(axis=1))
+        if not missed.any():
+            break
+    worst, now = gaps.max(axis=1), posed.gaps(refined).max(axis=1)
+    astray = missed & (now > CLEARLY_NEARER * worst)
+    if astray.any():
+        posed.put(astray, limbs.members(astray))
+        refined = refined.replaced(astray, solution.members(astray))
+    return posed, refined, missed
 
 
 def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:

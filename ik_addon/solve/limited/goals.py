@@ -107,6 +107,16 @@ def masses_of(joints: Floats) -> Floats:
     return np.asarray(masses / np.maximum(np.cumsum(masses, axis=0)[-1:], 1e-200))
 
 
+class Curve(NamedTuple):
+    """A part of the curvature of the cost: between two joints of a path a product of rows of the first and the last."""
+
+    path: Path
+    bends: Row
+    """Of the joint that comes first."""
+    factors: Row
+    """Of the joint that comes after it."""
+
+
 class System(NamedTuple):
     """Bodies and their objectives, laid out for a kernel."""
 
@@ -165,10 +175,22 @@ class System(NamedTuple):
         """Return the blocks of the Jacobian without what makes a descent choose another way."""
         return [objective.exact(self.skeleton.do, pose, axes) for objective in self.objectives]
 
-    def bends(self, pose: Pose, axes: Row, residual: list[Number]) -> list[Row]:
-        """Return the blocks whose products with the Jacobian's at a later joint are the curvature of the cost."""
-        pairs = zip(self.objectives, self.split(residual), strict=True)
-        return [objective.bends(self.skeleton.do, pose, axes, own) for objective, own in pairs]
+    def curves(self, pose: Pose, axes: Row, jacobian: list[Row], residual: list[Number]) -> list[Curve]:
+        """Return what the curvature of the cost is the sum of."""
+        do, found = self.skeleton.do, []
+        for objective, block, own in zip(self.objectives, jacobian, self.split(residual), strict=True):
+            bends = objective.bends(do, pose, axes, own)
+            if not objective.runs:
+                found.append(Curve(objective.path, bends, block))
+                continue
+            straight = objective.straight(do, pose, axes, own)
+            found.append(Curve(objective.path, straight, block))
+            path = objective.path or range(len(self.skeleton.parents))
+            turned = [tuple(map(minus, *pair)) for pair in zip(bends, straight, strict=True)]
+            for run in objective.runs:
+                joints = tuple(path[i] for i in run)
+                found.append(Curve(joints, do.on(turned, tuple(run)), do.on(block, tuple(run))))
+        return found
 
     def distance(self, residual: list[Number]) -> Number:
         """Return the root of the sum of the squares of what is missing to places."""

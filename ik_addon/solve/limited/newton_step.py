@@ -14,11 +14,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any, NamedTuple
 
-from ..maths.calculus import Calculus, Path, Row
+from ..maths.calculus import Calculus, Row
 from ..maths.vectors import Number, Vector, added, dot
 from .body import STEEPEST, Joint, axes_of
 from .descent import State
-from .goals import System
+from .goals import Curve, System
 
 ON_RIM = 1e-9
 """A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
@@ -71,14 +71,13 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
     count = len(system.skeleton.parents)
     axes = axes_of(do, now.pose, now.angles)
     jacobian = system.exact_jacobian(now.pose, axes)
-    factors = [[_columns(lot) for lot in block] for block in jacobian]
-    bends = [[_columns(lot) for lot in block] for block in system.bends(now.pose, axes, kept)]
+    exact = [[_columns(lot) for lot in block] for block in jacobian]
     away = None if anchor is None else [away_from(*pair) for pair in zip(now.angles, anchor.angles, strict=True)]
     share: Number = 0.0 if anchor is None else anchor.share
 
     def slopes_of(residual: list[Number]) -> Row:
         parts = []
-        for block, (x, y, z) in zip(factors, system.pulls(now.pose, residual), strict=True):
+        for block, (x, y, z) in zip(exact, system.pulls(now.pose, residual), strict=True):
             parts.append(
                 [
                     (-(ax * x + ay * y + az * z), -(bx * x + by * y + bz * z), -(cx * x + cy * y + cz * z))
@@ -98,14 +97,16 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
     curving = slopes if kept is now.residual else slopes_of(kept)
     slopes = held_to(slopes)
     rooms = [_room(do, *each) for each in zip(joints, now.angles, held_to(curving), strict=True)]
-    parts = []
-    for j, path in enumerate(paths):
+    curves, parts = [], []
+    for path, *sides in system.curves(now.pose, axes, jacobian, kept):
         there = do.on(rooms, path)
-        factors[j] = [_along(lot, *room[0]) for lot, room in zip(factors[j], there, strict=True)]
-        bends[j] = [_along(lot, *room[0]) for lot, room in zip(bends[j], there, strict=True)]
-        parts.append([_diagonal(*pair) for pair in zip(bends[j], factors[j], strict=True)])
+        bends, factors = (
+            [_along(_columns(lot), *room[0]) for lot, room in zip(side, there, strict=True)] for side in sides
+        )
+        curves.append(Curve(path, bends, factors))
+        parts.append([_diagonal(*pair) for pair in zip(bends, factors, strict=True)])
     equations = []
-    diagonals = do.added_on(count, paths, parts)
+    diagonals = do.added_on(count, [curve.path for curve in curves], parts)
     for (x, z, _), slope, curve, room, own in zip(now.angles, slopes, curving, rooms, diagonals, strict=True):
         (first_x, first_z), across, free = room
         one, two, both = swing_curvature(x, z, do.most(1.0 - x * x - z * z, STEEPEST**2), curve)
@@ -118,14 +119,14 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
                 (-(slope[0] * first_x + slope[1] * first_z), -slope[1], -slope[2]),
             )
         )
-    steep = _steepness(do, equations, bends) if anchor is None else None
-    found = _solved(do, equations, paths, bends, factors, damping, steep)
+    steep = _steepness(do, equations, curves) if anchor is None else None
+    found = _solved(do, equations, curves, damping, steep)
     move = [(x * along[0], x * along[1] + z, twist) for (x, z, twist), (along, _, _) in zip(found, rooms, strict=True)]
     (fall,) = do.totals([[dot(slope, turn)] for slope, turn in zip(slopes, move, strict=True)])
     return move, jacobian, -fall
 
 
-def _steepness(do: Calculus, equations: Row, bends: list[Row]) -> Number:
+def _steepness(do: Calculus, equations: Row, curves: list[Curve]) -> Number:
     """Return how small pivots may be, for `_solved`, lest one next to nothing throws the step far out.
 
     What stands beside a pivot is at most the product of its row with the longest factor of another joint. See P. Gill
@@ -133,8 +134,8 @@ def _steepness(do: Calculus, equations: Row, bends: list[Row]) -> Number:
     Programming 7, 1974, doi 10.1007/bf01585529.
     """
     longest: Number = 0.0
-    for block in bends:
-        sizes = [do.most(do.most(dot(a, a), dot(b, b)), dot(c, c)) for a, b, c in block]
+    for curve in curves:
+        sizes = [do.most(do.most(dot(a, a), dot(b, b)), dot(c, c)) for a, b, c in curve.bends]
         longest = do.most(longest, do.largest(sizes))
     tallest = do.largest([do.most(do.most(abs(a), abs(b)), abs(c)) for _, (a, b, c), _, _ in equations])
     return STEEP * longest / do.most(tallest, 1e-30)
@@ -210,38 +211,28 @@ def swing_curvature(x: Number, z: Number, rest: Number, slope: Vector) -> Vector
     return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
 
-def _solved(
-    do: Calculus,
-    equations: Row,
-    paths: list[Path],
-    bends: list[Row],
-    factors: list[Row],
-    damping: Number,
-    steep: Number | None,
-) -> Row:
+def _solved(do: Calculus, equations: Row, curves: list[Curve], damping: Number, steep: Number | None) -> Row:
     """Return the solutions of the equations of all joints, damped and made positive.
 
     From the tips to the root each unknown is taken out of the equations of those before it. What that leaves in them is
-    summed up by a small matrix and a vector, in blocks of three for each objective. Back from the root the unknowns
+    summed up by a small matrix and a vector, in blocks of three for each of the curves. Back from the root the unknowns
     follow.
 
     Args:
         do: the kernel.
         equations: a row of what is on the diagonals and right-hand sides.
-        paths: the joints that have a part in each objective.
-        bends: columns of the factors of joints in the products with joints after them.
-        factors: columns of their factors in the products with joints before them.
+        curves: of the curvature, with columns in place of rows.
         damping: added to the pivots.
         steep: pivots are at least so many times the square of what stands beside them; None: as small as they are.
     """
     parts = do.each_joint(equations)
     columns: list[list[Any]] = [[] for _ in parts]
-    for p, path in enumerate(paths):
-        there = zip(do.columns(bends[p]), do.columns(factors[p]), strict=True)
+    for p, (path, bends, factors) in enumerate(curves):
+        there = zip(do.columns(bends), do.columns(factors), strict=True)
         for i, (bend, factor) in zip(range(len(parts)) if path is None else path, there, strict=True):
             columns[i].append((p, bend, factor))
-    matrix: list[list[Any]] = [[do.no_matrix] * len(paths) for _ in paths]
-    vector: list[Any] = [do.no_vector] * len(paths)
+    matrix: list[list[Any]] = [[do.no_matrix] * len(curves) for _ in curves]
+    vector: list[Any] = [do.no_vector] * len(curves)
     taken: list[Any] = []
     for (free, diagonal, skew, wanted), own in zip(reversed(parts), reversed(columns), strict=True):
         kept: list[Any] = [None, None, None]
@@ -274,7 +265,7 @@ def _solved(
                     matrix[p][q] = do.with_dyad(matrix[p][q], scaled, other)
             kept[k] = rows, share, value
         taken.append(kept)
-    above: list[Any] = [do.no_vector] * len(paths)
+    above: list[Any] = [do.no_vector] * len(curves)
     found = []
     for (_, _, skew, _), own, kept in zip(parts, columns, reversed(taken), strict=True):
         values: list[Number] = [0.0 * damping] * 3

@@ -33,6 +33,8 @@ class Carried:
     path: Path
     carried_heads: tuple[int, ...] | None
     """For each joint of the path the bone whose head it carries in place of the effector, or -1; None: all -1."""
+    runs: tuple[range, ...]
+    """See `runs_of`."""
 
     @classmethod
     def of(cls, body: Body, effector: int) -> Carried:
@@ -44,7 +46,7 @@ class Carried:
             if body.free[bone]:
                 point = bone
         some = tuple(carried_heads[::-1]) if any(bone >= 0 for bone in carried_heads) else None
-        return cls(effector, whole_path(bones, len(body.parents)), some)
+        return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body, bones))
 
     def lever_arms(self, do: Calculus, pose: Pose) -> Row:
         """Return the vectors from the joints of the path to what they carry."""
@@ -67,6 +69,11 @@ class Place(NamedTuple):
         """The joints that have a part in it."""
         return self.plan.path
 
+    @property
+    def runs(self) -> tuple[range, ...]:
+        """Where the joints of the path turn those after them, see `runs_of`."""
+        return self.plan.runs
+
     def residual(self, do: Calculus, pose: Pose) -> Vector:
         """Return the residual."""
         return times(minus(self.target, pose.ends[self.plan.effector]), self.factor)
@@ -81,6 +88,10 @@ class Place(NamedTuple):
 
     def along(self, _do: Calculus, _pose: Pose) -> None:
         """Return the way that counts of what the exact rows say: all of it."""
+
+    def straight(self, do: Calculus, pose: Pose, axes: Row, _residual: Sequence[Number]) -> Row:
+        """Return the rows of `bends` as they were if no joint turned those after it."""
+        return self.rows(do, pose, axes)
 
     def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two.
@@ -116,6 +127,11 @@ class Orientation(NamedTuple):
     def path(self) -> Path:
         """The joints that have a part in it."""
         return self.plan.path
+
+    @property
+    def runs(self) -> tuple[range, ...]:
+        """Where the joints of the path turn those after them: everywhere."""
+        return ()
 
     def residual(self, do: Calculus, pose: Pose) -> Vector:
         """Return the rotation vector that is left to turn."""
@@ -187,12 +203,14 @@ class Branch:
     path: Path
     free: tuple[bool, ...]
     """Which of its bones do not inherit rotation."""
+    runs: tuple[range, ...]
+    """See `runs_of`."""
 
     @classmethod
     def of(cls, body: Body, effector: int, bones: tuple[int, ...]) -> Branch:
         """Read it from a body."""
         path = whole_path(bones, len(body.parents))
-        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones))
+        return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body, bones))
 
 
 class Pole(NamedTuple):
@@ -211,6 +229,11 @@ class Pole(NamedTuple):
         """The joints that have a part in it."""
         return self.plan.path
 
+    @property
+    def runs(self) -> tuple[range, ...]:
+        """Where the joints of the path turn those after them, see `runs_of`."""
+        return self.plan.runs
+
     def residual(self, do: Calculus, pose: Pose) -> tuple[Number]:
         """Return how far the centroid is off its side, along the circle about the line."""
         return (-self.factor * self._lying(do, pose)[3],)
@@ -222,17 +245,26 @@ class Pole(NamedTuple):
         """
         return self._moved(do, pose, axes, self._lying(do, pose)[0])
 
+    def straight(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
+        """Return the rows of `bends` as they were if no joint turned those after it."""
+        return self._bent(do, pose, axes, residual[0] / -self.factor, turns=False)
+
     def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two."""
+        return self._bent(do, pose, axes, residual[0] / -self.factor, turns=True)
+
+    def _bent(self, do: Calculus, pose: Pose, axes: Row, kept: Number, *, turns: bool) -> Row:
         round_, lying, angle, off = self._lying(do, pose)
-        along, kept = plus(round_, times(lying, angle)), residual[0] / -self.factor
+        along = plus(round_, times(lying, angle))
         square = do.where(abs(off) > _CLEAR, kept * angle * angle / do.where(abs(off) > _CLEAR, off, 1.0), 0.0)
         found = []
         for axis, moved in zip(do.on(axes, self.path), self._moves(do, pose, axes), strict=True):
             columns = []
             for move, turn in zip(zip(*moved, strict=True), zip(*axis, strict=True), strict=True):
                 there = plus(times(along, dot(along, move)), times(round_, square * dot(round_, move)))
-                columns.append(times(plus(there, times(cross(along, turn), kept)), self.factor))
+                if turns:
+                    there = plus(there, times(cross(along, turn), kept))
+                columns.append(times(there, self.factor))
             found.append(tuple(zip(*columns, strict=True)))
         return found
 
@@ -301,6 +333,15 @@ class Pole(NamedTuple):
         lying = either(do, clear, over(lying, do.most(size, _CLEAR)), side)
         angle = do.where(clear, angle, 0.0)
         return cross(line, lying), lying, angle, size * angle
+
+
+def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
+    """Return the runs of the bones of a path, by their place in it: a joint turns those after it in its run alone.
+
+    Bones that do not inherit rotation begin one. None is told where there is one only.
+    """
+    first = [i for i, bone in enumerate(bones) if i == 0 or body.free[bone]]
+    return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()
 
 
 def _times(matrix: Matrix, factor: Number) -> Matrix:

@@ -152,11 +152,12 @@ def test_the_jacobian_is_how_what_is_missing_shrinks(name: str) -> None:
                 np.testing.assert_allclose(falls[k, i], (before**2 - after**2).sum(axis=0) / (4.0 * size), atol=1e-7)
 
 
+@pytest.mark.parametrize("free", [(), (2,), (1, 3)], ids=["all inherit", "one starts anew", "two start anew"])
 @pytest.mark.parametrize("wishes", ["", "turn", "pole"])
-def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str) -> None:
+def test_newtons_steps_go_by_the_curvature_of_the_cost(wishes: str, free: tuple[int, ...]) -> None:
     bones, count = 4, 20
     rng = np.random.default_rng(1)
-    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count)
+    body = body_of(chain(bones, degrees((-90, 90), (-90, 90), (-90, 90))), count, free)
     angles = rng.uniform(-0.3, 0.3, (3, bones, count))
     goals = goals_of(body, rng, wishes)
     # A branch of all bones: what joints above it do to its side is left to the place.
