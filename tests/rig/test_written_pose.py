@@ -269,3 +269,27 @@ def test_what_is_driven_is_left_to_its_driver_and_the_miss_is_told(addon: Addon,
     driver.mute = True
     bpy.context.view_layer.update()
     assert missed(ob, "b1", target) < 1e-5
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 6, 10, 29, 50])
+def test_a_root_that_is_scaled_flat_does_not_multiply_rounding(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, 0), (0.6, -0.9, 0.0), (-0.5, -0.8, 0.8)], ["upper", "lower"])
+    upper, lower = ob.pose.bones
+    upper.scale, upper.ik_stiffness_x = (0.0, 1.4, 1.2), 0.99
+    upper.use_ik_limit_y, upper.ik_min_y, upper.ik_max_y = True, -0.15, 1.25
+    for bone in (lower, upper):
+        bone.rotation_mode, bone.rotation_euler = "ZYX", rng.normal(size=3)
+    target = rigs.empty("Target")
+    rigs.chain(ob, "lower", target, 2)
+    place = 1.5 * rng.normal(size=3)
+    poses = []
+    for step in (0.0, 1e-6, -1e-6, 2e-6):
+        ob.ik_addon.live = False
+        target.location = (place + step * np.array([1.0, -1.0, 0.5])).tolist()
+        bpy.context.view_layer.update()
+        ob.ik_addon.live = True
+        bpy.context.view_layer.update()
+        poses.append(rigs.pose(ob))
+    assert np.abs(np.array(poses[1:]) - poses[0]).max() < 1e-4

@@ -22,7 +22,7 @@ REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
 WRITTEN_TOLERANCE = 1e-6
 """The miss, in chain lengths, from which that is worthwhile."""
-CLEARLY_NEARER = 0.5
+CLEARLY_NEARER = 0.1
 """Of the first miss: what is left of it where solving again has helped."""
 SINGLE_STEPS = 6.0
 """A target this near to the tip in FK, in steps of single precision at their coordinates, stands on it: no channel, no
