@@ -204,7 +204,7 @@ def steps(
     lengths = [feet.length(chain) for chain in chains]
     touches = np.stack([foot.touches for foot in planted], axis=1)
     missed = np.where(touches & np.isfinite(helped.reached.errors), helped.reached.errors, 0.0)
-    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet, strict=True)]
+    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
     return Planted(
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
