@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -112,12 +113,11 @@ def steps(
     """
     reason = "" if along is None else why_fixed(feet)
     moved = np.zeros((len(frames), 3)) if along is None or reason else along
-    ends = [wanted[:, chain.target] for chain in feet.snap.chains]
     legs = []
-    for chain, foot, end in zip(feet.snap.chains, planted, ends, strict=True):
+    for chain, foot in zip(feet.snap.chains, planted, strict=True):
         length = feet.length(chain)
         reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
-        legs.append(Leg(feet.roots(chain) + moved, end, reach, foot.touches))
+        legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
     if along is None or reason:
         reached = Reached.nowhere(len(frames), len(legs))
         yield from reached.solve(view_layer, feet, frames, np.ones(len(frames), dtype=bool))
@@ -126,15 +126,15 @@ def steps(
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
-    search = _Search(view_layer, feet, frames, at, goal, ends, along, FLIP / rate, undo)
+    search = _Search(view_layer, feet, frames, at, goal, legs, along, FLIP / rate, undo)
     doubtful, found = np.ones(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
         found = help_reach(legs, cap, smooth * rate, found)
         own = search.begin(found.offsets)
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
-        yield from part(search.look(own, legs, doubtful), first, last)
+        yield from part(search.look(own, doubtful), first, last)
         if own.asks_nothing:
-            yield from part(search.look(own, legs, ~doubtful), last, last)
+            yield from part(search.look(own, ~doubtful), last, last)
         if own.asks_nothing:
             break
         # Where nothing was asked for, that is most likely so again: those frames are looked at last.
@@ -142,7 +142,7 @@ def steps(
         legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
     best = search.best
     while not best.seen.all():
-        yield from part(search.look(best, legs, ~best.seen), 1.0, 1.0)
+        yield from part(search.look(best, ~best.seen), 1.0, 1.0)
         best = search.best
     search.show(best.offsets)
     if search.goals:
@@ -181,8 +181,7 @@ class _Search:
     """(F,)"""
     goal: MovableGoal
     """The hips."""
-    ends: Sequence[Floats]
-    """(F, 3) where feet are to be in world space, of each leg."""
+    legs: Sequence[Leg]
     along: Floats
     """(F, 3)"""
     flip: float
@@ -201,7 +200,7 @@ class _Search:
 
     def begin(self, offsets: Floats) -> _Try:
         """A further try."""
-        frames, legs = len(self.frames), len(self.ends)
+        frames, legs = len(self.frames), len(self.legs)
         own = _Try(
             offsets, Reached.nowhere(frames, legs), np.zeros(frames, dtype=bool), np.zeros((legs, *offsets.shape))
         )
@@ -216,26 +215,33 @@ class _Search:
             self.goals = [self.goal]
         self.shown = offsets
 
-    def look(self, own: _Try, legs: Sequence[Leg], some: Bools) -> Generator[float, None, None]:
+    def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
         """See what limbs reach on some (F,) of the frames; yields the share that is done."""
         if not some.any():
             return
         self.show(own.offsets)
         yield from own.reached.solve(self.view_layer, self.feet, self.frames, some)
         own.seen |= some
-        self._judge(own, legs)
+        self._judge(own)
 
-    def _judge(self, own: _Try, legs: Sequence[Leg]) -> None:
+    @cached_property
+    def _recorded(self) -> list[Floats]:
+        """By how many radians (F - 1,) the thigh of each leg turned before."""
+        feet = self.feet
+        first = [feet.snap.sampler.rows(chain.bones)[0] for chain in feet.snap.chains]
+        return [_steps(feet.sampled.poses[:, row]) for row in first]
+
+    def _judge(self, own: _Try) -> None:
         """Find out what legs ask for, and how bad it is."""
-        misses, flips = [0.0], [0.0]
-        sampled, rows = self.feet.sampled, self.feet.snap.sampler.rows
-        may_bend = not any(leg.short(own.offsets).any() for leg in legs)  # else the hips are as low as they may go
-        for i, (chain, leg, end) in enumerate(zip(self.feet.snap.chains, legs, self.ends, strict=True)):
-            places = applied(sampled.world[:, :3, :3], own.reached.ends[:, i]) + sampled.world[:, :3, 3]
-            missed, towards = end - places, end - leg.roots - own.offsets
-            far, is_free = lengths_of(missed), leg.short(own.offsets) == 0.0
-            is_short = leg.held & (far > CLOSE * leg.reach) & is_free
-            turns = _steps(own.reached.roots[:, i]) - _steps(sampled.poses[:, rows(chain.bones)[0]])
+        misses, flips, world = [0.0], [0.0], self.feet.sampled.world
+        shorts = [leg.short(own.offsets) for leg in self.legs]
+        may_bend = not any(short.any() for short in shorts)  # else the hips are as low as they may go
+        for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self._recorded, strict=True)):
+            places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
+            missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
+            far = lengths_of(missed)
+            is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
+            turns = _steps(own.reached.roots[:, i]) - recorded
             straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
             fast = (turns > self.flip) & (straight[1:] | straight[:-1])
             bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 
 import bpy
@@ -183,10 +183,11 @@ def steps(
             0.95,
         )
         held = set()
-        for i in sorted(proofs(len(frames))):
-            found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
-            gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-            held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+        with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
+            for i in sorted(proofs(len(frames))):
+                found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
+                gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains
