@@ -28,7 +28,7 @@ from ..solve.problem import Bools, Floats
 from ..translation.sentences import say
 from . import memory
 from .feet import Feet
-from .proof import Reached
+from .proof import Proof, Reached
 
 BENT = 1e-4
 """A leg is held this fraction of its length from straight, where a target's rounding would move the knee."""
@@ -44,8 +44,10 @@ BEND = 0.002
 """It comes back where the hips move towards its foot, by this fraction of the way at a time."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its length reaches it."""
+TAUT = 0.98
+"""Frames on which a leg is stretched farther than this are looked at first: others seldom ask for something."""
 BESIDE = 3
-"""So many frames beside those on which the hips have to move on are looked at with these."""
+"""So many frames beside those that are in doubt are looked at with them."""
 
 
 @dataclass(frozen=True)
@@ -120,25 +122,25 @@ def steps(
         legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
     if along is None or reason:
         reached = Reached.nowhere(len(frames), len(legs))
-        yield from reached.solve(view_layer, feet, frames, np.ones(len(frames), dtype=bool))
+        yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
     search = _Search(view_layer, feet, frames, at, goal, legs, along, FLIP / rate, undo)
-    doubtful, found = np.ones(len(frames), dtype=bool), None
+    asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
         found = help_reach(legs, cap, smooth * rate, found)
         own = search.begin(found.offsets)
+        doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
-        yield from part(search.look(own, doubtful), first, last)
+        yield from part(search.look(own, doubtful), first, 0.5 * (first + last))
         if own.asks_nothing:
-            yield from part(search.look(own, ~doubtful), last, last)
+            yield from part(search.look(own, ~doubtful), 0.5 * (first + last), last)
         if own.asks_nothing:
             break
-        # Where nothing was asked for, that is most likely so again: those frames are looked at last.
-        doubtful = _beside(own.asked.any(axis=(0, 2))) | (doubtful & (turn > 0))
+        asked |= own.asked.any(axis=(0, 2))
         legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
     best = search.best
     while not best.seen.all():
@@ -192,6 +194,7 @@ class _Search:
     tries: list[_Try] = field(default_factory=list)
     shown: Floats | None = None
     """(F, 3) what is keyed now."""
+    proof: Proof | None = None
 
     @property
     def best(self) -> _Try:
@@ -212,7 +215,8 @@ class _Search:
         moved = self.along + offsets
         if offsets is not self.shown and (self.goals or moved.any()):
             _key(self.feet, self.goal, moved, self.at, self.undo)
-            self.goals = [self.goal]
+            if not self.goals:  # they may not have been animated before
+                self.goals, self.proof = [self.goal], None
         self.shown = offsets
 
     def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
@@ -220,9 +224,14 @@ class _Search:
         if not some.any():
             return
         self.show(own.offsets)
-        yield from own.reached.solve(self.view_layer, self.feet, self.frames, some)
+        self.proof = self.proof or Proof.of(self.view_layer, self.feet, self.frames)
+        yield from self.proof.solve(own.reached, some)
         own.seen |= some
         self._judge(own)
+
+    def is_taut(self, offsets: Floats) -> Bools:
+        """On which (F,) frames a leg is stretched so far, with the hips moved, that it likely asks for something."""
+        return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
     @cached_property
     def _recorded(self) -> list[Floats]:

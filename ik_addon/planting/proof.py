@@ -51,25 +51,41 @@ class Reached:
             for c, chain in enumerate(feet.snap.chains)
         ]
 
-    def solve(
-        self, view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], some: Bools
-    ) -> Generator[float, None, None]:
-        """Solve chains on some (F,) of the frames; yields the share that is done."""
-        ob, own = feet.snap.ob, np.flatnonzero(some)
+
+@dataclass(frozen=True)
+class Proof:
+    """What solves chains on frames, as long as none of their settings change."""
+
+    view_layer: bpy.types.ViewLayer
+    feet: Feet
+    frames: Sequence[int]
+    """F"""
+    only: list[str] | None
+    plan: Plan
+
+    @classmethod
+    def of(cls, view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Proof:
+        """Look at the chains."""
+        ob = feet.snap.ob
+        only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
+        return cls(view_layer, feet, frames, only, Plan.of(ob, view_layer.depsgraph, only))
+
+    def solve(self, reached: Reached, some: Bools) -> Generator[float, None, None]:
+        """Solve some (F,) of the frames, and tell `reached` what came of it; yields the share that is done."""
+        ob, plan, chains, own = self.feet.snap.ob, self.plan, self.feet.snap.chains, np.flatnonzero(some)
+        planned = {chain.tip for chain in plan.chains}
+        chosen = [c for c, chain in enumerate(chains) if chain.tip in planned]
+        solved = _Ends(plan, [chains[c] for c in chosen], len(own))
+        numbers = [self.frames[i] for i in own.tolist()]
+        stored = fk_store.held(ob, plan.live)
+        work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
         with registry.paused(ob):
-            only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
-            plan = Plan.of(ob, view_layer.depsgraph, only)
-            planned = {chain.tip for chain in plan.chains}
-            chosen = [c for c, chain in enumerate(feet.snap.chains) if chain.tip in planned]
-            solved = _Ends(plan, [feet.snap.chains[c] for c in chosen], len(own))
-            numbers = [frames[i] for i in own.tolist()]
-            work = Frames(view_layer, ob, plan, only, fk_store.held(ob, plan.live), numbers, changes_order=False)
             for method in [Method.SCENE] if plan.watch else Method:
                 if (yield from work.solve(solved, method)):
                     break
-        at = np.ix_(own, chosen)
-        self.errors[at], self.ends[at] = solved.errors, solved.places
-        self.turned[at], self.roots[at] = solved.turned, solved.roots
+        at = np.ix_(own, np.array(chosen, dtype=np.int64))
+        reached.errors[at], reached.ends[at] = solved.errors, solved.places
+        reached.turned[at], reached.roots[at] = solved.turned, solved.roots
 
 
 class _Ends(Solved):
