@@ -158,7 +158,12 @@ def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str, monk
     bpy.ops.ik_addon.find_contacts()
     sampling, visited = addon.module("goals.frames"), []
     at_frame = sampling.at_frame
-    monkeypatch.setattr(sampling, "at_frame", lambda *where: visited.append(where) or at_frame(*where))
+
+    def visit(view_layer: bpy.types.ViewLayer, frame: int) -> Any:
+        visited.append(frame)
+        return at_frame(view_layer, frame)
+
+    monkeypatch.setattr(sampling, "at_frame", visit)
     assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
     assert len(visited) < 10, "F-curves tell where the ground is"
     poses, worlds = walker.play(ob), []
