@@ -250,8 +250,9 @@ def _grounds(
     if options.ground is None:
         return []
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
+    way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
     with registry.paused(feet.snap.ob):
-        surface = yield from ground.steps(view_layer, options.ground, frames, worlds, feet.support, _longest(feet))
+        surface = yield from ground.steps(view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet))
     found = []
     for chain in feet.snap.chains:
         length = feet.length(chain)

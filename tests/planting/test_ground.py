@@ -268,6 +268,17 @@ def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> No
     assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
 
 
+def test_what_is_far_beside_feet_is_left_out(addon: Addon) -> None:
+    near = np.array([(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)])
+    both = np.concatenate([near, near + np.array([50.0, 0.0, 1.0])])
+    points, up = np.array([[0.0, 0.0, 0.5], [50.0, 0.0, 0.5]]), np.array([[0.0, 0.0, 1.0]])
+    mesh = addon.module("planting.ground").Mesh
+    for way, far in ((points, 0.5), (points[:1], np.nan)):
+        surface = mesh.of(both, np.arange(6).reshape(2, 3), up[0], 1.0, (way, up))
+        gaps, _normals = surface.look(points, np.repeat(up, 2, axis=0), only_inside=False)
+        assert gaps == pytest.approx([-0.5, far], abs=1e-5, nan_ok=True)
+
+
 def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:
     ob = walker.figure("turn")
     ground = plane()
