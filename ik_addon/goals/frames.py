@@ -18,7 +18,7 @@ from ..pose import channels
 from ..pose.channels import Row
 from ..pose.skeleton import Skeleton, inverse, matrix_array
 from ..rig.plan.chain import posed_bones, tips
-from ..rig.plan.inputs import Inputs, Numbers, Spot
+from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
@@ -181,18 +181,10 @@ class Sampler:
         if not (is_alone and fcurves.decide_alone(scene)) or Plan.of(self.ob, depsgraph, self.tips).watch:
             return None
         plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
-        inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips)
+        own = [(goal.ob, goal.bone) for goal in self.goals]
+        inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
         if inputs is None:
             return None
-        spots = {}
-        for c, tip in enumerate(self.tips):
-            chain = chain_of(self.ob.pose.bones[tip])
-            spots[chain.target.session_uid, chain.target_bone] = inputs.targets[c]
-            if chain.pole is not None:
-                spots[chain.pole.session_uid, chain.pole_bone] = inputs.poles[c]
-        if any((goal.ob.session_uid, goal.bone) not in spots for goal in self.goals):
-            return None  # what the chains don't follow
-        own = [spots[goal.ob.session_uid, goal.bone] for goal in self.goals]
         found = []
         for some in batches(len(frames), 1 if plan is None else len(plan.chains)):
             try:
@@ -200,7 +192,7 @@ class Sampler:
                 posed = Frames(inputs, numbers if plan is None else self._solved(plan, inputs, numbers, frames[some]))
             except fcurves.NotDetermined:
                 return None
-            found.append(self._sampled_of(posed, own, len(frames[some])))
+            found.append(self._sampled_of(posed, len(frames[some])))
             yield some.stop / len(frames)
         return Sampled.stacked(found)
 
@@ -218,12 +210,13 @@ class Sampler:
             at += len(bones.indices)
         return np.concatenate([numbers[:, :start], rows.reshape(len(numbers), -1), numbers[:, end:]], axis=1)
 
-    def _sampled_of(self, posed: Frames, own: Sequence[Spot], count: int) -> Sampled:
-        """What our own forward kinematics makes of frames; `own` are the places of the goals in it."""
+    def _sampled_of(self, posed: Frames, count: int) -> Sampled:
+        """What our own forward kinematics makes of frames."""
 
         def of_all(values: Floats) -> Floats:
             return np.asarray(np.broadcast_to(values, (count, *values.shape[1:])))
 
+        own = posed.inputs.others
         goals = [of_all(posed.at(spot)) for spot in own]
         spaces = [times(goal, of_all(inverse(posed.basis_at(spot)))) for goal, spot in zip(goals, own, strict=True)]
         parents = self._parents([goal.ob for goal in self.goals])

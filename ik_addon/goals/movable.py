@@ -9,7 +9,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 
 from .. import compat
 from ..data.settings import chain_of
@@ -17,7 +16,8 @@ from ..pose import channels, keyframes
 from ..pose.channels import FIELDS, Row
 from ..pose.transforms import rotations
 from ..rig.plan.chain import takes_orientation
-from ..solve.maths.products import times
+from ..solve.maths.products import determinants, times
+from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats
 from .autokey import Holder, path_of
 
@@ -83,7 +83,9 @@ class MovableGoal:
         rows[:, FIELDS["location"]] = basis[:, :3, 3] - self._delta("location")
         if self.turns:
             mode = self.holder.rotation_mode
-            turned = np.array([Matrix(matrix).decompose()[1].to_matrix() for matrix in basis.tolist()])
+            axes = basis[:, :3, :3] / np.maximum(np.linalg.norm(basis[:, :3, :3], axis=1, keepdims=True), 1e-30)
+            axes *= np.where(determinants(axes) < 0.0, -1.0, 1.0)[:, None, None]
+            turned = np.moveaxis(matrices(quaternions(np.moveaxis(axes, 0, -1))), -1, 0)
             if mode != "AXIS_ANGLE" and not self.is_bone:  # of the axis and angle Blender has no delta that counts
                 delta = rotations(self._delta(channels.rotation_field(mode)), mode)
                 turned = times(np.swapaxes(delta, -1, -2)[None], turned)

@@ -16,6 +16,7 @@ from ..clip.foot import Foot
 from ..data.settings import chain_of
 from ..goals.frames import Sampled
 from ..goals.movable import MovableGoal, goals_of
+from ..goals.places import Limbs
 from ..goals.snap import in_fk
 from ..goals.snapped import Chain, Poles, Snap
 from ..live import registry
@@ -54,14 +55,23 @@ class Feet:
         """The bone that has the settings of a chain."""
         return self.snap.ob.pose.bones[chain.tip]
 
+    @cached_property
+    def _limbs(self) -> dict[str, Limbs]:
+        """The limb of each chain, by its tip."""
+        return {chain.tip: self.snap.limbs(self.sampled, chain) for chain in self.snap.chains}
+
+    @cached_property
+    def _lengths(self) -> dict[str, float]:
+        scale = np.abs(determinants(self.sampled.world[0, :3, :3][None]))[0] ** (1.0 / 3.0)
+        return {tip: float(np.median(limbs.length) * scale) for tip, limbs in self._limbs.items()}
+
     def length(self, chain: Chain) -> float:
         """Of the limb, in world space."""
-        scale = np.abs(determinants(self.sampled.world[0, :3, :3][None]))[0] ** (1.0 / 3.0)
-        return float(np.median(self.snap.limbs(self.sampled, chain).length) * scale)
+        return self._lengths[chain.tip]
 
     def roots(self, chain: Chain) -> Floats:
         """Where (F, 3) the limb begins, in world space."""
-        joints = self.snap.limbs(self.sampled, chain).joints[:, 0]
+        joints = self._limbs[chain.tip].joints[:, 0]
         return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
 
     def foot(self, chain: Chain) -> Foot:
@@ -110,7 +120,7 @@ class Feet:
 
     def ends(self, chain: Chain) -> Floats:
         """Where (F, 3) the limb ends in the FK pose, in world space."""
-        joints = self.snap.limbs(self.sampled, chain).joints[:, -1]
+        joints = self._limbs[chain.tip].joints[:, -1]
         return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
 
 

@@ -15,7 +15,7 @@ from mathutils.bvhtree import BVHTree
 from ..bake.sampling import at_frame
 from ..pose.skeleton import inverse, orthonormal
 from ..solve.maths.products import applied, back_applied, lengths_of, times
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Bools, Floats, Ints
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; of all others it is the XY plane that counts."""
@@ -32,6 +32,8 @@ STILL = {
     "WELD",
 }
 """Types of modifiers that depend on nothing but the mesh and their own settings."""
+ALIKE = 1e-6
+"""Directions that differ by less than this are the same."""
 AGAIN = 1e-5
 """A ray goes on this far behind what it hit, in lengths of the longest ray."""
 FARTHEST = 1e6
@@ -54,17 +56,25 @@ class Mesh:
     """About the length of a leg: floors are farther from one another."""
 
     @classmethod
-    def of(cls, corners: Floats, triangles: Ints, up: Floats, reach: float) -> Mesh:
-        """The surface of triangles (t, 3) between corners (v, 3), turned over if its normals go down or inside."""
+    def of(
+        cls, corners: Floats, triangles: Ints, up: Floats, reach: float, way: tuple[Floats, Floats] | None = None
+    ) -> Mesh:
+        """The surface of triangles (t, 3) between corners (v, 3), turned over if its normals go down or inside.
+
+        Where they are known, points (n, 3) and which ways (n, 3) are up there, what is far beside them is left out.
+        """
         a, b, c = (corners[triangles[:, i]] for i in range(3))
         areas = np.cross(b - a, c - a)
         total, size = areas.sum(axis=0), lengths_of(areas).sum()
-        volume = (a * np.cross(b, c)).sum()
         is_closed = float(np.abs(total).max(initial=0.0)) < 1e-4 * size
-        if (volume if is_closed else (total * up).sum()) < 0.0:
+        if ((a * np.cross(b, c)) if is_closed else total * up).sum() < 0.0:
             triangles = triangles[:, ::-1]
         ends = (corners.min(axis=0), corners.max(axis=0)) if len(corners) else np.zeros((2, 3))
         bounds = np.array([[ends[i][0], ends[j][1], ends[k][2]] for i, j, k in np.ndindex(2, 2, 2)])
+        if way is not None and np.abs(way[1] - way[1][0]).max() < ALIKE:
+            triangles = triangles[_beside(corners, triangles, *way, reach)]
+            used, triangles = np.unique(triangles, return_inverse=True)
+            corners, triangles = corners[used], triangles.reshape(-1, 3)
         return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
@@ -134,6 +144,16 @@ class Ground:
         return gaps, applied(own[:, :3, :3], normals)
 
 
+def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach: float) -> Bools:
+    """Which triangles (t,) are above or below a box around points (n, 3), or no farther than `reach` beside it."""
+    across = np.linalg.svd(ups[:1])[2][1:]
+    found = np.ones(len(triangles), dtype=bool)
+    for axis in across:
+        own, there = (corners * axis).sum(axis=1)[triangles], (points * axis).sum(axis=1)
+        found &= (own.max(axis=1) > there.min() - reach) & (own.min(axis=1) < there.max() + reach)
+    return found
+
+
 def is_still(ob: bpy.types.Object) -> bool:
     """Whether nothing moves an object or changes its shape, so that one look at it is enough."""
     has_own = ob.animation_data is None and not ob.constraints and ob.rigid_body is None and ob.parent is None
@@ -155,6 +175,7 @@ def steps(
     frames: Sequence[int],
     worlds: Floats | None,
     support: Floats,
+    way: Floats,
     reach: float,
 ) -> Generator[float, None, Ground]:
     """Look at an object on frames; yields the share that is done.
@@ -165,6 +186,7 @@ def steps(
         frames: ascending.
         worlds: (F, 4, 4) its world matrices; None: it is still.
         support: (F, 4, 4) of what feet are seen from, without scale.
+        way: (F, n, 3) points that feet are near to, seen from there.
         reach: about the length of a leg.
     """
     if worlds is None:
@@ -173,10 +195,16 @@ def steps(
     axes = np.asarray(orthonormal(worlds[:, :3, :3]))
     mirrored = np.linalg.det(axes) < 0.0
     axes = np.where(mirrored[:, None, None], -axes, axes)
+    own = np.repeat(np.eye(4)[None], len(frames), axis=0)
+    own[:, :3, :3], own[:, :3, 3] = axes, worlds[:, :3, 3]
+    seen = inverse(support)
+    place, up = times(seen, own), applied(seen[:, :3, :3], np.broadcast_to(UP, (len(frames), 3)))
     shapes: list[Mesh | Plane] = []
     if ob.type not in SOLID:
         shapes.append(Plane())
     else:
+        near = back_applied(place[:, None, :3, :3], way - place[:, None, :3, 3])
+        ups = back_applied(place[:, :3, :3], up)
         linear = times(np.swapaxes(axes, -1, -2), worlds[:, :3, :3])
         is_one = not changes_shape(ob) and bool(np.abs(linear - linear[:1]).max() < 1e-5 * np.abs(linear[:1]).max())
         known: tuple[bytes, bytes] | None = None
@@ -185,13 +213,12 @@ def steps(
             corners, triangles = _triangles(ob.evaluated_get(depsgraph))
             corners = applied(np.broadcast_to(linear[i], (len(corners), 3, 3)), corners)
             key = corners.astype(np.float32).tobytes(), triangles.tobytes()
-            shapes.append(shapes[-1] if key == known else Mesh.of(corners, triangles, axes[i, 2], reach))
+            if key != known:
+                shape = Mesh.of(corners, triangles, axes[i, 2], reach, (near.reshape(-1, 3), ups))
+            shapes.append(shape)
             known = key
             yield (i + 1) / len(frames)
-    own = np.repeat(np.eye(4)[None], len(frames), axis=0)
-    own[:, :3, :3], own[:, :3, 3] = axes, worlds[:, :3, 3]
-    seen = inverse(support)
-    return Ground(shapes, times(seen, own), applied(seen[:, :3, :3], np.broadcast_to(UP, (len(frames), 3))))
+    return Ground(shapes, place, up)
 
 
 def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:

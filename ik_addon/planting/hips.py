@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -23,11 +24,11 @@ from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, lengths_of
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from ..translation.sentences import say
-from . import memory, proof
+from . import memory
 from .feet import Feet
-from .proof import Reached
+from .proof import Proof, Reached
 
 BENT = 1e-4
 """A leg is held this fraction of its length from straight, where a target's rounding would move the knee."""
@@ -43,6 +44,10 @@ BEND = 0.002
 """It comes back where the hips move towards its foot, by this fraction of the way at a time."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its length reaches it."""
+TAUT = 0.98
+"""Frames on which a leg is stretched farther than this are looked at first: others seldom ask for something."""
+BESIDE = 3
+"""So many frames beside those that are in doubt are looked at with them."""
 
 
 @dataclass(frozen=True)
@@ -110,78 +115,163 @@ def steps(
     """
     reason = "" if along is None else why_fixed(feet)
     moved = np.zeros((len(frames), 3)) if along is None or reason else along
-    ends = [wanted[:, chain.target] for chain in feet.snap.chains]
     legs = []
-    for chain, foot, end in zip(feet.snap.chains, planted, ends, strict=True):
+    for chain, foot in zip(feet.snap.chains, planted, strict=True):
         length = feet.length(chain)
         reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
-        legs.append(Leg(feet.roots(chain) + moved, end, reach, foot.touches))
+        legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
     if along is None or reason:
-        reached = yield from proof.steps(view_layer, feet, frames)
+        reached = Reached.nowhere(len(frames), len(legs))
+        yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
-    found: Helped | None = None
-    worst = (np.inf, np.inf)
+    search = _Search(view_layer, feet, frames, at, goal, legs, along, FLIP / rate, undo)
+    asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
-        offsets = help_reach(legs, cap, smooth * rate).offsets
-        moved = along + offsets
-        goals = [goal] if moved.any() or found is not None else []
-        if goals:
-            _key(feet, goal, moved, at, undo)
-        solving = proof.steps(view_layer, feet, frames)
-        reached = yield from part(solving, 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1))
-        asked, left = _asked(feet, legs, ends, offsets, reached, FLIP / rate)
-        if left < worst:
-            found, worst = Helped(moved, reached, goals, []), left
-        if not any(gap.any() for gap in asked):
+        found = help_reach(legs, cap, smooth * rate, found)
+        own = search.begin(found.offsets)
+        doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
+        first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
+        yield from part(search.look(own, doubtful), first, 0.5 * (first + last))
+        if own.asks_nothing:
+            yield from part(search.look(own, ~doubtful), 0.5 * (first + last), last)
+        if own.asks_nothing:
             break
-        legs = [leg.cut(gap, offsets) for leg, gap in zip(legs, asked, strict=True)]
-    assert found is not None, "there is a first round"
-    if found.moved is not moved:
-        _key(feet, goal, found.moved, at, undo)
-    if found.goals:
+        asked |= own.asked.any(axis=(0, 2))
+        legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
+    best = search.best
+    while not best.seen.all():
+        yield from part(search.look(best, ~best.seen), 1.0, 1.0)
+        best = search.best
+    search.show(best.offsets)
+    if search.goals:
         memory.keep(goal, old, at, undo)
+    return Helped(along + best.offsets, best.reached, search.goals, [])
+
+
+@dataclass
+class _Try:
+    """Hips that were moved, and what is known of it."""
+
+    offsets: Floats
+    """(F, 3) beyond what the ground takes them along."""
+    reached: Reached
+    seen: Bools
+    """(F,) which frames were looked at."""
+    asked: Floats
+    """(C, F, 3) where each leg wants the hips to be moved on because of its joint limits."""
+    left: tuple[float, float] = (0.0, 0.0)
+    """How bad it is: how far a leg misses its foot, and by how many radians a thigh flips."""
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether all legs are content, on the frames that were looked at."""
+        return not self.asked.any()
+
+
+@dataclass
+class _Search:
+    """Movements of the hips that are tried."""
+
+    view_layer: bpy.types.ViewLayer
+    feet: Feet
+    frames: Sequence[int]
+    at: Floats
+    """(F,)"""
+    goal: MovableGoal
+    """The hips."""
+    legs: Sequence[Leg]
+    along: Floats
+    """(F, 3)"""
+    flip: float
+    """Radians."""
+    undo: ExitStack
+    goals: list[MovableGoal] = field(default_factory=list)
+    """The hips, as soon as they are keyed."""
+    tries: list[_Try] = field(default_factory=list)
+    shown: Floats | None = None
+    """(F, 3) what is keyed now."""
+    proof: Proof | None = None
+
+    @property
+    def best(self) -> _Try:
+        """That which leaves the least, as far as is known."""
+        return min(self.tries, key=lambda own: own.left)
+
+    def begin(self, offsets: Floats) -> _Try:
+        """A further try."""
+        frames, legs = len(self.frames), len(self.legs)
+        own = _Try(
+            offsets, Reached.nowhere(frames, legs), np.zeros(frames, dtype=bool), np.zeros((legs, *offsets.shape))
+        )
+        self.tries.append(own)
+        return own
+
+    def show(self, offsets: Floats) -> None:
+        """Key the hips, unless they are where they were from the beginning."""
+        moved = self.along + offsets
+        if offsets is not self.shown and (self.goals or moved.any()):
+            _key(self.feet, self.goal, moved, self.at, self.undo)
+            if not self.goals:  # they may not have been animated before
+                self.goals, self.proof = [self.goal], None
+        self.shown = offsets
+
+    def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
+        """See what limbs reach on some (F,) of the frames; yields the share that is done."""
+        if not some.any():
+            return
+        self.show(own.offsets)
+        self.proof = self.proof or Proof.of(self.view_layer, self.feet, self.frames)
+        yield from self.proof.solve(own.reached, some)
+        own.seen |= some
+        self._judge(own)
+
+    def is_taut(self, offsets: Floats) -> Bools:
+        """On which (F,) frames a leg is stretched so far, with the hips moved, that it likely asks for something."""
+        return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
+
+    @cached_property
+    def _recorded(self) -> list[Floats]:
+        """By how many radians (F - 1,) the thigh of each leg turned before."""
+        feet = self.feet
+        first = [feet.snap.sampler.rows(chain.bones)[0] for chain in feet.snap.chains]
+        return [_steps(feet.sampled.poses[:, row]) for row in first]
+
+    def _judge(self, own: _Try) -> None:
+        """Find out what legs ask for, and how bad it is."""
+        misses, flips, world = [0.0], [0.0], self.feet.sampled.world
+        shorts = [leg.short(own.offsets) for leg in self.legs]
+        may_bend = not any(short.any() for short in shorts)  # else the hips are as low as they may go
+        for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self._recorded, strict=True)):
+            places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
+            missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
+            far = lengths_of(missed)
+            is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
+            turns = _steps(own.reached.roots[:, i]) - recorded
+            straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
+            fast = (turns > self.flip) & (straight[1:] | straight[:-1])
+            bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short
+            own.asked[i] = np.where(is_short[:, None], missed, np.where(bend[:, None], BEND * towards, 0.0))
+            misses += far[is_short].tolist()
+            flips += turns[fast].tolist()
+        own.left = max(misses), max(flips)
+
+
+def _beside(flags: Bools) -> Bools:
+    """The frames (F,) with a flag, and some beside each."""
+    found = np.zeros_like(flags)
+    for i in np.flatnonzero(flags).tolist():
+        found[max(i - BESIDE, 0) : i + BESIDE + 1] = True
     return found
-
-
-def _asked(
-    feet: Feet, legs: Sequence[Leg], ends: Sequence[Floats], offsets: Floats, reached: Reached, flip: float
-) -> tuple[list[Floats], tuple[float, float]]:
-    """How (F, 3) each leg wants the hips, moved by (F, 3), to be moved on because of its joint limits.
-
-    Returns:
-        The same, and how bad it is: how far a leg misses its foot, and by how many radians a thigh flips.
-    """
-    asked, misses, flips = [], [0.0], [0.0]
-    may_bend = not any(leg.short(offsets).any() for leg in legs)  # else the hips are as low as they may go
-    for i, (chain, leg, end) in enumerate(zip(feet.snap.chains, legs, ends, strict=True)):
-        wanted, missed = np.zeros_like(offsets), end - _in_world(feet, reached.feet[i].places)
-        far, towards = lengths_of(missed), end - leg.roots - offsets
-        is_free = leg.short(offsets) == 0.0
-        is_short = leg.held & (far > CLOSE * leg.reach) & is_free
-        wanted[is_short] = missed[is_short]
-        misses += far[is_short].tolist()
-        turns = _steps(reached.roots[:, i]) - _steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)[0]])
-        straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
-        fast = (turns > flip) & (straight[1:] | straight[:-1])
-        flips += turns[fast].tolist()
-        bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short
-        wanted[bend] = BEND * towards[bend]
-        asked.append(wanted)
-    return asked, (max(misses), max(flips))
 
 
 def _steps(poses: Floats) -> Floats:
     """By how many radians (F - 1,) a bone posed as (F, 4, 4) turns from frame to frame."""
     turns = quaternions(np.moveaxis(orientation(poses), 0, -1))
     return np.asarray(lengths_of(vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1]))).T))
-
-
-def _in_world(feet: Feet, places: Floats) -> Floats:
-    return np.asarray(applied(feet.support[:, :3, :3], places) + feet.support[:, :3, 3])
 
 
 def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:

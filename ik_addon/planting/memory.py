@@ -58,7 +58,11 @@ def keyed(goal: MovableGoal, times: Floats) -> Row:
 
 def before(goal: MovableGoal, times: Floats) -> Row:
     """The channels (F, 17) of a goal at ascending times (F,) as they were before it was planted, if it was."""
-    rows, kept = keyed(goal, times), _read(goal)
+    return _before(keyed(goal, times), _read(goal), times)
+
+
+def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
+    """What channels that are keyed as (F, 17) were before, by what is kept."""
     if not len(kept.times):
         return rows
     at = np.minimum(np.searchsorted(kept.times, times - SAME_FRAME), len(kept.times) - 1)
@@ -69,15 +73,26 @@ def before(goal: MovableGoal, times: Floats) -> Row:
 
 def is_planted(goal: MovableGoal, times: Floats) -> bool:
     """Whether planting keyed a goal on some of these frames, and nobody edited that since."""
-    return not np.array_equal(before(goal, times), keyed(goal, times))
+    return _planted_before(goal, times) is not None
+
+
+def _planted_before(goal: MovableGoal, times: Floats) -> Row | None:
+    """The channels (F, 17) of a goal as they were before it was planted; None where it wasn't."""
+    kept = _read(goal)
+    if not len(kept.times):
+        return None
+    rows = keyed(goal, times)
+    found = _before(rows, kept, times)
+    return None if np.array_equal(found, rows) else found
 
 
 def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
     """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
     for goal in goals:
-        if is_planted(goal, times):
+        rows = _planted_before(goal, times)
+        if rows is not None:
             undo.callback(goal.set_row, goal.row())
-            key_goals([goal], before(goal, times)[:, None], times, undo)
+            key_goals([goal], rows[:, None], times, undo)
 
 
 def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 
 import bpy
@@ -183,10 +183,11 @@ def steps(
             0.95,
         )
         held = set()
-        for i in sorted(proofs(len(frames))):
-            found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
-            gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
-            held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
+        with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
+            for i in sorted(proofs(len(frames))):
+                found = feet.snap.sampler.here(at_frame(view_layer, frames[i]))
+                gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
+                held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > PLACED * _longest(feet)}
         remarks = helped.remarks + [
             say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
             for chain in chains
@@ -204,7 +205,7 @@ def steps(
     lengths = [feet.length(chain) for chain in chains]
     touches = np.stack([foot.touches for foot in planted], axis=1)
     missed = np.where(touches & np.isfinite(helped.reached.errors), helped.reached.errors, 0.0)
-    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet, strict=True)]
+    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
     return Planted(
         frames=len(frames),
         contacts=sum(len(runs(foot.touches)) for foot in source),
@@ -249,8 +250,9 @@ def _grounds(
     if options.ground is None:
         return []
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
+    way = np.stack([feet.foot(chain).places for chain in feet.snap.chains], axis=1)
     with registry.paused(feet.snap.ob):
-        surface = yield from ground.steps(view_layer, options.ground, frames, worlds, feet.support, _longest(feet))
+        surface = yield from ground.steps(view_layer, options.ground, frames, worlds, feet.support, way, _longest(feet))
     found = []
     for chain in feet.snap.chains:
         length = feet.length(chain)

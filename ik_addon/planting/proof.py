@@ -19,20 +19,73 @@ from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
 from ..solve.maths.products import applied
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from .feet import Feet
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Where C chains end on F frames."""
+    """Where C chains end on F frames; not a number on frames that aren't solved yet, and where one can't be solved."""
 
     errors: Floats
-    """(F, C) how far they are from their targets, in chain lengths; not a number where one can't be solved."""
-    feet: list[Foot]
-    """Their hands and feet, as what they stand on sees them; they touch nothing."""
+    """(F, C) how far they are from their targets, in chain lengths."""
+    ends: Floats
+    """(F, C, 3) where they end, in pose space."""
+    turned: Floats
+    """(F, C, 4, 4) poses of the bones that take an orientation."""
     roots: Floats
-    """(F, C, 4, 4) poses of their first bones; not a number where one can't be solved."""
+    """(F, C, 4, 4) poses of their first bones."""
+
+    @classmethod
+    def nowhere(cls, frames: int, chains: int) -> Reached:
+        """So many frames of so many chains, none of them solved yet."""
+        shapes = (), (3,), (4, 4), (4, 4)
+        return cls(*(np.full((frames, chains, *shape), np.nan) for shape in shapes))
+
+    def feet(self, feet: Feet) -> list[Foot]:
+        """Their hands and feet, as what they stand on sees them; they touch nothing."""
+        return [
+            feet.foot(chain)
+            if np.isnan(self.ends[:, c]).all()
+            else feet.shown(chain, self.ends[:, c], self.turned[:, c])
+            for c, chain in enumerate(feet.snap.chains)
+        ]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What solves chains on frames, as long as none of their settings change."""
+
+    view_layer: bpy.types.ViewLayer
+    feet: Feet
+    frames: Sequence[int]
+    """F"""
+    only: list[str] | None
+    plan: Plan
+
+    @classmethod
+    def of(cls, view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Proof:
+        """Look at the chains."""
+        ob = feet.snap.ob
+        only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
+        return cls(view_layer, feet, frames, only, Plan.of(ob, view_layer.depsgraph, only))
+
+    def solve(self, reached: Reached, some: Bools) -> Generator[float, None, None]:
+        """Solve some (F,) of the frames, and tell `reached` what came of it; yields the share that is done."""
+        ob, plan, chains, own = self.feet.snap.ob, self.plan, self.feet.snap.chains, np.flatnonzero(some)
+        planned = {chain.tip for chain in plan.chains}
+        chosen = [c for c, chain in enumerate(chains) if chain.tip in planned]
+        solved = _Ends(plan, [chains[c] for c in chosen], len(own))
+        numbers = [self.frames[i] for i in own.tolist()]
+        stored = fk_store.held(ob, plan.live)
+        work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
+        with registry.paused(ob):
+            for method in [Method.SCENE] if plan.watch else Method:
+                if (yield from work.solve(solved, method)):
+                    break
+        at = np.ix_(own, np.array(chosen, dtype=np.int64))
+        reached.errors[at], reached.ends[at] = solved.errors, solved.places
+        reached.turned[at], reached.roots[at] = solved.turned, solved.roots
 
 
 class _Ends(Solved):
@@ -61,29 +114,3 @@ class _Ends(Solved):
         self.roots[start : start + len(fk)] = posed.poses[:, self._first]
         self.turned[start : start + len(fk)] = poses
         self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]
-
-
-def steps(view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Generator[float, None, Reached]:
-    """Solve chains on frames; yields the share that is done."""
-    ob, chains = feet.snap.ob, feet.snap.chains
-    tips = [chain.tip for chain in chains]
-    with registry.paused(ob):
-        only = None if object_of(ob).live else tips
-        plan = Plan.of(ob, view_layer.depsgraph, only)
-        solvable = [chain for chain in chains if any(own.tip == chain.tip for own in plan.chains)]
-        solved = _Ends(plan, solvable, len(frames))
-        work = Frames(view_layer, ob, plan, only, fk_store.held(ob, plan.live), list(frames), changes_order=False)
-        for method in [Method.SCENE] if plan.watch else Method:
-            if (yield from work.solve(solved, method)):
-                break
-    errors, roots = np.full((len(frames), len(tips)), np.nan), np.full((len(frames), len(tips), 4, 4), np.nan)
-    own = [tips.index(chain.tip) for chain in solvable]
-    errors[:, own], roots[:, own] = solved.errors, solved.roots
-    shown = []
-    for chain in chains:
-        if chain in solvable:
-            at = solvable.index(chain)
-            shown.append(feet.shown(chain, solved.places[:, at], solved.turned[:, at]))
-        else:
-            shown.append(feet.foot(chain))
-    return Reached(errors, shown, roots)

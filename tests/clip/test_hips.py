@@ -81,3 +81,34 @@ def test_what_limits_ask_for_is_done_as_smoothly(addon: Addon) -> None:
     assert np.abs(np.diff(found.offsets, 2, axis=0)).max() < 0.001
     capped = addon.module("clip.hips").help_reach(cut, 0.02, 8.0)
     assert np.linalg.norm(capped.offsets, axis=1).max() <= 0.02 + 1e-12
+
+
+def test_a_search_goes_on_from_the_one_before(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, passes = addon.module("clip.hips"), 0
+    step = module._Balls.into
+
+    def counted(balls: Any, offsets: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        return step(balls, offsets)
+
+    legs = legs_of(addon, 0.02)
+    before = module.help_reach(legs, 0.2, 8.0)
+    asked = np.zeros((len(FRAMES), 3))
+    asked[100:110] = [0.0, 0.003, 0.0]
+    more = [legs[0], legs[1].cut(asked, before.offsets)]
+    monkeypatch.setattr(module._Balls, "into", counted)
+    anew, passes_anew = module.help_reach(more, 0.2, 8.0), passes
+    further = module.help_reach(more, 0.2, 8.0, before)
+    assert np.abs(further.offsets - anew.offsets).max() < 1e-3
+    assert further.short.max() == 0.0
+    assert passes - passes_anew < 0.7 * passes_anew
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 24])
+def test_waves_keep_their_share(addon: Addon, count: int) -> None:
+    places, rng = np.arange(count), np.random.default_rng(count)
+    waves = np.cos(np.pi * np.outer(places, places + 0.5) / count)
+    values, shares = rng.normal(size=(3, count)), rng.random(count)
+    expected = values @ np.linalg.inv(waves) * shares @ waves
+    assert np.abs(addon.module("clip.hips")._smoothing(shares)(values) - expected).max() < 1e-12

@@ -44,7 +44,6 @@ ELSEWHERE = {
     "export/[bm]*": "export/test_skeleton",
     "goals/apply": "goals/test_snap",
     "goals/frames": "goals/test_snap_range",
-    "goals/movable": "goals/test_snap",
     "goals/snapped": "goals/test_snap",
     "goals/spaces": "goals/test_space_switch",
     "live/live_bones": "live/test_handlers",

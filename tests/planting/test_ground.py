@@ -148,7 +148,7 @@ def test_feet_climb_stairs_of_boxes_that_overlap(addon: Addon) -> None:
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
-def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str) -> None:
+def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ob = walker.figure("turn")
     ground = plane()
     if moving == "place":
@@ -156,7 +156,16 @@ def test_feet_stand_still_on_a_ground_that_moves(addon: Addon, moving: str) -> N
     else:
         rigs.key(ground, "rotation_euler", {1: (0, 0, 0), 190: (0.08, 0.05, 0.2)})
     bpy.ops.ik_addon.find_contacts()
+    sampling, visited = addon.module("goals.frames"), []
+    at_frame = sampling.at_frame
+
+    def visit(view_layer: bpy.types.ViewLayer, frame: int) -> Any:
+        visited.append(frame)
+        return at_frame(view_layer, frame)
+
+    monkeypatch.setattr(sampling, "at_frame", visit)
     assert bpy.ops.ik_addon.plant(ground="Ground") == {"FINISHED"}
+    assert len(visited) < 10, "F-curves tell where the ground is"
     poses, worlds = walker.play(ob), []
     for frame in range(1, bpy.context.scene.frame_end + 1):
         bpy.context.scene.frame_set(frame)
@@ -257,6 +266,17 @@ def test_what_is_in_several_parts_of_a_mesh_comes_out_of_all(addon: Addon) -> No
     gaps, normals = surface.look(np.array([[0.4, 0.6, 0.3]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
     assert gaps[0] == pytest.approx(1.7, abs=1e-5)
     assert normals[0] == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_what_is_far_beside_feet_is_left_out(addon: Addon) -> None:
+    near = np.array([(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (0.0, 1.0, 0.0)])
+    both = np.concatenate([near, near + np.array([50.0, 0.0, 1.0])])
+    points, up = np.array([[0.0, 0.0, 0.5], [50.0, 0.0, 0.5]]), np.array([[0.0, 0.0, 1.0]])
+    mesh = addon.module("planting.ground").Mesh
+    for way, far in ((points, 0.5), (points[:1], np.nan)):
+        surface = mesh.of(both, np.arange(6).reshape(2, 3), up[0], 1.0, (way, up))
+        gaps, _normals = surface.look(points, np.repeat(up, 2, axis=0), only_inside=False)
+        assert gaps == pytest.approx([-0.5, far], abs=1e-5, nan_ok=True)
 
 
 def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:

@@ -75,7 +75,8 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
     assert reach[contacts.any(axis=0)].max() < 0.9801
 
 
-def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+def limited() -> bpy.types.Object:
+    """Turning on the spot, with knees that always stay bent."""
     ob = walker.figure("turn")
     for end in "LR":
         knee = ob.pose.bones[f"shin.{end}"]
@@ -83,12 +84,40 @@ def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.C
         knee.ik_min_x, knee.ik_max_x = np.radians(25.0), np.radians(150.0)
         knee.lock_ik_y = knee.lock_ik_z = True
         knee.ik_addon.use_limits = True
+    return ob
+
+
+def test_hips_go_where_joint_limits_let_legs_reach(addon: Addon, capfd: pytest.CaptureFixture[str]) -> None:
+    ob = limited()
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(hips=False)
     assert "misses its contact by up to" in capfd.readouterr().out
     bpy.ops.ik_addon.plant()
     assert "misses" not in capfd.readouterr().out
     assert max(walker.slides(addon, ob, walker.play(ob)).values()) < SLIDE
+
+
+def test_only_frames_where_a_leg_is_in_doubt_are_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited()
+    bpy.ops.ik_addon.find_contacts()
+    ends, hips = addon.module("planting.proof")._Ends, addon.module("planting.hips")
+    solved: list[int] = []
+    searches: list[int] = []
+    put, begin = ends.put, hips._Search.begin
+
+    def counted(own: Any, start: int, fk: Any, *rest: Any) -> None:
+        solved.append(len(fk))
+        put(own, start, fk, *rest)
+
+    def begun(own: Any, offsets: Any) -> Any:
+        searches.append(len(offsets))
+        return begin(own, offsets)
+
+    monkeypatch.setattr(ends, "put", counted)
+    monkeypatch.setattr(hips._Search, "begin", begun)
+    assert bpy.ops.ik_addon.plant() == {"FINISHED"}
+    assert len(searches) > 2
+    assert sum(solved) < 0.7 * sum(searches)
 
 
 def test_a_disabled_chain_is_planted_as_well(addon: Addon) -> None:

@@ -99,6 +99,8 @@ class Inputs:
     """(C,)"""
     tips: tuple[str, ...]
     """(C,) the tip bone of each chain."""
+    others: tuple[Spot, ...]
+    """What else was asked for."""
 
     @classmethod
     def of(
@@ -109,6 +111,7 @@ class Inputs:
         live: Ints,
         sampled: Ints,
         tips: Sequence[str],
+        others: Sequence[tuple[bpy.types.Object, str]] = (),
     ) -> Inputs | None:
         """Find what frames depend on; None where something else has a say, so that Blender's matrices are needed.
 
@@ -119,6 +122,7 @@ class Inputs:
             live: as in `Plan`.
             sampled: as in `Plan`.
             tips: tip bones of the chains.
+            others: objects, or bones of them, of which it is also asked where they are.
         """
         chains = [chain_of(ob.pose.bones[tip]) for tip in tips]
         found = _Collected(depsgraph)
@@ -128,9 +132,10 @@ class Inputs:
                 found.pose(own, bone)
             targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
             poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
+            elsewhere = [found.spot(other, bone) for other, bone in others]
         except _NotPlaced:
             return None
-        return found.inputs(own, live, sampled, targets, poles, tips)
+        return found.inputs(own, live, sampled, targets, poles, tips, elsewhere)
 
     @property
     def width(self) -> int:
@@ -278,6 +283,7 @@ class _Collected:
         targets: Sequence[Spot],
         poles: Sequence[Spot | None],
         tips: Sequence[str],
+        others: Sequence[Spot],
     ) -> Inputs:
         """What was found."""
         armatures: list[Bones] = []
@@ -309,6 +315,7 @@ class _Collected:
             targets=tuple(map(there, targets)),
             poles=tuple(None if pole is None else there(pole) for pole in poles),
             tips=tuple(tips),
+            others=tuple(map(there, others)),
         )
 
 
