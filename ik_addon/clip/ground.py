@@ -138,10 +138,11 @@ class Ground:
             if not missed.any():
                 return raised
             needed += missed
-            size = TILT * float(lengths_of((foot.pivots[TOE] - foot.pivots[HEEL])[None])[0])
-            coupled = np.where(foot.contacts, needed, np.maximum(needed, needed[::-1] - size))
+            # A foot in the air goes up as a whole; one that touches can only tilt.
+            whole = _swell(np.where(foot.touches, 0.0, needed.max(axis=0)), foot.touches, length)
+            tilts = np.where(foot.touches, needed, 0.0)
             raised = self._raised(
-                foot, [_swell(own, at, length) for own, at in zip(coupled, foot.contacts, strict=True)]
+                foot, [np.maximum(whole, _swell(own, at, length)) for own, at in zip(tilts, foot.contacts, strict=True)]
             )
         for _ in range(LAST):
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
