@@ -37,6 +37,11 @@ def eased(values: Floats, known: Bools, length: int) -> Floats:
     return out
 
 
+def faded(known: Bools, length: int) -> Floats:
+    """Weights (F,) that are 1 where something is known (F,), and fade from there to zero over so many frames."""
+    return eased(np.ones((len(known), 1)), known, length)[:, 0]
+
+
 def bridged(values: Floats, known: Bools) -> Floats:
     """Values (F, k) as they are where they are known (F,), going smoothly from one to the next in between."""
     at = np.flatnonzero(known)

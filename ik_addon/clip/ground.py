@@ -13,17 +13,17 @@ import numpy as np
 from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
 from ..solve.problem import Bools, Floats, Ints
-from .filling import eased, runs
+from .filling import eased, faded, runs
 from .foot import HEEL, TOE, Foot
 
 BUMP = np.radians(15.0)
 """Heel and toe lie on the ground together where that turns the foot by no more than this from the ground's slope."""
-TILT = 0.3
-"""Heel and toe of a foot in the air are raised by amounts that differ by no more than this, in lengths of the foot."""
 STEEP = 0.999
 """The sine of the steepest foot: beyond it there is no telling which way it is turned."""
 PASSES = 8
 """At most so many, to raise a foot and look again: on a slope it also moves sideways."""
+WAITS = 4
+"""So many ways to wait are tried at an edge."""
 LAST = 3
 """So many raise the foot as a whole, however steep the ground is where it goes then."""
 
@@ -62,6 +62,8 @@ class Ground:
     """A contact is brought down to the ground, but not farther than the one before by more than this."""
     margin: float
     """So far above the ground feet lie on it: rounding then takes none below."""
+    sudden: float
+    """A foot that is raised by more than this from frame to frame waits where that helps."""
 
     def depth_of(self, foot: Foot) -> float:
         """How far heel or toe are at most below the surface itself."""
@@ -132,6 +134,7 @@ class Ground:
 
     def clear(self, foot: Foot, length: int) -> Foot:
         """The foot, raised where it is below the surface, eased over so many frames where it doesn't touch."""
+        foot = self._waiting(foot, length)
         needed, raised = np.zeros((2, len(foot.places))), foot
         for _ in range(PASSES):
             missed = self._needed(raised)
@@ -139,7 +142,7 @@ class Ground:
                 return raised
             needed += missed
             # A foot in the air goes up as a whole; one that touches can only tilt.
-            whole = _swell(np.where(foot.touches, 0.0, needed.max(axis=0)), foot.touches, length)
+            whole = _whole(foot, needed, length)
             tilts = np.where(foot.touches, needed, 0.0)
             raised = self._raised(
                 foot, [np.maximum(whole, _swell(own, at, length)) for own, at in zip(tilts, foot.contacts, strict=True)]
@@ -148,16 +151,45 @@ class Ground:
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
         return raised
 
-    def _depths(self, foot: Foot) -> Floats:
+    def _waiting(self, foot: Foot, length: int) -> Foot:
+        """The foot, which lingers where it touched, or comes sooner where it will, if an edge there is too near.
+
+        To rise in front of an edge takes time. How long it waits is what changes its movement least.
+        """
+        lift = _whole(foot, self._needed(foot), length)
+        places = foot.places.copy()
+        for start, end in runs(~foot.touches):
+            around = slice(max(start - 1, 0), end + 1)
+            if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
+                continue
+            own = foot.part(around)
+            best, least = own, self._steepest(around, own, own, length)
+            for is_end in (False, True):
+                begun = best
+                for wait in range(max(length // WAITS, 1), length + 1, max(length // WAITS, 1)):
+                    tried = _lingering(begun, self.up[around], wait, is_end=is_end)
+                    steepest = self._steepest(around, own, tried, length)
+                    if steepest < least:
+                        best, least = tried, steepest
+            places[around] = best.places
+        return replace(foot, places=places)
+
+    def _steepest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
+        """How much faster, per frame, a part of a clip becomes where the foot is as it is now, and raised."""
+        needed = self._needed(foot, around.start)
+        moved = foot.places - source.places + _whole(foot, needed, length)[:, None] * self.up[around]
+        return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
+
+    def _depths(self, foot: Foot, first: int = 0) -> Floats:
         """How far (2, F) heel and toe have to rise to lie on the ground; zero where they need not."""
-        frames = np.arange(len(foot.places))
+        frames = np.arange(first, first + len(foot.places))
         # What lies between the surface and the margin is not looked for: contacts are there already.
         looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
         return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
 
-    def _needed(self, foot: Foot) -> Floats:
+    def _needed(self, foot: Foot, first: int = 0) -> Floats:
         """The same, without what rounding makes of it."""
-        depths = self._depths(foot)
+        depths = self._depths(foot, first)
         return np.where(depths > 0.5 * self.margin, depths, 0.0)
 
     def _raised(self, foot: Foot, lifts: list[Floats]) -> Foot:
@@ -186,6 +218,23 @@ class Ground:
 
 def _angle(turn: Floats) -> float:
     return float(lengths_of(vectors_of(turn).T)[0])
+
+
+def _whole(foot: Foot, needed: Floats, length: int) -> Floats:
+    """How far (F,) a foot in the air goes up where heel and toe need (2, F)."""
+    return _swell(np.where(foot.touches, 0.0, needed.max(axis=0)), foot.touches, length)
+
+
+def _lingering(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
+    """A foot between two contacts that leaves, or else arrives, as late or soon as waiting over so many frames makes it."""
+    frames = np.arange(len(foot.places))
+    known = frames == (frames[-1] if is_end else 0)
+    if not foot.touches[known][0]:
+        return foot
+    there = foot.places + foot.turned(foot.rolling)
+    away = there[known] - there
+    away -= (away * up).sum(axis=1, keepdims=True) * up
+    return replace(foot, places=foot.places + faded(known, wait)[:, None] * away)
 
 
 def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:
