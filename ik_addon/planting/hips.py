@@ -36,7 +36,8 @@ ROUNDS = 6
 LEFT = 0.3
 """Of the progress to be shown, each of them leaves this part to those that may follow."""
 FLIP = np.radians(300.0)
-"""A thigh that turns by so much more in a second than recorded has gone over to another side of its limits."""
+"""A bone of a leg that turns by so much more in a second than recorded has gone over to another side of its limits, or
+the leg was straightened in a moment."""
 STRAIGHT = 0.95
 """A leg that is stretched farther than this fraction of its length turns much where its foot moves little."""
 BEND = 0.002
@@ -153,7 +154,7 @@ def _asked(
     """How (F, 3) each leg wants the hips, moved by (F, 3), to be moved on because of its joint limits.
 
     Returns:
-        The same, and how bad it is: how far a leg misses its foot, and by how many radians a thigh flips.
+        The same, and how bad it is: how far a leg misses its foot, and by how many radians a bone flips.
     """
     asked, misses, flips = [], [0.0], [0.0]
     may_bend = not any(leg.short(offsets).any() for leg in legs)  # else the hips are as low as they may go
@@ -164,7 +165,8 @@ def _asked(
         is_short = leg.held & (far > CLOSE * leg.reach) & is_free
         wanted[is_short] = missed[is_short]
         misses += far[is_short].tolist()
-        turns = _steps(reached.roots[:, i]) - _steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)[0]])
+        before = feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)]
+        turns = (_steps(reached.bones[i]) - _steps(before)).max(axis=1)
         straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
         fast = (turns > flip) & (straight[1:] | straight[:-1])
         flips += turns[fast].tolist()
@@ -175,9 +177,10 @@ def _asked(
 
 
 def _steps(poses: Floats) -> Floats:
-    """By how many radians (F - 1,) a bone posed as (F, 4, 4) turns from frame to frame."""
-    turns = quaternions(np.moveaxis(orientation(poses), 0, -1))
-    return np.asarray(lengths_of(vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1]))).T))
+    """By how many radians (F - 1, n) bones posed as (F, n, 4, 4) turn from frame to frame."""
+    turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
+    return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 
 def _in_world(feet: Feet, places: Floats) -> Floats:

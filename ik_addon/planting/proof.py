@@ -31,8 +31,8 @@ class Reached:
     """(F, C) how far they are from their targets, in chain lengths; not a number where one can't be solved."""
     feet: list[Foot]
     """Their hands and feet, as what they stand on sees them; they touch nothing."""
-    roots: Floats
-    """(F, C, 4, 4) poses of their first bones; not a number where one can't be solved."""
+    bones: list[Floats]
+    """(F, n, 4, 4) poses of their bones, for each of them; not a number where one can't be solved."""
 
 
 class _Ends(Solved):
@@ -46,9 +46,9 @@ class _Ends(Solved):
         self._reaches = [
             (0.0, 0.0, 0.0) if at else reaches[chain.tip] for at, chain in zip(turning, chains, strict=True)
         ]
-        self._first = [plan.rows[chain.bones[0]] for chain in chains]
-        self.roots: Floats = np.empty((frames, len(chains), 4, 4))
-        """(F, C) of their first bones."""
+        self._posed = [[plan.rows[bone] for bone in chain.bones] for chain in chains]
+        self.bones: list[Floats] = [np.empty((frames, len(chain.bones), 4, 4)) for chain in chains]
+        """(F, n) of their bones, for each of them."""
         self.turned: Floats = np.empty((frames, len(chains), 4, 4))
         """(F, C) of the bones that take an orientation."""
         self.places: Floats = np.empty((frames, len(chains), 3))
@@ -58,7 +58,8 @@ class _Ends(Solved):
         super().put(start, fk, posed, plan)
         poses: Floats = posed.poses[:, self._rows].astype(np.float64)
         reaches = np.broadcast_to(self._reaches, (*poses.shape[:2], 3))
-        self.roots[start : start + len(fk)] = posed.poses[:, self._first]
+        for own, at in zip(self.bones, self._posed, strict=True):
+            own[start : start + len(fk)] = posed.poses[:, at]
         self.turned[start : start + len(fk)] = poses
         self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]
 
@@ -76,14 +77,15 @@ def steps(view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) ->
         for method in [Method.SCENE] if plan.watch else Method:
             if (yield from work.solve(solved, method)):
                 break
-    errors, roots = np.full((len(frames), len(tips)), np.nan), np.full((len(frames), len(tips), 4, 4), np.nan)
-    own = [tips.index(chain.tip) for chain in solvable]
-    errors[:, own], roots[:, own] = solved.errors, solved.roots
+    errors, bones = np.full((len(frames), len(tips)), np.nan), []
     shown = []
-    for chain in chains:
+    for c, chain in enumerate(chains):
         if chain in solvable:
             at = solvable.index(chain)
+            errors[:, c] = solved.errors[:, at]
+            bones.append(solved.bones[at])
             shown.append(feet.shown(chain, solved.places[:, at], solved.turned[:, at]))
         else:
+            bones.append(np.full((len(frames), len(chain.bones), 4, 4), np.nan))
             shown.append(feet.foot(chain))
-    return Reached(errors, shown, roots)
+    return Reached(errors, shown, bones)

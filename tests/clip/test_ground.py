@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 MARGIN = 1e-5
+SUDDEN = 0.02
 Height = Callable[[clips.Array], clips.Array]
 """Of the ground, at points (n, 3)."""
 
@@ -36,7 +37,7 @@ class Field:
 
 def ground_of(addon: Addon, height: Height, frames: int, slope: float = 0.7, pull: float = 0.5) -> Any:
     up = np.broadcast_to([0.0, 0.0, 1.0], (frames, 3))
-    return addon.module("clip.ground").Ground(Field(height), up, slope, pull, MARGIN)
+    return addon.module("clip.ground").Ground(Field(height), up, slope, pull, MARGIN, SUDDEN)
 
 
 def planted_on(addon: Addon, foot: Any, height: Height, **options: float) -> Any:
