@@ -141,12 +141,8 @@ class Ground:
             if not missed.any():
                 return raised
             needed += missed
-            # A foot in the air goes up as a whole; one that touches can only tilt.
-            whole = _whole(foot, needed, length)
-            tilts = np.where(foot.touches, needed, 0.0)
-            raised = self._raised(
-                foot, [np.maximum(whole, _swell(own, at, length)) for own, at in zip(tilts, foot.contacts, strict=True)]
-            )
+            tilts, whole = _lifts(foot, needed, length)
+            raised = self._raised(foot, tilts + whole)
         for _ in range(LAST):
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
         return raised
@@ -156,7 +152,7 @@ class Ground:
 
         To rise in front of an edge takes time. How long it waits is what changes its movement least.
         """
-        lift = _whole(foot, self._needed(foot), length)
+        _tilts, lift = _lifts(foot, self._needed(foot), length)
         places = foot.places.copy()
         for start, end in runs(~foot.touches):
             around = slice(max(start - 1, 0), end + 1)
@@ -176,8 +172,8 @@ class Ground:
 
     def _steepest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
         """How much faster, per frame, a part of a clip becomes where the foot is as it is now, and raised."""
-        needed = self._needed(foot, around.start)
-        moved = foot.places - source.places + _whole(foot, needed, length)[:, None] * self.up[around]
+        _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
+        moved = foot.places - source.places + lift[:, None] * self.up[around]
         return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
 
     def _depths(self, foot: Foot, first: int = 0) -> Floats:
@@ -192,8 +188,8 @@ class Ground:
         depths = self._depths(foot, first)
         return np.where(depths > 0.5 * self.margin, depths, 0.0)
 
-    def _raised(self, foot: Foot, lifts: list[Floats]) -> Foot:
-        """The foot with its heel and toe raised by (F,) and (F,)."""
+    def _raised(self, foot: Foot, lifts: Floats) -> Foot:
+        """The foot with its heel and toe raised by (2, F)."""
         ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
         rise = (ways * self.up).sum(axis=1)
         level = ways - rise[:, None] * self.up
@@ -220,9 +216,17 @@ def _angle(turn: Floats) -> float:
     return float(lengths_of(vectors_of(turn).T)[0])
 
 
-def _whole(foot: Foot, needed: Floats, length: int) -> Floats:
-    """How far (F,) a foot in the air goes up where heel and toe need (2, F)."""
-    return _swell(np.where(foot.touches, 0.0, needed.max(axis=0)), foot.touches, length)
+def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
+    """How far (2, F) heel and toe go up where they need (2, F) while the foot touches, and (F,) all of it in the air.
+
+    A foot that touches can only tilt. In the air tilting fades out, and for the rest it goes up as a whole: tilted by
+    what an edge asks of a foot that points down, it would turn in a moment.
+    """
+    tilts = np.stack([
+        _swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)
+    ])
+    left = np.where(foot.touches, 0.0, np.maximum(needed - tilts, 0.0).max(axis=0))
+    return tilts, _swell(left, foot.touches, length)
 
 
 def _lingering(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
