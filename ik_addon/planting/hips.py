@@ -40,8 +40,11 @@ FLIP = np.radians(300.0)
 the leg was straightened in a moment."""
 STRAIGHT = 0.95
 """A leg that is stretched farther than this fraction of its length turns much where its foot moves little."""
-BEND = 0.002
-"""It comes back where the hips move towards its foot, by this fraction of the way at a time."""
+CALMER = 0.9
+"""It is asked to bend so far that it turns by this fraction of what would be a flip."""
+BEND = 0.002, 0.005
+"""For that the hips move towards its foot by at least and at most these fractions of the way at a time: what limits
+make of a leg comes back at once."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its length reaches it."""
 
@@ -170,10 +173,22 @@ def _asked(
         straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
         fast = (turns > flip) & (straight[1:] | straight[:-1])
         flips += turns[fast].tolist()
-        bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short
-        wanted[bend] = BEND * towards[bend]
+        turns = np.where(fast, turns, 0.0)
+        turns = np.maximum(np.append(turns, 0.0), np.append(0.0, turns))
+        bend = (turns > 0.0) & ~is_short
+        wanted[bend] = _bent(lengths_of(towards[bend]) / leg.reach, turns[bend] / (CALMER * flip))[:, None] * towards[bend]
         asked.append(wanted)
     return asked, (max(misses), max(flips))
+
+
+def _bent(chords: Floats, times: Floats) -> Floats:
+    """By which fraction (n,) legs as long as (n,) of their reach should be shorter, to turn so many times slower.
+
+    The nearer a leg is to straight, the more its bones turn: as one over the sine of half the angle of its knee.
+    """
+    sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
+    shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)
+    return np.clip(shorter, *BEND)
 
 
 def _steps(poses: Floats) -> Floats:
