@@ -23,7 +23,7 @@ STEEP = 0.999
 PASSES = 8
 """At most so many, to raise a foot and look again: on a slope it also moves sideways."""
 WAITS = 4
-"""So many ways to wait are tried at an edge."""
+"""So many lengths of time to wait at an edge are tried."""
 LAST = 3
 """So many raise the foot as a whole, however steep the ground is where it goes then."""
 
@@ -63,7 +63,7 @@ class Ground:
     margin: float
     """So far above the ground feet lie on it: rounding then takes none below."""
     sudden: float
-    """A foot that is raised by more than this from frame to frame waits where that helps."""
+    """A foot that would be raised by more than this from frame to frame waits where that helps."""
 
     def depth_of(self, foot: Foot) -> float:
         """How far heel or toe are at most below the surface itself."""
@@ -134,44 +134,50 @@ class Ground:
 
     def clear(self, foot: Foot, length: int) -> Foot:
         """The foot, raised where it is below the surface, eased over so many frames where it doesn't touch."""
-        foot = self._waiting(foot, length)
-        needed, raised = np.zeros((2, len(foot.places))), foot
+        missed = self._needed(foot)
+        waiting = self._waiting(foot, missed, length)
+        if waiting is not foot:
+            foot, missed = waiting, self._needed(waiting)
+        needed, raised = np.zeros_like(missed), foot
         for _ in range(PASSES):
-            missed = self._needed(raised)
             if not missed.any():
                 return raised
             needed += missed
             tilts, whole = _lifts(foot, needed, length)
             raised = self._raised(foot, tilts + whole)
+            missed = self._needed(raised)
         for _ in range(LAST):
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
         return raised
 
-    def _waiting(self, foot: Foot, length: int) -> Foot:
-        """The foot, which lingers where it touched, or comes sooner where it will, if an edge there is too near.
+    def _waiting(self, foot: Foot, needed: Floats, length: int) -> Foot:
+        """The foot, held back in front of edges that it would have to climb too suddenly, where it needs (2, F) to rise.
 
-        To rise in front of an edge takes time. How long it waits is what changes its movement least.
+        It stays longer over the place that it leaves, or is sooner over the one that it comes to: as much as makes it
+        change its speed least.
         """
-        _tilts, lift = _lifts(foot, self._needed(foot), length)
-        places = foot.places.copy()
+        _tilts, lift = _lifts(foot, needed, length)
+        places = foot.places
         for start, end in runs(~foot.touches):
             around = slice(max(start - 1, 0), end + 1)
             if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
                 continue
             own = foot.part(around)
-            best, least = own, self._steepest(around, own, own, length)
+            best, least = own, self._fastest(around, own, own, length)
             for is_end in (False, True):
                 begun = best
-                for wait in range(max(length // WAITS, 1), length + 1, max(length // WAITS, 1)):
-                    tried = _lingering(begun, self.up[around], wait, is_end=is_end)
-                    steepest = self._steepest(around, own, tried, length)
-                    if steepest < least:
-                        best, least = tried, steepest
-            places[around] = best.places
-        return replace(foot, places=places)
+                for share in range(1, WAITS + 1):
+                    tried = _held_back(begun, self.up[around], round(share * length / WAITS), is_end=is_end)
+                    fastest = self._fastest(around, own, tried, length)
+                    if fastest < least:
+                        best, least = tried, fastest
+            if best is not own:
+                places = places.copy() if places is foot.places else places
+                places[around] = best.places
+        return foot if places is foot.places else replace(foot, places=places)
 
-    def _steepest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
-        """How much faster, per frame, a part of a clip becomes where the foot is as it is now, and raised."""
+    def _fastest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
+        """How much the speed of a part of a clip changes, per frame, where the foot goes as it does now, and is raised."""
         _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
         moved = foot.places - source.places + lift[:, None] * self.up[around]
         return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
@@ -229,11 +235,11 @@ def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
     return tilts, _swell(left, foot.touches, length)
 
 
-def _lingering(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
-    """A foot between two contacts that leaves, or else arrives, as late or soon as waiting over so many frames makes it."""
-    frames = np.arange(len(foot.places))
-    known = frames == (frames[-1] if is_end else 0)
-    if not foot.touches[known][0]:
+def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
+    """A foot between two contacts that stays over the first, or is over the last, for about so many frames more."""
+    known = np.zeros(len(foot.places), dtype=bool)
+    known[-1 if is_end else 0] = True
+    if not (foot.touches & known).any():
         return foot
     there = foot.places + foot.turned(foot.rolling)
     away = there[known] - there

@@ -38,7 +38,7 @@ UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1e-5
 """Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
 SUDDEN = 0.8
-"""A foot that is raised faster than this, in lengths of the leg per second, waits at the edge of what it climbs."""
+"""A foot that would be raised faster than this, in lengths of the limb per second, waits in front of the edge."""
 PULL = {True: 0.5, False: 0.15}
 """Feet and hands are brought down to a ground from this far, in lengths of the limb: farther, they touch something
 else."""
