@@ -151,7 +151,7 @@ class Ground:
         return raised
 
     def _waiting(self, foot: Foot, needed: Floats, length: int) -> Foot:
-        """The foot, held back in front of edges that it would have to climb too suddenly, where it needs (2, F) to rise.
+        """The foot, held back at edges where heel and toe, which need (2, F) to rise, would do so too suddenly.
 
         It stays longer over the place that it leaves, or is sooner over the one that it comes to: as much as makes it
         change its speed least.
@@ -177,7 +177,7 @@ class Ground:
         return foot if places is foot.places else replace(foot, places=places)
 
     def _fastest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
-        """How much the speed of a part of a clip changes, per frame, where the foot goes as it does now, and is raised."""
+        """How much, per frame, the speed of a part of a clip changes where the foot goes as now, and is raised."""
         _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
         moved = foot.places - source.places + lift[:, None] * self.up[around]
         return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
@@ -228,9 +228,9 @@ def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
     A foot that touches can only tilt. In the air tilting fades out, and for the rest it goes up as a whole: tilted by
     what an edge asks of a foot that points down, it would turn in a moment.
     """
-    tilts = np.stack([
-        _swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)
-    ])
+    tilts = np.stack(
+        [_swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)]
+    )
     left = np.where(foot.touches, 0.0, np.maximum(needed - tilts, 0.0).max(axis=0))
     return tilts, _swell(left, foot.touches, length)
 

@@ -176,7 +176,9 @@ def _asked(
         turns = np.where(fast, turns, 0.0)
         turns = np.maximum(np.append(turns, 0.0), np.append(0.0, turns))
         bend = (turns > 0.0) & ~is_short
-        wanted[bend] = _bent(lengths_of(towards[bend]) / leg.reach, turns[bend] / (CALMER * flip))[:, None] * towards[bend]
+        wanted[bend] = (
+            _bent(lengths_of(towards[bend]) / leg.reach, turns[bend] / (CALMER * flip))[:, None] * towards[bend]
+        )
         asked.append(wanted)
     return asked, (max(misses), max(flips))
 

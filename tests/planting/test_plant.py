@@ -305,7 +305,9 @@ def test_other_clips_are_planted(addon: Addon, change: str) -> None:
             if change == "backwards":
                 keys[2::2] = 526.0 - keys[2::2]
             elif change == "noise":
-                keys[1::2] += random.normal(0.0, noise if curve.data_path.endswith("location") else 0.002, len(keys) // 2)
+                keys[1::2] += random.normal(
+                    0.0, noise if curve.data_path.endswith("location") else 0.002, len(keys) // 2
+                )
             curve.keyframe_points.foreach_set("co", keys)
             curve.update()
         if change == "part":
@@ -319,7 +321,7 @@ def test_other_clips_are_planted(addon: Addon, change: str) -> None:
 def the_walk(
     with_presets: bool, change: Callable[[bpy.types.Object], None] = lambda _ob: None
 ) -> tuple[bpy.types.Object, Any, float]:
-    """The recorded walk with contacts, changed if wanted; where its bones are on all frames, and the length of a leg."""
+    """The recorded walk with contacts, changed if wanted; where its bones are, and the length of a leg."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
