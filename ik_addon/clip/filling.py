@@ -22,6 +22,7 @@ def numbered(flags: Bools) -> Ints:
 def eased(values: Floats, known: Bools, length: int) -> Floats:
     """Values (F, k) as they are where they are known (F,), eased from there to zero over so many frames.
 
+    Where the clip begins or ends within these, they go on beyond it.
     Between two runs of known values nothing overshoots: what comes out is a mean of both and zero, with weights that
     go one way.
     """
@@ -29,12 +30,18 @@ def eased(values: Floats, known: Bools, length: int) -> Floats:
     for start, end in runs(~known):
         count = end - start
         places = np.arange(1, count + 1)
-        reach = min(length, count) + 1
+        is_between = start > 0 and end < len(values)
+        reach = (min(length, count) if is_between else length) + 1
         if start:
             out[start:end] += (1.0 - _smooth(places / reach))[:, None] * values[start - 1]
         if end < len(values):
             out[start:end] += (1.0 - _smooth((count + 1 - places) / reach))[:, None] * values[end]
     return out
+
+
+def faded(known: Bools, length: int) -> Floats:
+    """Weights (F,) that are 1 where something is known (F,), and fade from there to zero over so many frames."""
+    return eased(np.ones((len(known), 1)), known, length)[:, 0]
 
 
 def bridged(values: Floats, known: Bools) -> Floats:

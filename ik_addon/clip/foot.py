@@ -32,6 +32,10 @@ class Foot:
         """Where (F, 3) the heel (0) or the toe (1) is."""
         return self.places + self.turned(self.pivots[pivot])
 
+    def part(self, frames: slice) -> Foot:
+        """The foot on some of the frames."""
+        return Foot(self.places[frames], self.turns[:, frames], self.pivots, self.contacts[:, frames])
+
     @property
     def touches(self) -> Bools:
         """Whether (F,) anything of it touches."""

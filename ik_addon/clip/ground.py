@@ -13,17 +13,17 @@ import numpy as np
 from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
 from ..solve.problem import Bools, Floats, Ints
-from .filling import eased, runs
+from .filling import eased, faded, runs
 from .foot import HEEL, TOE, Foot
 
 BUMP = np.radians(15.0)
 """Heel and toe lie on the ground together where that turns the foot by no more than this from the ground's slope."""
-TILT = 0.3
-"""Heel and toe of a foot in the air are raised by amounts that differ by no more than this, in lengths of the foot."""
 STEEP = 0.999
 """The sine of the steepest foot: beyond it there is no telling which way it is turned."""
 PASSES = 8
 """At most so many, to raise a foot and look again: on a slope it also moves sideways."""
+WAITS = 4
+"""So many lengths of time to wait at an edge are tried."""
 LAST = 3
 """So many raise the foot as a whole, however steep the ground is where it goes then."""
 
@@ -62,6 +62,8 @@ class Ground:
     """A contact is brought down to the ground, but not farther than the one before by more than this."""
     margin: float
     """So far above the ground feet lie on it: rounding then takes none below."""
+    sudden: float
+    """A foot that would be raised by more than this from frame to frame waits where that helps."""
 
     def depth_of(self, foot: Foot) -> float:
         """How far heel or toe are at most below the surface itself."""
@@ -132,35 +134,68 @@ class Ground:
 
     def clear(self, foot: Foot, length: int) -> Foot:
         """The foot, raised where it is below the surface, eased over so many frames where it doesn't touch."""
-        needed, raised = np.zeros((2, len(foot.places))), foot
+        missed = self._needed(foot)
+        waiting = self._waiting(foot, missed, length)
+        if waiting is not foot:
+            foot, missed = waiting, self._needed(waiting)
+        needed, raised = np.zeros_like(missed), foot
         for _ in range(PASSES):
-            missed = self._needed(raised)
             if not missed.any():
                 return raised
             needed += missed
-            size = TILT * float(lengths_of((foot.pivots[TOE] - foot.pivots[HEEL])[None])[0])
-            coupled = np.where(foot.contacts, needed, np.maximum(needed, needed[::-1] - size))
-            raised = self._raised(
-                foot, [_swell(own, at, length) for own, at in zip(coupled, foot.contacts, strict=True)]
-            )
+            tilts, whole = _lifts(foot, needed, length)
+            raised = self._raised(foot, tilts + whole)
+            missed = self._needed(raised)
         for _ in range(LAST):
             raised = replace(raised, places=raised.places + self._needed(raised).max(axis=0)[:, None] * self.up)
         return raised
 
-    def _depths(self, foot: Foot) -> Floats:
+    def _waiting(self, foot: Foot, needed: Floats, length: int) -> Foot:
+        """The foot, held back at edges where heel and toe, which need (2, F) to rise, would do so too suddenly.
+
+        It stays longer over the place that it leaves, or is sooner over the one that it comes to: as much as makes it
+        change its speed least.
+        """
+        _tilts, lift = _lifts(foot, needed, length)
+        places = foot.places
+        for start, end in runs(~foot.touches):
+            around = slice(max(start - 1, 0), end + 1)
+            if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
+                continue
+            own = foot.part(around)
+            best, least = own, self._fastest(around, own, own, length)
+            for is_end in (False, True):
+                begun = best
+                for share in range(1, WAITS + 1):
+                    tried = _held_back(begun, self.up[around], round(share * length / WAITS), is_end=is_end)
+                    fastest = self._fastest(around, own, tried, length)
+                    if fastest < least:
+                        best, least = tried, fastest
+            if best is not own:
+                places = places.copy() if places is foot.places else places
+                places[around] = best.places
+        return foot if places is foot.places else replace(foot, places=places)
+
+    def _fastest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
+        """How much, per frame, the speed of a part of a clip changes where the foot goes as now, and is raised."""
+        _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
+        moved = foot.places - source.places + lift[:, None] * self.up[around]
+        return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
+
+    def _depths(self, foot: Foot, first: int = 0) -> Floats:
         """How far (2, F) heel and toe have to rise to lie on the ground; zero where they need not."""
-        frames = np.arange(len(foot.places))
+        frames = np.arange(first, first + len(foot.places))
         # What lies between the surface and the margin is not looked for: contacts are there already.
         looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
         return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
 
-    def _needed(self, foot: Foot) -> Floats:
+    def _needed(self, foot: Foot, first: int = 0) -> Floats:
         """The same, without what rounding makes of it."""
-        depths = self._depths(foot)
+        depths = self._depths(foot, first)
         return np.where(depths > 0.5 * self.margin, depths, 0.0)
 
-    def _raised(self, foot: Foot, lifts: list[Floats]) -> Foot:
-        """The foot with its heel and toe raised by (F,) and (F,)."""
+    def _raised(self, foot: Foot, lifts: Floats) -> Foot:
+        """The foot with its heel and toe raised by (2, F)."""
         ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
         rise = (ways * self.up).sum(axis=1)
         level = ways - rise[:, None] * self.up
@@ -185,6 +220,31 @@ class Ground:
 
 def _angle(turn: Floats) -> float:
     return float(lengths_of(vectors_of(turn).T)[0])
+
+
+def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
+    """How far (2, F) heel and toe go up where they need (2, F) while the foot touches, and (F,) all of it in the air.
+
+    A foot that touches can only tilt. In the air tilting fades out, and for the rest it goes up as a whole: tilted by
+    what an edge asks of a foot that points down, it would turn in a moment.
+    """
+    tilts = np.stack(
+        [_swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)]
+    )
+    left = np.where(foot.touches, 0.0, np.maximum(needed - tilts, 0.0).max(axis=0))
+    return tilts, _swell(left, foot.touches, length)
+
+
+def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
+    """A foot between two contacts that stays over the first, or is over the last, for about so many frames more."""
+    known = np.zeros(len(foot.places), dtype=bool)
+    known[-1 if is_end else 0] = True
+    if not (foot.touches & known).any():
+        return foot
+    there = foot.places + foot.turned(foot.rolling)
+    away = there[known] - there
+    away -= (away * up).sum(axis=1, keepdims=True) * up
+    return replace(foot, places=foot.places + faded(known, wait)[:, None] * away)
 
 
 def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:

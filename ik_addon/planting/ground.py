@@ -38,7 +38,7 @@ AGAIN = 1e-5
 """A ray goes on this far behind what it hit, in lengths of the longest ray."""
 FARTHEST = 1e6
 """So far a ray goes."""
-PILED = 8
+PILED = 100
 """At most so many parts of a mesh may lie in one another."""
 STEEP = 1e-3
 """A surface counts as ground or ceiling only where its normal goes up or down by more than this."""

@@ -37,11 +37,15 @@ ROUNDS = 6
 LEFT = 0.3
 """Of the progress to be shown, each of them leaves this part to those that may follow."""
 FLIP = np.radians(300.0)
-"""A thigh that turns by so much more in a second than recorded has gone over to another side of its limits."""
+"""A bone of a leg that turns by so much more in a second than recorded has gone over to another side of its limits, or
+the leg was straightened in a moment."""
 STRAIGHT = 0.95
 """A leg that is stretched farther than this fraction of its length turns much where its foot moves little."""
-BEND = 0.002
-"""It comes back where the hips move towards its foot, by this fraction of the way at a time."""
+CALMER = 0.9
+"""It is asked to bend so far that it turns by this fraction of what would be a flip."""
+BEND = 0.002, 0.005
+"""For that the hips move towards its foot by at least and at most these fractions of the way at a time: what limits
+make of a leg comes back at once."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its length reaches it."""
 TAUT = 0.98
@@ -121,7 +125,7 @@ def steps(
         reach = (1.0 - max(chain_of(feet.tip(chain)).softness, BENT)) * length
         legs.append(Leg(feet.roots(chain) + moved, wanted[:, chain.target], reach, foot.touches))
     if along is None or reason:
-        reached = Reached.nowhere(len(frames), len(legs))
+        reached = Reached.nowhere(len(frames), feet.snap.chains)
         yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
@@ -164,7 +168,7 @@ class _Try:
     asked: Floats
     """(C, F, 3) where each leg wants the hips to be moved on because of its joint limits."""
     left: tuple[float, float] = (0.0, 0.0)
-    """How bad it is: how far a leg misses its foot, and by how many radians a thigh flips."""
+    """How bad it is: how far a leg misses its foot, and by how many radians a bone flips."""
 
     @property
     def asks_nothing(self) -> bool:
@@ -205,7 +209,10 @@ class _Search:
         """A further try."""
         frames, legs = len(self.frames), len(self.legs)
         own = _Try(
-            offsets, Reached.nowhere(frames, legs), np.zeros(frames, dtype=bool), np.zeros((legs, *offsets.shape))
+            offsets,
+            Reached.nowhere(frames, self.feet.snap.chains),
+            np.zeros(frames, dtype=bool),
+            np.zeros((legs, *offsets.shape)),
         )
         self.tries.append(own)
         return own
@@ -235,10 +242,9 @@ class _Search:
 
     @cached_property
     def _recorded(self) -> list[Floats]:
-        """By how many radians (F - 1,) the thigh of each leg turned before."""
+        """By how many radians (F - 1, n) the bones of each leg turned before."""
         feet = self.feet
-        first = [feet.snap.sampler.rows(chain.bones)[0] for chain in feet.snap.chains]
-        return [_steps(feet.sampled.poses[:, row]) for row in first]
+        return [_steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)]) for chain in feet.snap.chains]
 
     def _judge(self, own: _Try) -> None:
         """Find out what legs ask for, and how bad it is."""
@@ -248,16 +254,28 @@ class _Search:
         for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self._recorded, strict=True)):
             places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
-            far = lengths_of(missed)
+            far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
-            turns = _steps(own.reached.roots[:, i]) - recorded
-            straight = may_bend & (lengths_of(towards) > STRAIGHT * leg.reach)
+            turns = (_steps(own.reached.bones[i]) - recorded).max(axis=1)
+            straight = may_bend & (chords > STRAIGHT)
             fast = (turns > self.flip) & (straight[1:] | straight[:-1])
-            bend = (np.append(fast, False) | np.append(False, fast)) & ~is_short
-            own.asked[i] = np.where(is_short[:, None], missed, np.where(bend[:, None], BEND * towards, 0.0))
             misses += far[is_short].tolist()
             flips += turns[fast].tolist()
+            turns = np.where(fast, turns, 0.0)
+            turns = np.maximum(np.append(turns, 0.0), np.append(0.0, turns))
+            shares = np.where(turns > 0.0, _bent(chords, turns / (CALMER * self.flip)), 0.0)
+            own.asked[i] = np.where(is_short[:, None], missed, shares[:, None] * towards)
         own.left = max(misses), max(flips)
+
+
+def _bent(chords: Floats, times: Floats) -> Floats:
+    """By which fraction (n,) legs as long as (n,) of their reach should be shorter, to turn so many times slower.
+
+    The nearer a leg is to straight, the more its bones turn: as one over the sine of half the angle of its knee.
+    """
+    sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
+    shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)
+    return np.clip(shorter, *BEND)
 
 
 def _beside(flags: Bools) -> Bools:
@@ -269,9 +287,10 @@ def _beside(flags: Bools) -> Bools:
 
 
 def _steps(poses: Floats) -> Floats:
-    """By how many radians (F - 1,) a bone posed as (F, 4, 4) turns from frame to frame."""
-    turns = quaternions(np.moveaxis(orientation(poses), 0, -1))
-    return np.asarray(lengths_of(vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1]))).T))
+    """By how many radians (F - 1, n) bones posed as (F, n, 4, 4) turn from frame to frame."""
+    turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
+    away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
+    return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 
 def _key(feet: Feet, goal: MovableGoal, moved: Floats, at: Floats, undo: ExitStack) -> None:

@@ -37,6 +37,8 @@ from .pivots import is_of_leg
 UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1e-5
 """Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
+SUDDEN = 0.8
+"""A foot that would be raised faster than this, in lengths of the limb per second, waits in front of the edge."""
 PULL = {True: 0.5, False: 0.15}
 """Feet and hands are brought down to a ground from this far, in lengths of the limb: farther, they touch something
 else."""
@@ -153,7 +155,7 @@ def steps(
             if not goal.is_keyed:
                 raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        grounds = yield from part(_grounds(view_layer, feet, frames, options), 0.5, 0.6)
+        grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.6)
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
@@ -244,7 +246,7 @@ def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
 
 
 def _grounds(
-    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options
+    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options, rate: float
 ) -> Generator[float, None, list[Ground]]:
     """The ground of each chain; none without one."""
     if options.ground is None:
@@ -257,7 +259,8 @@ def _grounds(
     for chain in feet.snap.chains:
         length = feet.length(chain)
         pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
-        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length))
+        sudden = SUDDEN * length / rate
+        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length, sudden))
     return found
 
 

@@ -33,14 +33,14 @@ class Reached:
     """(F, C, 3) where they end, in pose space."""
     turned: Floats
     """(F, C, 4, 4) poses of the bones that take an orientation."""
-    roots: Floats
-    """(F, C, 4, 4) poses of their first bones."""
+    bones: list[Floats]
+    """(F, n, 4, 4) poses of the bones of each of them."""
 
     @classmethod
-    def nowhere(cls, frames: int, chains: int) -> Reached:
-        """So many frames of so many chains, none of them solved yet."""
-        shapes = (), (3,), (4, 4), (4, 4)
-        return cls(*(np.full((frames, chains, *shape), np.nan) for shape in shapes))
+    def nowhere(cls, frames: int, chains: Sequence[Chain]) -> Reached:
+        """So many frames of chains, none of them solved yet."""
+        errors, ends, turned = (np.full((frames, len(chains), *shape), np.nan) for shape in ((), (3,), (4, 4)))
+        return cls(errors, ends, turned, [np.full((frames, len(chain.bones), 4, 4), np.nan) for chain in chains])
 
     def feet(self, feet: Feet) -> list[Foot]:
         """Their hands and feet, as what they stand on sees them; they touch nothing."""
@@ -85,7 +85,9 @@ class Proof:
                     break
         at = np.ix_(own, np.array(chosen, dtype=np.int64))
         reached.errors[at], reached.ends[at] = solved.errors, solved.places
-        reached.turned[at], reached.roots[at] = solved.turned, solved.roots
+        reached.turned[at] = solved.turned
+        for c, bones in zip(chosen, solved.bones, strict=True):
+            reached.bones[c][own] = bones
 
 
 class _Ends(Solved):
@@ -99,9 +101,9 @@ class _Ends(Solved):
         self._reaches = [
             (0.0, 0.0, 0.0) if at else reaches[chain.tip] for at, chain in zip(turning, chains, strict=True)
         ]
-        self._first = [plan.rows[chain.bones[0]] for chain in chains]
-        self.roots: Floats = np.empty((frames, len(chains), 4, 4))
-        """(F, C) of their first bones."""
+        self._posed = [[plan.rows[bone] for bone in chain.bones] for chain in chains]
+        self.bones: list[Floats] = [np.empty((frames, len(chain.bones), 4, 4)) for chain in chains]
+        """(F, n) of their bones, for each of them."""
         self.turned: Floats = np.empty((frames, len(chains), 4, 4))
         """(F, C) of the bones that take an orientation."""
         self.places: Floats = np.empty((frames, len(chains), 3))
@@ -111,6 +113,7 @@ class _Ends(Solved):
         super().put(start, fk, posed, plan)
         poses: Floats = posed.poses[:, self._rows].astype(np.float64)
         reaches = np.broadcast_to(self._reaches, (*poses.shape[:2], 3))
-        self.roots[start : start + len(fk)] = posed.poses[:, self._first]
+        for own, at in zip(self.bones, self._posed, strict=True):
+            own[start : start + len(fk)] = posed.poses[:, at]
         self.turned[start : start + len(fk)] = poses
         self.places[start : start + len(fk)] = applied(poses[..., :3, :3], reaches) + poses[..., :3, 3]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.conftest import Addon
 
 MARGIN = 1e-5
+SUDDEN = 0.02
 Height = Callable[[clips.Array], clips.Array]
 """Of the ground, at points (n, 3)."""
 
@@ -36,7 +37,7 @@ class Field:
 
 def ground_of(addon: Addon, height: Height, frames: int, slope: float = 0.7, pull: float = 0.5) -> Any:
     up = np.broadcast_to([0.0, 0.0, 1.0], (frames, 3))
-    return addon.module("clip.ground").Ground(Field(height), up, slope, pull, MARGIN)
+    return addon.module("clip.ground").Ground(Field(height), up, slope, pull, MARGIN, SUDDEN)
 
 
 def planted_on(addon: Addon, foot: Any, height: Height, **options: float) -> Any:
@@ -115,6 +116,40 @@ def test_a_foot_in_the_air_is_raised_smoothly_over_what_is_in_its_way(addon: Add
     moved = np.linalg.norm(planted.places - foot.places, axis=1)
     assert moved[[0, -1]].max() == 0.0
     assert np.diff(moved).max() < 0.5 * moved.max(), "it rises before it is there"
+
+
+def stepping(addon: Addon, lands: bool = False) -> Any:
+    """A foot that leaves the ground with its heel up and goes on to where it stands flat; or all of that backwards."""
+    clip = clips.Foot(np.repeat(np.eye(4)[None], 60, axis=0), {"heel": [(1, 11), (45, 60)], "toe": [(1, 20), (45, 60)]})
+    for frame, pose in enumerate(clip.frames, 1):
+        down = np.interp(frame, [11, 20, 26, 45], [0.0, 0.9, 1.1, 0.0])
+        pose[1:3, 1:3] = [[np.cos(down), np.sin(down)], [-np.sin(down), np.cos(down)]]
+        share = np.interp(frame, [20, 45], [0.0, 1.0])
+        toe = np.array([0.0, 0.14 + 0.7 * share * share * (3.0 - 2.0 * share), 0.16 * share * (1.0 - share)])
+        pose[:3, 3] = toe - pose[:3, :3] @ clips.TOE
+    if lands:
+        clip.frames = clip.frames[::-1].copy()
+        clip.marks = {part: [(61 - last, 61 - first) for first, last in own[::-1]] for part, own in clip.marks.items()}
+    return foot_of(addon, clip)
+
+
+@pytest.mark.parametrize("lands", [False, True])
+@pytest.mark.parametrize("edge", [0.141, 0.145, 0.17])
+def test_a_foot_in_front_of_an_edge_rises_before_it_goes_on(addon: Addon, edge: float, lands: bool) -> None:
+    """It neither turns in a moment nor is moved faster than it needs to."""
+
+    def height(points: clips.Array) -> clips.Array:
+        return np.where(points[:, 1] > edge, 0.08, 0.0)
+
+    foot = stepping(addon, lands)
+    planted = addon.module("clip.plant").plant(foot, 2 * BLEND, ground_of(addon, height, len(foot.places)))
+    assert depths(planted, height).max() <= 0.0
+    assert planted.slide() < 1e-9
+    before, after = (np.diff(turns(addon, own), axis=0) for own in (foot, planted))
+    faster = np.linalg.norm(after, axis=(1, 2)) - np.linalg.norm(before, axis=(1, 2))
+    assert faster.max() < 0.05
+    moved = planted.places - foot.places
+    assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() < 0.033
 
 
 def test_what_stands_on_something_else_stays_there(addon: Addon) -> None:

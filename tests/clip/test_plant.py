@@ -130,3 +130,10 @@ def test_easing_never_overshoots(addon: Addon, length: int) -> None:
     assert found.min() >= -2.0
     assert (np.diff(found[15:30]) <= 1e-12).all() if length >= 15 else (found[15 + length : 30 - length] == 0.0).all()
     assert (np.diff(found[:10]) >= 0.0).all()
+
+
+def test_easing_goes_on_beyond_the_ends_of_a_clip(addon: Addon) -> None:
+    known = np.zeros(20, dtype=bool)
+    known[3:18] = True
+    found = addon.module("clip.filling").eased(np.ones((20, 1)), known, 12)[:, 0]
+    assert found[[0, -1]].min() > 0.8

@@ -15,7 +15,7 @@ from tests import rigs
 from tests.clip import clips
 from tests.operators.states import activate
 from tests.planting import walker
-from tests.planting.test_plant import SLIDE, TURN
+from tests.planting.test_plant import SLIDE, TURN, check_planted, lowest, the_walk
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -145,6 +145,20 @@ def test_feet_climb_stairs_of_boxes_that_overlap(addon: Addon) -> None:
     poses = walker.play(ob)
     assert gaps(addon, ob, poses, height)[0] >= 0.0
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+
+
+@pytest.mark.parametrize("rise", [0.08, -0.08])
+def test_a_level_walk_goes_up_and_down_stairs(addon: Addon, rise: float) -> None:
+    """Feet come to stand right in front of edges and over them."""
+    ob, source, length = the_walk(with_presets=False)
+    low, begin = float(lowest(ob, source)), source[0, ob.pose.bones.find("Hips"), 1, 3]
+    far, steps = 300.0, []
+    for k in range(24):  # it walks against Y
+        edge = begin - 0.5 * length * (k if rise > 0.0 else k + 1)
+        ends = (-far, edge if k else far) if rise > 0.0 else (edge, far)
+        steps.append(((-far, ends[0], -far), (far, ends[1], low + k * rise * length)))
+    boxes("Stairs", steps)
+    check_planted(addon, ob, source, "Stairs", cap=0.5)
 
 
 @pytest.mark.parametrize("moving", ["place", "turn"])
@@ -277,6 +291,14 @@ def test_what_is_far_beside_feet_is_left_out(addon: Addon) -> None:
         surface = mesh.of(both, np.arange(6).reshape(2, 3), up[0], 1.0, (way, up))
         gaps, _normals = surface.look(points, np.repeat(up, 2, axis=0), only_inside=False)
         assert gaps == pytest.approx([-0.5, far], abs=1e-5, nan_ok=True)
+
+
+def test_a_point_comes_out_of_a_pile_of_boxes(addon: Addon) -> None:
+    pile = boxes("Pile", [((-1.0, -1.0, 0.0), (1.0, 1.0, 0.1 * k)) for k in range(1, 21)])
+    corners, triangles = addon.module("planting.ground")._triangles(rigs.evaluated(pile))
+    surface = addon.module("planting.ground").Mesh.of(corners, triangles, np.array([0.0, 0.0, 1.0]), 1.0)
+    gaps, _normals = surface.look(np.array([[0.2, 0.3, 0.05]]), np.array([[0.0, 0.0, 1.0]]), only_inside=False)
+    assert gaps[0] == pytest.approx(1.95, abs=1e-5)
 
 
 def test_what_is_cancelled_leaves_no_trace(addon: Addon) -> None:

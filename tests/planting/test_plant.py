@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -312,30 +313,69 @@ def test_a_pivot_of_a_users_own_is_rolled_about(addon: Addon) -> None:
 @pytest.mark.parametrize("has_ground", [False, True])
 def test_the_recorded_walk_is_planted(addon: Addon, has_ground: bool, with_presets: bool) -> None:
     """The figures of docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
+    ob, source, length = the_walk(with_presets)
+    assert max(walker.slides(addon, ob, source).values()) > 0.02
+    level = float(lowest(ob, source)) + 0.02 * length
+    rigs.empty("Floor", (0.0, 0.0, level))
+    poses = check_planted(addon, ob, source, "Floor" if has_ground else "")
+    assert lowest(ob, poses) >= level or not has_ground
+
+
+@pytest.mark.parametrize("change", ["backwards", "noise", "part"])
+def test_other_clips_are_planted(addon: Addon, change: str) -> None:
+    """The walk backwards, with 2 mm of noise, and a part of it that begins and ends in the middle of contacts."""
+    random = np.random.default_rng(1)
+
+    def changed(ob: bpy.types.Object) -> None:
+        noise = 0.002 / 0.9 * rigs.length(ob, "LeftLeg", 2)
+        for curve in addon.module("compat").curve_owner(ob).fcurves:
+            keys = np.empty(2 * len(curve.keyframe_points))
+            curve.keyframe_points.foreach_get("co", keys)
+            if change == "backwards":
+                keys[2::2] = 526.0 - keys[2::2]
+            elif change == "noise":
+                keys[1::2] += random.normal(
+                    0.0, noise if curve.data_path.endswith("location") else 0.002, len(keys) // 2
+                )
+            curve.keyframe_points.foreach_set("co", keys)
+            curve.update()
+        if change == "part":
+            bpy.context.scene.frame_start, bpy.context.scene.frame_end = 30, 200
+
+    ob, source, length = the_walk(False, changed)
+    rigs.empty("Floor", (0.0, 0.0, float(lowest(ob, source)) + 0.02 * length))
+    check_planted(addon, ob, source, "Floor")
+
+
+def the_walk(
+    with_presets: bool, change: Callable[[bpy.types.Object], None] = lambda _ob: None
+) -> tuple[bpy.types.Object, Any, float]:
+    """The recorded walk with contacts, changed if wanted; where its bones are, and the length of a leg."""
     ob = recorded.walk()
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start = 120, 2
+    change(ob)
     source = walker.play(ob)
     bpy.context.view_layer.objects.active = ob
     bpy.ops.ik_addon.character_setup(regions={"LEG"}, with_poles=False, with_presets=with_presets)
     bpy.ops.ik_addon.snap_target(chains="ALL", frame_range="SCENE")
     bpy.ops.ik_addon.find_contacts()
-    assert max(walker.slides(addon, ob, source).values()) > 0.02
-    length = rigs.length(ob, "LeftLeg", 2)
-    level = float(_lowest(ob, source)) + 0.02 * length
-    rigs.empty("Floor", (0.0, 0.0, level))
-    assert bpy.ops.ik_addon.plant(ground="Floor" if has_ground else "") == {"FINISHED"}
+    return ob, source, rigs.length(ob, "LeftLeg", 2)
+
+
+def check_planted(addon: Addon, ob: bpy.types.Object, source: Any, ground: str, **options: Any) -> Any:
+    """Plant the feet, and return where bones are then."""
+    assert bpy.ops.ik_addon.plant(ground=ground, **options) == {"FINISHED"}
     poses = walker.play(ob)
-    assert _lowest(ob, poses) >= level or not has_ground
     assert max(walker.slides(addon, ob, poses).values()) < SLIDE
     assert walker.turned(addon, ob, poses) < TURN
-    own = ob.pose.bones.find("Hips")
-    moved = (poses - source)[:, own, :3, 3] / length * 0.9
+    moved = (poses - source)[:, ob.pose.bones.find("Hips"), :3, 3] / rigs.length(ob, "LeftLeg", 2) * 0.9
     assert np.linalg.norm(np.diff(moved, axis=0), axis=1).max() * 120.0 < 0.6, "metres a second"
     assert (_turns(poses) - _turns(source)).max() * 120.0 < 300.0, "degrees a second"
+    return poses
 
 
-def _lowest(ob: bpy.types.Object, poses: Any) -> Any:
+def lowest(ob: bpy.types.Object, poses: Any) -> Any:
     """The height of the lowest pivot on any frame."""
     found = []
     for tip in (bone for bone in ob.pose.bones if bone.ik_addon.is_chain):
