@@ -222,7 +222,7 @@ def _placing(ob: bpy.types.Object) -> Facts:
         ob.parent_type,
         ob.parent_bone,
         None if ob.parent is None else ob.parent.session_uid,
-        *(ob.matrix_parent_inverse[row][:] for row in range(4)),
+        *map(tuple, ob.matrix_parent_inverse),
         getattr(ob, "parent_bone_head_tail_factor", None),
         ob.rigid_body is not None,
         *(("", *_facts(constraint)) for constraint in ob.constraints),

@@ -54,10 +54,10 @@ class Outcomes:
             error = distance / lengths
             reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
         # A tree has one status, but some of its chains may have reached their targets.
-        status = np.where(reached, Status.REACHED, solution.status[:, None])
+        status = np.where(reached, np.int8(Status.REACHED), solution.status[:, None])
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)
-        self.iterations[:, wave.chains] = wave.as_frames(np.broadcast_to(solution.iterations[:, None], error.shape))
+        self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:

@@ -14,7 +14,8 @@ from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, times, 
 from .cone_arcs import EDGE, SLACK, Circle, arcs_inside, nearest_of, outside, wrapped
 from .cone_edge import EdgePoint, best_on_edge, nearest_direction, peaks_towards
 from .frames import Frame, applied, product, seen
-from .pose import Foot, Limb, Pose, Side, Work, pose_of
+from .pose import Pose, Side, Work, pose_of
+from .two_bones import Foot, Limb
 
 _UP: Vector = (0.0, 1.0, 0.0)
 
