@@ -108,10 +108,14 @@ class Wave:
 
     def as_members(self, array: Any) -> Any:
         """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
+        if len(array) == 1:
+            return np.ascontiguousarray(array[0])
         return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
 
     def as_frames(self, members: Any) -> Any:
         """The inverse of `as_members`: (F, G, ...)."""
+        if len(members) == len(self.rows):
+            return members[None]
         return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 

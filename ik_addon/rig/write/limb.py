@@ -269,9 +269,11 @@ class Limbs:
 
         Rest matrices, which are rotations only roughly where a bone points against its parent, have no part in it.
         """
-        turns: Any = solution.rotations
-        above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
-        turn = back_times(self.frames(), back_times(above, frames))
+        parents = np.array(self.wave.shape.parents)
+        below = np.flatnonzero(parents >= 0)
+        local = frames.copy()
+        local[:, below] = back_times(solution.rotations[:, parents[below]], frames[:, below])
+        turn = back_times(self.frames(), local)
         rotations[:] = _finite_or_none(times(self.channel_rotations(), turn))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -304,7 +306,7 @@ class Limbs:
     def _pose_plain(self) -> None:
         """Pose all members from their basis."""
         # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
-        local = times(self.plan.skeleton.offsets[self.wave.bones][self.group], self.basis)
+        local = times(self.plan.skeleton.offsets[self.wave.bones[self.group]], self.basis)
         for i, parent in enumerate(self.wave.shape.parents):
             self.poses[:, i] = times(self.root if parent < 0 else self.poses[:, parent], local[:, i])
 
