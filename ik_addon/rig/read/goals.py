@@ -48,7 +48,8 @@ class Still:
         self._goals = FreeGoals([goal for goal in goals if goal is not None])
         self._world: Matrix | None = None
         self._turned = np.empty(0, dtype=np.float32)
-        self._own = frame.world
+        self._own = np.full((1, 4, 4), np.nan)
+        """The matrix of the armature object for which frames were sampled last."""
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
@@ -92,7 +93,7 @@ class Still:
         )
 
     def _world_of(self, turned: Numbers) -> Floats:
-        """The matrix (1, 4, 4) of the armature object that these numbers (16,) are; the same array for the same ones."""
+        """The matrix (1, 4, 4) that these numbers (16,) are: while they stay the same it is the same array."""
         if self._own.astype(np.float32).tobytes() != turned.tobytes():
             self._own = turned.reshape(1, 4, 4).astype(np.float64)
         return self._own

@@ -269,6 +269,7 @@ def _turned(frame: Frame, fk: Frame) -> list[list[float]]:
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
     (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
     return [
-        [a * u + b * v + c * w for u, v, w in ((ux, vx, wx), (uy, vy, wy), (uz, vz, wz))]
-        for a, b, c in ((ax, bx, cx), (ay, by, cy), (az, bz, cz))
+        [ax * ux + bx * vx + cx * wx, ax * uy + bx * vy + cx * wy, ax * uz + bx * vz + cx * wz],
+        [ay * ux + by * vx + cy * wx, ay * uy + by * vy + cy * wy, ay * uz + by * vz + cy * wz],
+        [az * ux + bz * vx + cz * wx, az * uy + bz * vy + cz * wy, az * uz + bz * vz + cz * wz],
     ]
