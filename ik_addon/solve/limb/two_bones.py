@@ -8,7 +8,8 @@ from math import pi, sqrt
 from typing import NamedTuple
 
 from ..maths.vectors import Vector, cross, norm, plus, reject, times, unit
-from .cone_arcs import Range
+from .cone_arcs import EDGE, Range, outside
+from .cone_edge import peaks_towards
 from .frames import Frame, applied, back_product, product, seen
 
 STRAIGHT = 1e-5
@@ -71,6 +72,19 @@ class Limb:
         """The knee's rotation from rest in the FK pose, the lower bone's direction in its axes, and in the knee's."""
         turn, own = back_product(product(self.upper_fk, self.rest), self.lower_fk), unit(self.lower)
         return turn, own, unit(applied(turn, own))
+
+    @cached_property
+    def turning_points(self) -> list[Vector]:
+        """Where the lower bone points, in the knee's axes, with a bend that no neighbour of it exceeds."""
+        along = seen(self.rest, unit(self.upper))
+        found = []
+        for sign in (1.0, -1.0):
+            direction = times(along, sign)
+            if outside(direction, self.knee) <= EDGE:
+                found.append(direction)
+            else:
+                found += [point.direction for _, point in peaks_towards(direction, self.knee, every=True)]
+        return list(dict.fromkeys(found))
 
 
 class Foot(NamedTuple):
