@@ -700,3 +700,28 @@ def test_portions_grow_as_long_as_it_pays(addon: Addon, together: float, alone: 
         portion.adapt(portion.count, 1.0 * portion.count, 0.01)
         counts.append(portion.count)
     assert np.median(counts[-15:]) == addon.module("live.prefetch").LEAST
+
+
+def taken(addon: Addon, budget: float, seconds: Callable[[int], float], portions: int = 12) -> list[int]:
+    """Return how many frames are solved at once, one portion after the other, where so many take so long."""
+    portion = addon.module("live.prefetch").Portion()
+    counts = []
+    for i in range(portions):
+        counts.append(portion.count)
+        portion.adapt(portion.count, seconds(portion.count) * (3.0 if i == 0 else 1.0), budget)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("each", "most"),
+    [(0.8e-3, 4), (0.4e-3, 8), (0.05e-3, 64), (0.0, 256)],
+)
+def test_no_more_frames_are_solved_at_once_than_fit_the_budget(addon: Addon, each: float, most: int) -> None:
+    counts = taken(addon, 4e-3, lambda count: 0.5e-3 + each * count)
+    assert counts[:4] == [2, 4, 2, 4]
+    assert max(counts) == counts[-1] == most
+
+
+def test_frames_that_take_long_together_are_solved_at_once(addon: Addon) -> None:
+    counts = taken(addon, 4e-3, lambda count: 0.1 + 1e-3 * count)
+    assert counts[-1] == max(counts) == 32

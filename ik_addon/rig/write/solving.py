@@ -142,7 +142,7 @@ def _fixed(limbs: Limbs, first: Goal, *others: Goal) -> _Fixed:
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
     first, *others = _goals_of(limbs, goals)
     fixed, frames = _fixed(limbs, first, *others), limbs.frames()
-    own = {
+    asked = {
         "goal": first,
         "others": tuple(others),
         "softness": goals.softness[:, 0] if limbs.wave.shape.is_chain else 0.0,
@@ -150,7 +150,7 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection
         "tolerance": goals.tolerance.min(axis=1),
         "is_first_attempt": hurried,
     }
-    problem = Problem(**{**vars(fixed.problem), **own})
+    problem = Problem(**{**vars(fixed.problem), **asked})
     solution = solve(problem, fixed.known)
     own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
     if own.any():

@@ -80,7 +80,8 @@ class _Member:
         """Return it with its segments lengthened by factors."""
         scale = self.lengths[0] * stretch[0] + self.lengths[1] * stretch[1]
         lever_arms = [times(segment, factor / scale) for segment, factor in zip(self.segments, stretch, strict=True)]
-        limb = Limb(self.rests[0], self.rests[1], *lever_arms[:2], *self.ranges[:2], *self.fk[:2], self.bend_side)
+        (zero, rest), (upper, lower), (hip, knee) = self.rests[:2], lever_arms[:2], self.ranges[:2]
+        limb = Limb(zero, rest, upper, lower, hip, knee, self.fk[0], self.fk[1], self.bend_side)
         return _Scaled(scale, lever_arms, limb)
 
 
