@@ -75,7 +75,7 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
         normal: an axis across it.
     """
     fk, own, was = limb.fk_knee
-    x, y, z = (carried(axis, was, way, normal) for axis in fk)
+    x, y, z = carried(fk[0], was, way, normal), carried(fk[1], was, way, normal), carried(fk[2], was, way, normal)
     twist = twist_of((x, y, z), limb.knee)
     low, high = limb.knee.twist_low, limb.knee.twist_high
     if not low <= twist <= high:
@@ -215,7 +215,7 @@ class Work:
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
         if sine < _STRAIGHTEST:
             cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
-        centre, side, normal = (seen(self.limb.rest, axis) for axis in (self.along, self.side, self.normal))
+        centre, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
         return Circle(times(centre, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
