@@ -22,9 +22,7 @@ from ..rig.write.outcomes import Outcomes
 FRAMES = 256
 """How many frames are solved in advance at once, at most."""
 LEAST = 4
-"""How many however long they take."""
-TRIALS = (LEAST // 2, LEAST, LEAST // 2)
-"""How many at first: once for whatever takes longer the first time, then to see what more of them take."""
+"""How many at first, and however long they take."""
 BUDGET = 0.004
 """Seconds that work for other frames may take at once, so that playback does not falter."""
 OF_A_FRAME = 2.5
@@ -81,8 +79,7 @@ class Portion:
 
     def __init__(self) -> None:
         """Begin with a few."""
-        self._trials = [*TRIALS, LEAST]
-        self.count = self._trials[0]
+        self.count = LEAST
         self._seconds: dict[int, deque[float]] = {}
         """What the last portions of so many frames took."""
         self._is_doubted = False
@@ -91,33 +88,34 @@ class Portion:
         """Take more or less from now on: so many frames took so long."""
         if frames < self.count:
             return
-        if len(self._trials) > 1:
-            if len(self._trials) <= len(TRIALS):
-                self._note(seconds)
-            del self._trials[0]
-            self.count = self._trials[0]
-            return
         half, doubled = self._took(self.count // 2), 2 * self.count
         if 0.0 < 2.0 * half < seconds and not self._is_doubted:
             self._is_doubted = True  # twice as many cannot take longer: it is tried once more
             return
         self._is_doubted = False
-        self._note(seconds)
+        self.note(self.count, seconds)
         if not self._fits(self.count, budget) and self.count > LEAST:
             self.count //= 2
         elif doubled <= FRAMES and self._fits(doubled, budget):
             self.count = doubled
 
-    def _note(self, seconds: float) -> None:
-        self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
+    def note(self, count: int, seconds: float) -> None:
+        """Note what so many frames took."""
+        self._seconds.setdefault(count, deque(maxlen=SAMPLES)).append(seconds)
 
     def _fits(self, count: int, budget: float) -> bool:
-        return count <= LEAST or self._takes(count) <= max(budget, HARDLY * self._took(LEAST))
+        return self._takes(count) <= max(budget, HARDLY * self._took(LEAST))
 
     def _takes(self, count: int) -> float:
-        """What so many frames take; where they were not taken yet, what each took beyond what they have in common."""
-        half = self._took(count // 2)
-        return self._took(count) if count in self._seconds else half + 2.0 * (half - self._took(count // 4))
+        """What so many frames take, or as far as can be foreseen by what each takes beyond what they have in common."""
+        if count in self._seconds:
+            return self._took(count)
+        some = count // 2
+        few = some // 2 if some // 2 in self._seconds else 1
+        if few not in self._seconds:
+            return 0.0  # nobody knows before it is tried
+        each = (self._took(some) - self._took(few)) / (some - few)
+        return self._took(some) + each * (count - some)
 
     def _took(self, count: int) -> float:
         return min(self._seconds.get(count, (0.0,)))
@@ -170,8 +168,11 @@ class Prefetch:
         others = self._numbers_at(near) if near else None
         found = solve(numbers if others is None else np.concatenate([numbers, others]))
         known = [Known(found, index) for index in range(len(found.numbers))]
-        if others is not None:
-            self._near.adapt(len(near), time.perf_counter() - start, max(BUDGET, OF_A_FRAME * evaluation))
+        took = time.perf_counter() - start
+        if others is None:
+            self._solved.note(1, took)
+        else:
+            self._near.adapt(len(near), took, max(BUDGET, OF_A_FRAME * evaluation))
         self._remember([frame, *near[: len(known) - 1]], known)
         return known[0]
 
