@@ -93,29 +93,14 @@ class Portion:
             self._is_doubted = True  # twice as many cannot take longer: it is tried once more
             return
         self._is_doubted = False
-        self.note(self.count, seconds)
+        self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
         if not self._fits(self.count, budget) and self.count > LEAST:
             self.count //= 2
-        elif doubled <= FRAMES and self._fits(doubled, budget):
+        elif doubled <= FRAMES and (doubled not in self._seconds or self._fits(doubled, budget)):
             self.count = doubled
 
-    def note(self, count: int, seconds: float) -> None:
-        """Note what so many frames took."""
-        self._seconds.setdefault(count, deque(maxlen=SAMPLES)).append(seconds)
-
     def _fits(self, count: int, budget: float) -> bool:
-        return self._takes(count) <= max(budget, HARDLY * self._took(LEAST))
-
-    def _takes(self, count: int) -> float:
-        """What so many frames take, or as far as can be foreseen by what each takes beyond what they have in common."""
-        if count in self._seconds:
-            return self._took(count)
-        some = count // 2
-        few = some // 2 if some // 2 in self._seconds else 1
-        if few not in self._seconds:
-            return 0.0  # nobody knows before it is tried
-        each = (self._took(some) - self._took(few)) / (some - few)
-        return self._took(some) + each * (count - some)
+        return self._took(count) <= max(budget, HARDLY * self._took(LEAST))
 
     def _took(self, count: int) -> float:
         return min(self._seconds.get(count, (0.0,)))
@@ -168,11 +153,8 @@ class Prefetch:
         others = self._numbers_at(near) if near else None
         found = solve(numbers if others is None else np.concatenate([numbers, others]))
         known = [Known(found, index) for index in range(len(found.numbers))]
-        took = time.perf_counter() - start
-        if others is None:
-            self._solved.note(1, took)
-        else:
-            self._near.adapt(len(near), took, max(BUDGET, OF_A_FRAME * evaluation))
+        if others is not None:
+            self._near.adapt(len(near), time.perf_counter() - start, max(BUDGET, OF_A_FRAME * evaluation))
         self._remember([frame, *near[: len(known) - 1]], known)
         return known[0]
 

@@ -700,26 +700,3 @@ def test_portions_grow_as_long_as_it_pays(addon: Addon, together: float, alone: 
         portion.adapt(portion.count, 1.0 * portion.count, 0.01)
         counts.append(portion.count)
     assert np.median(counts[-15:]) == addon.module("live.prefetch").LEAST
-
-
-def taken(addon: Addon, seconds: Callable[[int], float]) -> list[int]:
-    """Return how many frames are solved at once, one portion after the other, where so many take so long."""
-    portion = addon.module("live.prefetch").Portion()
-    portion.note(1, seconds(1))
-    counts = []
-    for _ in range(12):
-        counts.append(portion.count)
-        portion.adapt(portion.count, seconds(portion.count), 4e-3)
-    return counts
-
-
-@pytest.mark.parametrize(("each", "most"), [(0.8e-3, 4), (0.4e-3, 8), (0.05e-3, 64), (0.0, 256)])
-def test_no_more_frames_are_solved_at_once_than_fit_the_budget(addon: Addon, each: float, most: int) -> None:
-    counts = taken(addon, lambda count: 0.5e-3 + each * count)
-    assert counts[0] == 4
-    assert counts[-1] == max(counts) == most
-
-
-def test_frames_that_take_long_together_are_solved_at_once(addon: Addon) -> None:
-    counts = taken(addon, lambda count: 0.1 + 1e-3 * count)
-    assert counts[-1] == max(counts) == 32
