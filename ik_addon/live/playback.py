@@ -197,9 +197,9 @@ class Playback:
 
     def put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
         """Write channels (k, 17) where they differ from what is present (k, 17)."""
-        bones = ob.pose.bones
+        bones, different = ob.pose.bones, (rows != present).any(axis=0).tolist()
         for name, columns in FIELDS.items():
-            if (rows[:, columns] != present[:, columns]).any():
+            if any(different[columns]):
                 if name not in self._present:
                     self._present[name] = np.empty((len(bones), columns.stop - columns.start), dtype=np.float32)
                 values = self._present[name]

@@ -144,7 +144,8 @@ def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
         return np.array([Matrix(m).to_euler(mode, Euler(o, mode))[:] for m, o in pairs]).reshape(old.shape)
     q = quaternions_of(rotations)
     if mode == "QUATERNION":
-        return np.where((q * old).sum(axis=-1, keepdims=True) < 0.0, -q, q)
+        away = (q * old).sum(axis=-1, keepdims=True) < 0.0
+        return np.where(away, -q, q) if away.any() else q
     both = zip(q.reshape(-1, 4), old.reshape(-1, 4), strict=True)
     return np.array([_axis_angle(*pair) for pair in both]).reshape(old.shape)
 
@@ -160,7 +161,8 @@ def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
 def quaternions_of(rotations: Floats) -> Floats:
     """Unit quaternions (..., 4), w first and not negative, of rotation matrices (..., 3, 3)."""
     q = quaternions(rotations.T.swapaxes(0, 1))
-    return np.where(q[0] < 0.0, -q, q).T
+    away = q[0] < 0.0
+    return np.where(away, -q, q).T if away.any() else q.T
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:

@@ -144,6 +144,12 @@ class Skeleton:
         skewed = np.abs(off).max(axis=(1, 2)) > SKEWED
         return np.where(skewed[:, None, None], off, 0.0)
 
+    @cached_property
+    def joint_rests(self) -> Floats:
+        """(m, 3, 3) orientation of the bones at rest, seen from what they inherit their rotation from, or in space."""
+        inherited = self.inherits_rotation[:, None, None]
+        return orthonormal(np.where(inherited, self.offsets[:, :3, :3], self.rest[:, :3, :3]))
+
     def matches(self, ob: bpy.types.Object) -> bool:
         """Whether the armature object still has these bones, in this order."""
         return tuple(ob.pose.bones.keys()) == self.names

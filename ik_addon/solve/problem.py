@@ -199,9 +199,13 @@ class Solution:
         """Return the chosen members alone."""
         return _some(self, tuple(vars(self)), chosen)
 
+    def copy(self) -> Solution:
+        """Return one with arrays of its own."""
+        return Solution(*(array.copy() for array in vars(self).values()))
+
     def replaced(self, chosen: Bools | Ints, other: Solution) -> Solution:
         """Return the solution with the chosen members as they are in another one."""
-        own = _some(self, tuple(vars(self)), np.arange(len(self.status)))
+        own = self.copy()
         for name, value in vars(own).items():
             value[chosen] = vars(other)[name]
         return own

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .checks import checked_shape
@@ -26,7 +28,15 @@ FEW = 8
 """Up to this many chains are solved one by one in plain floats."""
 
 
-def check(problem: Problem) -> Checked | None:
+class Known(NamedTuple):
+    """What was found of a problem that is searched for, or solved as a limb, which holds for all of its goals."""
+
+    fk: Checked
+    unsolved: Solution
+    """The members as they are."""
+
+
+def check(problem: Problem) -> Known | None:
     """Look once at all but the goals of a problem, which then need not be done in `solve` for each of its goals.
 
     None where there is nothing to be known before a solve.
@@ -37,10 +47,14 @@ def check(problem: Problem) -> Checked | None:
     if not wants_body(problem):
         return None
     checked_shape(problem)
-    return checked_fk(problem)
+    return _known(problem)
 
 
-def solve(problem: Problem, known: Checked | None = None) -> Solution:
+def _known(problem: Problem) -> Known:
+    return Known(checked_fk(problem), _unsolved(problem))
+
+
+def solve(problem: Problem, known: Known | None = None) -> Solution:
     """Return the pose of each chain of `problem` in which its tip stands on its target, or as near as it can.
 
     The result depends on nothing but the problem, and a member of a batch is solved as it would be alone. A member
@@ -54,34 +68,14 @@ def solve(problem: Problem, known: Checked | None = None) -> Solution:
         ValueError: if shapes do not fit together, if settings are outside their range, or if `Solver.TWO_BONE` is
             asked of chains that do not have two segments with length.
     """
-    members, bones = checked_shape(problem)[::-1] if known is None else np.shape(problem.frames)[:2]
-    if problem.plane is not None and not wants_body(problem):
+    if known is None:
+        checked_shape(problem)
+    if wants_body(problem):
+        return _solved_body(problem, _known(problem) if known is None else known)
+    if problem.plane is not None:
         flat, turns = laid_flat(problem)
         return lifted(problem, flat, turns, solve(flat))
-    solution = Solution(
-        joints=np.array(problem.joints, dtype=np.float64),
-        rotations=np.full((members, bones, 3, 3), np.eye(3)),
-        stretch=np.ones((members, bones)),
-        error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
-        status=np.full(members, Status.INVALID, dtype=np.int8),
-        iterations=np.zeros(members, dtype=np.int64),
-        at_limit=np.zeros((members, bones), dtype=bool),
-    )
-    if wants_body(problem):
-        known = checked_fk(problem) if known is None else known
-        index = np.flatnonzero(valid_members(problem, known))
-        is_leg = can_fold(problem)[index]
-        if is_leg.any():
-            fold_within(problem, solution, index[is_leg])
-            index = index[~is_leg]
-        on_side = begin_on_side(problem)[index]
-        if on_side.any():
-            search_from(problem, free_pose(problem, solve), solution, index[on_side])
-            index = index[~on_side]
-        if len(index):
-            begin = led_by_tips if problem.solver is Solver.FABRIK else None
-            solve_bodies(problem, solution, index, begin, known.limbs)
-        return solution
+    solution, members = _unsolved(problem), len(problem.joints)
     left = np.ones(members, dtype=bool)
     if members <= FEW:
         left[:] = [not solve_single(problem, solution, i) for i in range(members)]
@@ -97,6 +91,38 @@ def solve(problem: Problem, known: Checked | None = None) -> Solution:
         if chosen.any():
             own = chains if chosen.all() else chains.members(chosen)
             solve_chains(problem, solver, own, solution, np.s_[:] if chosen.all() else np.flatnonzero(chosen))
+    return solution
+
+
+def _unsolved(problem: Problem) -> Solution:
+    """Return the members of a problem as they are."""
+    members, bones = np.shape(problem.frames)[:2]
+    return Solution(
+        joints=np.array(problem.joints, dtype=np.float64),
+        rotations=np.full((members, bones, 3, 3), np.eye(3)),
+        stretch=np.ones((members, bones)),
+        error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
+        status=np.full(members, Status.INVALID, dtype=np.int8),
+        iterations=np.zeros(members, dtype=np.int64),
+        at_limit=np.zeros((members, bones), dtype=bool),
+    )
+
+
+def _solved_body(problem: Problem, known: Known) -> Solution:
+    """Return the solution of bodies, limbs among them."""
+    solution = known.unsolved.copy()
+    index = np.flatnonzero(valid_members(problem, known.fk))
+    is_leg = can_fold(problem)[index]
+    if is_leg.any():
+        fold_within(problem, solution, index[is_leg])
+        index = index[~is_leg]
+    on_side = begin_on_side(problem)[index]
+    if on_side.any():
+        search_from(problem, free_pose(problem, solve), solution, index[on_side])
+        index = index[~on_side]
+    if len(index):
+        begin = led_by_tips if problem.solver is Solver.FABRIK else None
+        solve_bodies(problem, solution, index, begin, known.fk)
     return solution
 
 

@@ -72,6 +72,15 @@ def paths(parents: tuple[int, ...], segments: tuple[int, ...]) -> tuple[tuple[in
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
+def above(parents: tuple[int, ...]) -> tuple[slice | list[int], slice | list[int]]:
+    """The bones of a group that have a parent in it, and these, as indices; slices where each follows its parent."""
+    if parents == tuple(range(-1, len(parents) - 1)):
+        return slice(1, None), slice(-1)
+    below = [bone for bone, parent in enumerate(parents) if parent >= 0]
+    return below, [parents[bone] for bone in below]
+
+
 @dataclass(frozen=True)
 class Group:
     """A chain, or the chains that share bones with each other."""
@@ -108,10 +117,14 @@ class Wave:
 
     def as_members(self, array: Any) -> Any:
         """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
+        if len(array) == 1:
+            return np.ascontiguousarray(array[0])
         return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
 
     def as_frames(self, members: Any) -> Any:
         """The inverse of `as_members`: (F, G, ...)."""
+        if len(members) == len(self.rows):
+            return members[None]
         return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 

@@ -215,14 +215,14 @@ def _animation(owner: Any) -> Facts:
 
 def _placing(ob: bpy.types.Object) -> Facts:
     """What decides where an object is but its transform, and what moves its bones."""
-    bones = ob.pose.bones if ob.pose is not None else ()
+    bones, unparented = ob.pose.bones if ob.pose is not None else (), ob.matrix_parent_inverse
     return (
         ob.hide_viewport,
         ob.hide_render,
         ob.parent_type,
         ob.parent_bone,
         None if ob.parent is None else ob.parent.session_uid,
-        *(ob.matrix_parent_inverse[row][:] for row in range(4)),
+        *(unparented[row][:] for row in range(4)),
         getattr(ob, "parent_bone_head_tail_factor", None),
         ob.rigid_body is not None,
         *(("", *_facts(constraint)) for constraint in ob.constraints),

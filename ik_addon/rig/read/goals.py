@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...data.settings import chain_of
 from ...pose.channels import Row
-from ...solve.problem import Ints
+from ...solve.problem import Floats, Ints
 from ..plan.inputs import MATRIX, Numbers, is_edited
 from ..plan.plan import Plan
 from ..plan.reference import Reference
@@ -48,6 +48,8 @@ class Still:
         self._goals = FreeGoals([goal for goal in goals if goal is not None])
         self._world: Matrix | None = None
         self._turned = np.empty(0, dtype=np.float32)
+        self._own = np.full((1, 4, 4), np.nan)
+        """The matrix of the armature object for which frames were sampled last."""
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
@@ -72,21 +74,29 @@ class Still:
 
     def sample(self, numbers: Numbers) -> Sample:
         """As in `Source`."""
-        count, chains = len(numbers), len(self._plan.chains)
-        world = numbers[0, :MATRIX].reshape(4, 4).astype(np.float64)
-        places = in_object_space(world, numbers[:, MATRIX:].reshape(count, -1, 3).astype(np.float64))
-        still = self._frame
-        goals = {name: _repeated(value, count) for name, value in vars(still.goals).items()}
-        pole = goals["pole"].copy()
-        pole[:, self._with_pole] = places[:, chains:]
+        count, chains, still = len(numbers), len(self._plan.chains), self._frame
+        world = self._world_of(numbers[0, :MATRIX])
+        places = in_object_space(world[0], numbers[:, MATRIX:].reshape(count, -1, 3).astype(np.float64))
+        pole = _repeated(still.goals.pole, count)
+        if self._with_pole:
+            pole = pole.copy()
+            pole[:, self._with_pole] = places[:, chains:]
         return Sample(
-            world=_repeated(world[None], count),
+            world=_repeated(world, count),
             channels=_repeated(still.channels, count),
             basis=_repeated(still.basis, count),
             poses=_repeated(still.poses, count),
             carried=_repeated(still.carried, count),
-            goals=Goals(**{**goals, "target": places[:, :chains], "pole": pole}),
+            goals=Goals(
+                places[:, :chains], _repeated(still.goals.rotation, count), pole, _repeated(still.goals.settings, count)
+            ),
         )
+
+    def _world_of(self, turned: Numbers) -> Floats:
+        """The matrix (1, 4, 4) that these numbers (16,) are: while they stay the same it is the same array."""
+        if self._own.astype(np.float32).tobytes() != turned.tobytes():
+            self._own = turned.reshape(1, 4, 4).astype(np.float64)
+        return self._own
 
     def fk(self, _numbers: Numbers) -> Row:
         """As in `Source`."""

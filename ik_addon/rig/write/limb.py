@@ -17,7 +17,7 @@ from ...solve.maths.products import applied, back_times, times
 from ...solve.maths.rotations import norm
 from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
-from ..plan.groups import Wave, paths
+from ..plan.groups import Wave, above, paths
 from ..plan.plan import Plan
 from .once import once
 from .skew import Skew
@@ -82,7 +82,12 @@ class Limbs:
     def skew(self) -> Skew:
         """The skew of the rest matrices of root bones."""
         at_rest = self.plan.skeleton.skews[self.wave.bones[:, 0]][self.group]
-        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root[:, :3, :3], self.rigid())
+        return Skew.of(self.poses[:, 0, :3, 3], at_rest, self.root_frames, self.rigid())
+
+    @once
+    def root_frames(self) -> Floats:
+        """Orthonormal frames (B, 3, 3) of the parents of the root bones."""
+        return orthonormal(self.root[:, :3, :3])
 
     @once
     def length(self) -> Floats:
@@ -104,12 +109,9 @@ class Limbs:
         ranges = self.wave.shape.limits
         if ranges is None:
             return None
-        skeleton, bones = self.plan.skeleton, self.wave.bones
-        rest = np.where(
-            skeleton.inherits_rotation[bones, None, None], skeleton.offsets[bones, :3, :3], skeleton.rest[bones, :3, :3]
-        )
+        rests = self.plan.skeleton.joint_rests[self.wave.bones[self.group]]
         angles = np.array(ranges)
-        return Limits(orthonormal(rest)[self.group], orthonormal(self.root[:, :3, :3]), angles[:, :4], angles[:, 4:])
+        return Limits(rests, self.root_frames(), angles[:, :4], angles[:, 4:])
 
     @once
     def plane(self) -> Floats | None:
@@ -117,8 +119,7 @@ class Limbs:
         if not self.wave.shape.planar:
             return None
         normals = np.array([self.plan.skeleton.normal_at_rest(bones) for bones in self.wave.bones.tolist()])
-        parents = orthonormal(self.root[:, :3, :3])
-        return applied(parents, normals[self.group])
+        return applied(self.root_frames(), normals[self.group])
 
     @once
     def bend_side(self) -> Floats | None:
@@ -225,21 +226,21 @@ class Limbs:
             above = self._of_parents(np.ones_like(scale[:, 0]), scale)
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         rotations = np.empty_like(frames)
-        posed = replace(self, basis=self.basis.copy(), poses=self.poses.copy())
-        rigid = self.rigid()
-        if rigid.all():
+        posed = replace(self, rows=self.rows.copy(), basis=self.basis.copy(), poses=self.poses.copy())
+        if self.rigid().all():
             self._place_rigid(frames, solution, scale, rotations, posed)
         else:
             for members, bones in self._by_group():
                 self._place_bone_by_bone(members, bones, frames, solution, scale, rotations, posed)
-        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
+        rows = posed.rows
+        rows[:] = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             rows[:, 0, FIELDS["location"]] = posed.basis[:, 0, :3, 3]
-        finite = np.isfinite(posed.poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2))
-        posed = replace(posed, rows=rows)
-        keep = np.asarray(~finite | (solution.status == Status.INVALID))
+        keep = np.asarray(solution.status == Status.INVALID)
+        if not (np.isfinite(posed.poses).all() and np.isfinite(rows).all()):
+            keep |= ~(np.isfinite(posed.poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2)))
         if keep.any():
             posed.put(keep, self.members(keep))
         return posed
@@ -269,9 +270,10 @@ class Limbs:
 
         Rest matrices, which are rotations only roughly where a bone points against its parent, have no part in it.
         """
-        turns: Any = solution.rotations
-        above = self._of_parents(np.eye(3)[None].repeat(len(frames), axis=0), turns)
-        turn = back_times(self.frames(), back_times(above, frames))
+        below, parents = above(self.wave.shape.parents)
+        local = frames.copy()
+        local[:, below] = back_times(solution.rotations[:, parents], frames[:, below])
+        turn = back_times(self.frames(), local)
         rotations[:] = _finite_or_none(times(self.channel_rotations(), turn))
         posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -304,7 +306,7 @@ class Limbs:
     def _pose_plain(self) -> None:
         """Pose all members from their basis."""
         # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
-        local = times(self.plan.skeleton.offsets[self.wave.bones][self.group], self.basis)
+        local = times(self.plan.skeleton.offsets[self.wave.bones[self.group]], self.basis)
         for i, parent in enumerate(self.wave.shape.parents):
             self.poses[:, i] = times(self.root if parent < 0 else self.poses[:, parent], local[:, i])
 
@@ -340,5 +342,5 @@ class Limbs:
 
 def _finite_or_none(rotations: Floats) -> Floats:
     """Rotations (..., 3, 3), with none in place of those that are not finite: such frames are put back afterwards."""
-    usable = np.asarray(np.isfinite(rotations).all(axis=(-2, -1)))
-    return rotations if usable.all() else np.where(usable[..., None, None], rotations, np.eye(3))
+    finite = np.isfinite(rotations)
+    return rotations if finite.all() else np.where(finite.all(axis=(-2, -1), keepdims=True), rotations, np.eye(3))

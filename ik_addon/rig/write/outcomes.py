@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...solve import Solution, Status
+from ...solve import OutOfReach, Solution, Status
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.groups import Wave
 from ..plan.plan import Plan
@@ -48,16 +48,16 @@ class Outcomes:
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
         """Set the outcomes of a wave, whose goals are (B, E)."""
         wave = limbs.wave
-        lengths = limbs.lengths(solution.joints)
+        lengths = _lengths(limbs, solution)
         distance = solution.error[:, None] if wave.shape.is_chain else solution.error
         with np.errstate(all="ignore"):
             error = distance / lengths
             reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
         # A tree has one status, but some of its chains may have reached their targets.
-        status = np.where(reached, Status.REACHED, solution.status[:, None])
+        status = np.where(reached, np.int8(Status.REACHED), solution.status[:, None])
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)
-        self.iterations[:, wave.chains] = wave.as_frames(np.broadcast_to(solution.iterations[:, None], error.shape))
+        self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
@@ -80,3 +80,11 @@ class Outcomes:
         """The outcome of one chain, by its index in the plan."""
         rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].posed]
         return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
+
+
+def _lengths(limbs: Limbs, solution: Solution) -> Floats:
+    """Lengths (B, E) of the chains in a solution; those that turn rigidly keep theirs."""
+    rigid = limbs.rigid()
+    if limbs.wave.shape.out_of_reach is OutOfReach.STRETCH or not rigid.any():
+        return limbs.lengths(solution.joints)
+    return limbs.length() if rigid.all() else np.where(rigid[:, None], limbs.length(), limbs.lengths(solution.joints))

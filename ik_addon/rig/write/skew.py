@@ -7,11 +7,11 @@ same skew in each pose for who looks from the parent: without it bones are rigid
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...pose.skeleton import orthonormal
 from ...solve.maths.products import times, times_back
 from ...solve.problem import Bools, Floats
 
@@ -26,18 +26,18 @@ class Skew:
     """(B, 3, 3) the skew less the identity; None: there is none."""
 
     @classmethod
-    def of(cls, heads: Floats, at_rest: Floats, parents: Floats, rigid: Bools) -> Skew:
+    def of(cls, heads: Floats, at_rest: Floats, parents: Callable[[], Floats], rigid: Bools) -> Skew:
         """Find the skew of members.
 
         Args:
             heads: (B, 3) of root bones.
             at_rest: (B, 3, 3) as in `Skeleton.skews`, of root bones.
-            parents: (B, 3, 3) pose of their parents.
+            parents: returns the frames (B, 3, 3) of their parents, where they are asked for.
             rigid: (B,) members that nothing else skews; of others it is not looked at.
         """
         if not at_rest.any():
             return cls(heads, None)
-        frames = orthonormal(parents)
+        frames = parents()
         return cls(heads, np.where(rigid[:, None, None], times_back(times(frames, at_rest), frames), 0.0))
 
     def without(self, points: Floats) -> Floats:

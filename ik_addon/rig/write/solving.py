@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ...clip.smooth import smoothed
-from ...solve import Goal, Problem, Solution, Status, check, solve
+from ...solve import Goal, Known, Problem, Solution, Status, check, solve
 from ...solve.maths.products import times
 from ...solve.maths.rotations import norm
 from ...solve.problem import Bools, Floats
@@ -16,6 +17,7 @@ from ..plan.groups import paths
 from ..read.sample import Goals
 from .ends import turned_ends
 from .limb import Limbs
+from .once import once
 from .outcomes import Outcomes
 
 REFINEMENTS = 4
@@ -95,46 +97,85 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
-    shape, frames, joints = limbs.wave.shape, limbs.frames(), limbs.skew().without(limbs.joints())
-    tree = not shape.is_chain
-    wanted = [
+class _Fixed(NamedTuple):
+    """What is solved, whatever the goals are."""
+
+    problem: Problem
+    """With the goals of one frame, to be replaced."""
+    known: Known | None
+    """What was found of it."""
+
+
+@once
+def _tips(limbs: Limbs) -> tuple[Floats, Floats]:
+    """Where the tips (B, E, 3) are in FK, and how near a target is (B, 1) that one stands on, but for rounding."""
+    joints = limbs.skew().without(limbs.joints())
+    sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
+    near = SINGLE_STEPS * np.spacing(sizes)
+    return joints[:, limbs.wave.bones.shape[1] :], near.astype(np.float64)[:, None]
+
+
+def _goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
+    """The solver's goals of limbs, from those of their chains (B, E)."""
+    shape, (tips, near) = limbs.wave.shape, _tips(limbs)
+    targets = limbs.skew().without(goals.target)
+    with np.errstate(invalid="ignore"):
+        stand = np.abs(targets - tips).max(axis=2) <= near
+    if stand.any():
+        targets = np.where(stand[:, :, None], tips, targets)
+    return [
         Goal(
-            target=_target(limbs.skew().without(goals.target[:, e]), joints, len(shape.parents) + e),
+            target=targets[:, e],
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
             rotation=goals.rotation[:, e] if shape.turns[e] else None,
-            segment=shape.segments[e] if tree else None,
+            segment=None if shape.is_chain else shape.segments[e],
             weight=shape.weights[e],
         )
         for e in range(len(shape.segments))
     ]
-    problem = Problem(
-        joints=joints,
-        frames=frames,
-        goal=wanted[0],
-        others=tuple(wanted[1:]),
-        parents=np.array(shape.parents) if tree else None,
-        inherits=np.array(shape.inherits),
-        solver=shape.solver,
-        out_of_reach=shape.out_of_reach,
-        softness=0.0 if tree else goals.softness[:, 0],
-        push_limit=goals.push_limit[:, 0],
-        stretch_weights=np.array(shape.stretch_weights),
-        tolerance=goals.tolerance.min(axis=1),
-        iterations=shape.iterations,
-        limits=limbs.limits(),
-        bend_side=limbs.bend_side(),
-        folds=limbs.folds(),
-        plane=limbs.plane(),
-        stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
-        bend_lead=shape.bend_lead,
-        is_first_attempt=hurried,
-    )
-    # The FK pose is looked at once, whatever the goals are.
-    if "checked" not in limbs.remembered:
-        limbs.remembered["checked"] = check(problem)
-    solution = solve(problem, limbs.remembered["checked"])
+
+
+def _fixed(limbs: Limbs, first: Goal, *others: Goal) -> _Fixed:
+    """What is fixed of limbs, with any goals."""
+    if "fixed" not in limbs.remembered:
+        shape = limbs.wave.shape
+        problem = Problem(
+            joints=limbs.skew().without(limbs.joints()),
+            frames=limbs.frames(),
+            goal=first,
+            others=others,
+            parents=None if shape.is_chain else np.array(shape.parents),
+            inherits=np.array(shape.inherits),
+            solver=shape.solver,
+            out_of_reach=shape.out_of_reach,
+            stretch_weights=np.array(shape.stretch_weights),
+            iterations=shape.iterations,
+            limits=limbs.limits(),
+            bend_side=limbs.bend_side(),
+            folds=limbs.folds(),
+            plane=limbs.plane(),
+            stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
+            bend_lead=shape.bend_lead,
+        )
+        limbs.remembered["fixed"] = _Fixed(problem, check(problem))
+    found: _Fixed = limbs.remembered["fixed"]
+    return found
+
+
+def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
+    first, *others = _goals_of(limbs, goals)
+    fixed, frames = _fixed(limbs, first, *others), limbs.frames()
+    asked = {
+        "goal": first,
+        "others": tuple(others),
+        "softness": goals.softness[:, 0] if limbs.wave.shape.is_chain else 0.0,
+        "push_limit": goals.push_limit[:, 0],
+        "tolerance": goals.tolerance.min(axis=1),
+        "is_first_attempt": hurried,
+    }
+    problem = Problem(**{**vars(fixed.problem), **asked})
+    solution = solve(problem, fixed.known)
     own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
     if own.any():
         clips = smoothed(problem.members(own), solution.members(own), len(frames) // len(limbs.wave.bones))
@@ -148,14 +189,6 @@ def _all_among(limbs: Limbs, tips: Collection[str]) -> Bools:
     chains = limbs.plan.chains
     groups = [all(chains[chain].tip in tips for chain in group) for group in limbs.wave.chains.tolist()]
     return np.array(groups)[limbs.group]
-
-
-def _target(target: Floats, joints: Floats, tip: int) -> Floats:
-    """Targets (B, 3), put on the tips, joints (B, n+E, 3) of that number, where these differ by mere rounding."""
-    sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
-    with np.errstate(invalid="ignore"):
-        near = np.abs(target - joints[:, tip]).max(axis=1) <= SINGLE_STEPS * np.spacing(sizes)
-    return np.where(near[:, None], joints[:, tip], target)
 
 
 def _influence(limbs: Limbs, goals: Goals) -> Floats:

@@ -32,6 +32,7 @@ _WIDE = 1e7
 """A half-axis from here on belongs to an axis without limit."""
 _HALF_TURN = 1e-6
 """Radians from half a turn within which a direction is one, about whichever axis: rounding decides what it shows."""
+_UP = (0.0, 1.0, 0.0)
 _ROUND = 1e-9
 """A second harmonic smaller than this part of the first is none."""
 
@@ -262,7 +263,7 @@ def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
     """Return the twist of a joint's rotation, which is given by its columns."""
     x, y, _ = turn
     axis = swing_axis(y, cone)
-    swung_x, swung_z = (carried(side, (0.0, 1.0, 0.0), y, axis) for side in ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    swung_x, swung_z = carried((1.0, 0.0, 0.0), _UP, y, axis), carried((0.0, 0.0, 1.0), _UP, y, axis)
     return atan2(-dot(x, swung_z), dot(x, swung_x))
 
 

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..maths.cones import RIM
-from ..maths.vectors import Vector
+from ..maths.vectors import Vector, cross
 from .cone_arcs import EDGE, Range, outside, wrapped
 
 _SAMPLES = 9
@@ -33,6 +33,8 @@ class EdgePoint(NamedTuple):
     """Where it takes the Y axis."""
     speed: Vector
     """The rotation vector at which a bone turns that goes along the edge."""
+    turning: Vector
+    """How the direction changes with that."""
 
 
 def edge_point(x: float, z: float, dx: float, dz: float) -> EdgePoint:
@@ -40,12 +42,9 @@ def edge_point(x: float, z: float, dx: float, dz: float) -> EdgePoint:
     square = x * x + z * z
     w = sqrt(max(1.0 - square, 1e-12))
     dw = -(x * dx + z * dz) / w
-    return EdgePoint(
-        x,
-        z,
-        (-2.0 * w * z, 1.0 - 2.0 * square, 2.0 * w * x),
-        (2.0 * (w * dx - dw * x), 2.0 * (z * dx - x * dz), 2.0 * (w * dz - dw * z)),
-    )
+    direction = (-2.0 * w * z, 1.0 - 2.0 * square, 2.0 * w * x)
+    speed = (2.0 * (w * dx - dw * x), 2.0 * (z * dx - x * dz), 2.0 * (w * dz - dw * z))
+    return EdgePoint(x, z, direction, speed, cross(speed, direction))
 
 
 class Piece(NamedTuple):
@@ -117,7 +116,7 @@ def best_on_edge(
     """
     edge = edge_of(cone)
     values = [merit(point) for _, _, point in edge]
-    best = max(range(len(edge)), key=lambda k: values[k][0])
+    best = values.index(max(values, key=itemgetter(0)))
     found = [(values[best][0], edge[best][2])]
     brackets = []
     for (one, two), ((piece, a, here), (other, b, there)) in zip(pairwise(values), pairwise(edge), strict=True):
@@ -197,9 +196,7 @@ def peaks_towards(direction: Vector, cone: Range, *, every: bool = False) -> lis
     dx, dy, dz = direction
 
     def merit(point: EdgePoint) -> tuple[float, float]:
-        x, y, z = point.direction
-        # The direction turns with the bone.
-        ax, ay, az = point.speed
-        return dx * x + dy * y + dz * z, dx * (ay * z - az * y) + dy * (az * x - ax * z) + dz * (ax * y - ay * x)
+        _, _, (x, y, z), _, (tx, ty, tz) = point
+        return dx * x + dy * y + dz * z, dx * tx + dy * ty + dz * tz
 
     return best_on_edge(cone, merit, every=every)

@@ -45,5 +45,5 @@ def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
 
 def frame_of(space: Frame, bone: Frame) -> Frame:
     """Return the frame of a bone of which three axes, given in its own, are so many in space."""
-    x, y, z = (applied(space, (bone[0][axis], bone[1][axis], bone[2][axis])) for axis in range(3))
-    return x, y, z
+    x, y, z = zip(*bone, strict=True)
+    return applied(space, x), applied(space, y), applied(space, z)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,8 +16,9 @@ from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
 from .cone_arcs import EDGE, Range, outside, stands_at_limit, twist_of
 from .frames import Frame, applied, back_product, product, seen
 from .nearest import best_pose
-from .pose import Foot, Limb, Side, is_straightforward
+from .pose import Side
 from .side import towards, towards_with_foot
+from .two_bones import Foot, Limb
 
 _NO_LENGTH = 1e-6
 """A segment shorter than this fraction of its chain has no length of its own."""
@@ -43,7 +45,8 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
 
 
-class _Member(NamedTuple):
+@dataclass(frozen=True)
+class _Member:
     """What a member has whatever its goal is."""
 
     root: Vector
@@ -56,6 +59,39 @@ class _Member(NamedTuple):
 
     A joint without any limit, or locked altogether, is at rest in the FK pose."""
     bend_side: Vector | None
+    ranges: list[Range]
+
+    @cached_property
+    def length(self) -> float:
+        """Of all segments."""
+        return sum(self.lengths)
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """Of the segments in that length."""
+        return [part / self.length for part in self.lengths]
+
+    @cached_property
+    def unstretched(self) -> _Scaled:
+        """It as it is, without stretch."""
+        return self.stretched([1.0] * len(self.lengths))
+
+    def stretched(self, stretch: list[float]) -> _Scaled:
+        """Return it with its segments lengthened by factors."""
+        scale = self.lengths[0] * stretch[0] + self.lengths[1] * stretch[1]
+        lever_arms = [times(segment, factor / scale) for segment, factor in zip(self.segments, stretch, strict=True)]
+        (zero, rest), (upper, lower), (hip, knee) = self.rests[:2], lever_arms[:2], self.ranges[:2]
+        limb = Limb(zero, rest, upper, lower, hip, knee, self.fk[0], self.fk[1], self.bend_side)
+        return _Scaled(scale, lever_arms, limb)
+
+
+class _Scaled(NamedTuple):
+    """A member in lengths of the two bones that are to be solved."""
+
+    scale: float
+    """That length."""
+    lever_arms: list[Vector]
+    limb: Limb
 
 
 @dataclass(frozen=True)
@@ -107,6 +143,7 @@ class KnownLimbs:
                 [norm(segment) for segment in segments],
                 self._rest_frames(problem, fk, i),
                 None if problem.bend_side is None else tuple(_member(problem.bend_side, i)),
+                self.ranges,
             )
         return self._members[i]
 
@@ -126,27 +163,24 @@ class KnownLimbs:
 
 def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
-    root, fk, segments, lengths, (zero, *rests), bend_side = limbs.member(problem, i)
-    goal, length = problem.goal, sum(lengths)
+    member, goal = limbs.member(problem, i), problem.goal
+    root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     if min(lengths[:2]) <= _NO_LENGTH * length:
         return False
     offset = minus(_member(goal.target, i), root)
-    distance, stretch, beyond = _reach(problem, i, [part / length for part in lengths], norm(offset) / length)
-    # In lengths of the two bones that are to be solved.
-    scale = lengths[0] * stretch[0] + lengths[1] * stretch[1]
-    lever_arms = [times(segment, factor / scale) for segment, factor in zip(segments, stretch, strict=True)]
+    distance, stretch, beyond = _reach(problem, i, member.shares, norm(offset) / length)
+    scale, lever_arms, limb = member.unstretched if stretch is None else member.stretched(stretch)
+    if not limb.is_straightforward:
+        return False
     target = wanted = over(offset, scale)
     if distance is not None:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
-    limb = Limb(zero, rests[0], lever_arms[0], lever_arms[1], limbs.ranges[0], limbs.ranges[1], fk[0], fk[1], bend_side)
-    if not is_straightforward(limb):
-        return False
     pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), scale)
     angle = 0.0 if goal.pole_angle is None else _number(goal.pole_angle, i)
     side: Side | None = None if pole is None else towards(pole, angle)
     ankle, foot = wanted, None
     if goal.rotation is not None:
-        foot = Foot(rests[1], limbs.ranges[2], _frame(_member(goal.rotation, i)))
+        foot = Foot(member.rests[2], limbs.ranges[2], _frame(_member(goal.rotation, i)))
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
@@ -170,8 +204,8 @@ def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> 
         missed = minus(missed, push)
     error, tolerance = norm(missed) * scale, _number(problem.tolerance, i)
     solution.joints[i] = [plus(times(plus(end, push), scale), root) for end in ends]
-    solution.rotations[i] = [_turned(frame, was) for frame, was in zip(frames, fk, strict=True)]
-    solution.stretch[i] = stretch
+    solution.rotations[i] = [_turned(frame, was) for frame, was in zip(frames, member.fk, strict=True)]
+    solution.stretch[i] = 1.0 if stretch is None else stretch
     solution.error[i] = error
     solution.iterations[i] = 0
     solution.at_limit[i] = [
@@ -196,31 +230,34 @@ def _allows(limits: Range, turn: Frame) -> bool:
     )
 
 
-def _reach(problem: Problem, i: int, lengths: list[float], distance: float) -> tuple[float | None, list[float], float]:
+def _reach(
+    problem: Problem, i: int, lengths: list[float], distance: float
+) -> tuple[float | None, list[float] | None, float]:
     """Return what becomes of a chain whose target may be out of reach, see `reach.reachable`.
 
-    That is the distance at which to bring the end, None: that of the target; the stretch of the bones; and by how much
-    the target is out of reach.
+    That is the distance at which to bring the end, None: that of the target; the stretch of the bones, None: there
+    is none; and by how much the target is out of reach.
     """
     softness = _number(problem.softness, i)
     if problem.out_of_reach is OutOfReach.EXTEND and softness == 0.0:
         inner = max(2.0 * max(lengths) - 1.0, 0.0)
-        return None, [1.0] * len(lengths), max(distance - 1.0, 0.0) + min(distance - inner, 0.0)
+        return None, None, max(distance - 1.0, 0.0) + min(distance - inner, 0.0)
     weights = np.ones(len(lengths))
     if problem.stretch_weights is not None:
         weights = np.asarray(problem.stretch_weights, dtype=np.float64)
     away, soft, push = (np.array([value]) for value in (distance, softness, _number(problem.push_limit, i)))
     reach = reachable(np.array(lengths)[:, None], away, soft, push, weights, problem.out_of_reach)
     eased = float(reach.distance[0]) if softness > 0.0 else None
-    return eased, reach.stretch[:, 0].tolist(), float(reach.shortfall[0])
+    stretch = reach.stretch[:, 0].tolist()
+    return eased, None if all(factor == 1.0 for factor in stretch) else stretch, float(reach.shortfall[0])
 
 
 def _member(array: Any, i: int) -> Any:
-    return np.asarray(array[i], dtype=np.float64).tolist()
+    return np.asarray(array[i]).tolist()
 
 
 def _number(value: Any, i: int) -> float:
-    return float(value) if np.ndim(value) == 0 else float(value[i])
+    return float(value[i]) if getattr(value, "ndim", 0) else float(value)
 
 
 def _frame(rows: list[list[float]]) -> Frame:
@@ -233,6 +270,7 @@ def _turned(frame: Frame, fk: Frame) -> list[list[float]]:
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
     (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
     return [
-        [a * u + b * v + c * w for u, v, w in ((ux, vx, wx), (uy, vy, wy), (uz, vz, wz))]
-        for a, b, c in ((ax, bx, cx), (ay, by, cy), (az, bz, cz))
+        [ax * ux + bx * vx + cx * wx, ax * uy + bx * vy + cx * wy, ax * uz + bx * vz + cx * wz],
+        [ay * ux + by * vx + cy * wx, ay * uy + by * vy + cy * wy, ay * uz + by * vz + cy * wz],
+        [az * ux + bz * vx + cz * wx, az * uy + bz * vy + cz * wy, az * uz + bz * vz + cz * wz],
     ]

@@ -11,10 +11,11 @@ from math import atan2, cos, inf, sin, sqrt
 from operator import itemgetter
 
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, times, unit
-from .cone_arcs import EDGE, SLACK, Circle, arcs_inside, nearest_of, outside, wrapped
+from .cone_arcs import SLACK, Circle, arcs_inside, nearest_of, wrapped
 from .cone_edge import EdgePoint, best_on_edge, nearest_direction, peaks_towards
 from .frames import Frame, applied, product, seen
-from .pose import Foot, Limb, Pose, Side, Work, pose_of
+from .pose import Pose, Side, Work, pose_of
+from .two_bones import Foot, Limb
 
 _UP: Vector = (0.0, 1.0, 0.0)
 
@@ -33,12 +34,12 @@ def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None =
     if pose is not None or foot is not None:
         return pose
     # Where the hip can point at the target the end misses it by what the knee lacks, on the line to there.
-    along, first, second = seen(limb.rest, unit(limb.upper)), norm(limb.upper), norm(limb.lower)
+    along, (first, second) = seen(limb.rest, unit(limb.upper)), limb.lengths
 
     def lack(way: Vector) -> float:
         return abs(norm(plus(times(along, first), times(way, second))) - norm(target))
 
-    ways = sorted(_turning_points(limb), key=lack)
+    ways = sorted(limb.turning_points, key=lack)
     for way in ways:
         pose = Work.of(limb, target).solved_at(way, side)
         if pose is not None:
@@ -49,19 +50,6 @@ def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None =
     if pose is None or _missed(limb, on_edge, target) < _missed(limb, pose, target) - SLACK:
         return on_edge
     return pose
-
-
-def _turning_points(limb: Limb) -> list[Vector]:
-    """Return where the lower bone points, in the knee's axes, with a bend that no neighbour of it exceeds."""
-    along = seen(limb.rest, unit(limb.upper))
-    found = []
-    for sign in (1.0, -1.0):
-        direction = times(along, sign)
-        if outside(direction, limb.knee) <= EDGE:
-            found.append(direction)
-        else:
-            found += [point.direction for _, point in peaks_towards(direction, limb.knee, every=True)]
-    return list(dict.fromkeys(found))
 
 
 def _missed(limb: Limb, pose: Pose, target: Vector) -> float:
@@ -89,8 +77,7 @@ class _Search:
 
     def __init__(self, limb: Limb, target: Vector) -> None:
         self.limb, self.target = limb, seen(limb.zero, target)
-        self.first, self.second = norm(limb.upper), norm(limb.lower)
-        self.ends = _turning_points(limb)
+        self.first, self.second = limb.lengths
         self.rest = tuple(seen(limb.rest, axis) for axis in ((1.0, 0.0, 0.0), _UP, (0.0, 0.0, 1.0)))
         fk = seen(limb.upper_fk, applied(limb.lower_fk, limb.lower))
         self.side = atan2(fk[0], fk[2])
@@ -137,7 +124,7 @@ class _Search:
             return low, self._nearest_way(low, wanted)
         found: list[tuple[float, float, Vector]] = []
         azimuth = atan2(wanted[0], wanted[2])
-        for way in self.ends:
+        for way in limb.turning_points:
             lower = applied(limb.rest, way)
             twist = wrapped(azimuth - atan2(lower[0], lower[2]))
             if low <= twist <= high:

@@ -17,7 +17,7 @@ Vectors and frames are tuples of floats.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import atan2, copysign, cos, inf, pi, sin, sqrt
+from math import atan2, copysign, cos, inf, sin, sqrt
 from typing import NamedTuple
 
 from ..free.bend_side import side_bend
@@ -29,7 +29,6 @@ from .cone_arcs import (
     WHOLE,
     Arc,
     Circle,
-    Range,
     arcs_inside,
     nearest_of,
     outside,
@@ -40,9 +39,8 @@ from .cone_arcs import (
 from .frames import Frame, applied, back_product, carried, frame_of, product, seen
 from .roll import RolledJoint, nearest_roll
 from .triangle import Triangle, of_corner, of_knee, triangle_of
+from .two_bones import STRAIGHT, Foot, Limb
 
-STRAIGHT = 1e-5
-"""A limb that leaves its line by less than this fraction of its length counts as straight."""
 SAME = 1e-12
 """A limb that is to be as long as it is, to within this fraction of its length, bends as it does."""
 _DIRECTION = 1e-12
@@ -51,39 +49,10 @@ _STRAIGHTEST = 1e-7
 """A lower bone on the line of the upper one draws no circle; its side is that of one bent by so many radians."""
 _SINGLE = 1e-6
 """Radians outside of its limits at which a joint stays where it is: single precision puts it there from its edge."""
-_SKEW = 1e-5
-"""Radians by which a bone may point past its own Y axis: more than single precision makes of one that does not."""
 
 
 Side = Callable[["Work", Vector], Vector]
 """Returns where the knee of a limb is to point, across the line to its target, from where it would point by itself."""
-
-
-class Limb(NamedTuple):
-    """Two bones, seen from the root."""
-
-    zero: Frame
-    """Frame of the upper bone when its joint is at rest."""
-    rest: Frame
-    """The same of the lower bone, seen from the upper one."""
-    upper: Vector
-    """From head to head, in the upper bone's own axes."""
-    lower: Vector
-    hip: Range
-    knee: Range
-    upper_fk: Frame
-    lower_fk: Frame
-    bend_side: Vector | None = None
-    """See `Problem.bend_side`."""
-
-
-class Foot(NamedTuple):
-    """A child of the lower bone that keeps its orientation."""
-
-    rest: Frame
-    """Its frame when its joint is at rest, seen from the lower bone."""
-    limits: Range
-    frame: Frame
 
 
 class Pose(NamedTuple):
@@ -96,13 +65,6 @@ class Pose(NamedTuple):
     knee: Frame
 
 
-def is_straightforward(limb: Limb) -> bool:
-    """Return whether bones point along their Y axes, and the FK pose leads somewhere."""
-    if max(map(_skew, (limb.upper, limb.lower))) > _SKEW:
-        return False
-    return norm(plus(applied(limb.upper_fk, limb.upper), applied(limb.lower_fk, limb.lower))) >= STRAIGHT
-
-
 def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
     """Return the pose in which the lower bone points a way, with the twist that it has in FK where that is allowed.
 
@@ -112,10 +74,8 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
         way: unit vector in the axes of the knee at rest, inside its cone.
         normal: an axis across it.
     """
-    fk = back_product(product(limb.upper_fk, limb.rest), limb.lower_fk)
-    own = unit(limb.lower)
-    was = unit(applied(fk, own))
-    x, y, z = (carried(axis, was, way, normal) for axis in fk)
+    fk, own, was = limb.fk_knee
+    x, y, z = carried(fk[0], was, way, normal), carried(fk[1], was, way, normal), carried(fk[2], was, way, normal)
     twist = twist_of((x, y, z), limb.knee)
     low, high = limb.knee.twist_low, limb.knee.twist_high
     if not low <= twist <= high:
@@ -151,20 +111,16 @@ class Work:
     @classmethod
     def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
         """Lay out a limb that `is_straightforward`, for a target seen from its root."""
-        first, second = norm(limb.upper), norm(limb.lower)
-        axes = _fk_axes(limb, first, second)
-        distance = norm(target)
+        axes, upper, chord, distance = limb.fk_axes, limb.elbow, limb.chord, norm(target)
         line = over(target, distance) if distance > _DIRECTION else axes[0]
-        upper = applied(limb.upper_fk, limb.upper)
-        chord = plus(upper, applied(limb.lower_fk, limb.lower))
         if limb.bend_side is not None:
-            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), norm(chord), distance)
+            bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
             axes = axes[0], bend, cross(bend, axes[0])
-        if abs(distance - norm(chord)) <= SAME:
+        if abs(distance - chord) <= SAME:
             # Nearly straight, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])
-            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), norm(chord)), axes, foot)
-        return cls(limb, line, triangle_of(first, second, distance), axes, foot)
+            return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), chord), axes, foot)
+        return cls(limb, line, triangle_of(*limb.lengths, distance), axes, foot)
 
     def solved(self, side: Side | None) -> Pose | None:
         """Return the pose in which the limb stands on its target; None where the limits of knee or hip allow none.
@@ -200,7 +156,7 @@ class Work:
     def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
         """Return the same with the lower bone on a way that is given in the knee's axes, wherever the end comes to."""
         along = seen(self.limb.rest, self.along)
-        self.triangle = of_knee(norm(self.limb.upper), norm(self.limb.lower), along, way)
+        self.triangle = of_knee(*self.limb.lengths, along, way)
         if not self._is_bent_to_allowed_side():
             angle = atan2(dot(way, seen(self.limb.rest, self.normal)), dot(way, seen(self.limb.rest, self.side)))
             self.turns = [(angle, angle)]
@@ -259,7 +215,7 @@ class Work:
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
         if sine < _STRAIGHTEST:
             cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
-        centre, side, normal = (seen(self.limb.rest, axis) for axis in (self.along, self.side, self.normal))
+        centre, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
         return Circle(times(centre, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
@@ -298,42 +254,3 @@ class Work:
         )
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
-
-
-def _skew(arm: Vector) -> float:
-    """Return by how much a bone points past its Y axis."""
-    return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi
-
-
-def _fk_axes(limb: Limb, first: float, second: float) -> Frame:
-    """Return line, bend and normal of the FK pose, whose end is off its root; see `axes.chain_axes`."""
-    middle = applied(limb.upper_fk, limb.upper)
-    tip = plus(middle, applied(limb.lower_fk, limb.lower))
-    line = unit(tip)
-    # The centroid of both bones, as a curve: the part across the line is half of the knee's.
-    bend = times(reject(middle, line), (first + second) / 2.0)
-    if norm(bend) < STRAIGHT:
-        bend = cross(line, _roomiest(limb, _hinge(limb.upper_fk, line), line))
-    bend = unit(bend)
-    return line, bend, cross(bend, line)
-
-
-def _hinge(frame: Frame, direction: Vector) -> Vector:
-    """See `rotations.hinge`."""
-    across = reject(frame[0], direction)
-    return unit(across if norm(across) > 1e-4 else cross(direction, frame[2]))
-
-
-def _roomiest(limb: Limb, axis: Vector, line: Vector) -> Vector:
-    """Return the axis about which the knee of a straight limb has the most room, see `guess._roomiest`."""
-    other = cross(line, axis)
-    zero = product(limb.upper_fk, limb.rest)
-    best, room = axis, -1.0
-    for one in (axis, times(axis, -1.0), other, times(other, -1.0)):
-        x, _, z = seen(zero, one)
-        low, high = limb.knee.low, limb.knee.high
-        sides = min(low[0] if x < 0.0 else high[0], 1.0), min(low[1] if z < 0.0 else high[1], 1.0)
-        found = abs(x) * sides[0] + abs(z) * sides[1]
-        if found > room + 1e-6:
-            best, room = one, found
-    return best

@@ -39,6 +39,8 @@ class Checked(NamedTuple):
     """(B,) all they have is finite, and their chains have a length."""
     longest: Floats
     """(B,) length of their longest chain."""
+    side: Floats
+    """(B,) -1 where frames are left-handed."""
     limbs: KnownLimbs | None
     """Those that may be solved in closed form."""
 
@@ -63,7 +65,7 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # What a bone that does not inherit rotation is measured from has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest, KnownLimbs.of(problem))
+    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem))
 
 
 def valid_members(problem: Problem, known: Checked) -> Bools:
@@ -83,13 +85,18 @@ def valid_members(problem: Problem, known: Checked) -> Bools:
     return np.asarray(ok)
 
 
+def _sides(problem: Problem) -> Floats:
+    """Return which members (B,) have left-handed frames (-1), and which do not (1)."""
+    return np.asarray(np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[:, 0])))
+
+
 Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
 """Makes the pose (3, n, B) that the search starts from, and says how many passes (B,) it took: of bodies, rotations
 (4, n, B) of the joints in the FK pose, goals, tolerance (B,) and a cap on the passes; see `fabrik.led_by_tips`."""
 
 
 def solve_bodies(
-    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, limbs: KnownLimbs | None = None
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None = None, known: Checked | None = None
 ) -> None:
     """Solve members and write them into the solution.
 
@@ -98,16 +105,17 @@ def solve_bodies(
         solution: what they are written into.
         index: (k,) which members; their input was looked at.
         begin: where the search begins; None: near the FK pose.
-        limbs: as in `Checked`, where they are known.
+        known: of this problem, or of one that is the same but for its goals; None: it is looked at.
     """
     side = np.ones(len(problem.joints))
-    side[index] = np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[index, 0]))
+    side[index] = (_sides(problem) if known is None else known.side)[index]
     if (side < 0.0).any():
-        _solve_upright(_reflected(problem, side), solution, index, begin)
+        mirrored = _reflected(problem, side)
+        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored))
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
     else:
-        _solve_upright(problem, solution, index, begin, limbs)
+        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem) if known is None else known.limbs)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -146,10 +154,10 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
 
 
 def _solve_upright(
-    problem: Problem, solution: Solution, index: Ints, begin: Begin | None, limbs: KnownLimbs | None = None
+    problem: Problem, solution: Solution, index: Ints, begin: Begin | None, limbs: KnownLimbs | None
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
-    index = solve_limbs(problem, KnownLimbs.of(problem) if limbs is None else limbs, solution, index)
+    index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
         return
     task = Task.of(problem, index)

@@ -6,7 +6,9 @@ a batch gets the same bits as it would get alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,8 @@ OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
 NEARLY_OPPOSITE = 1e-2
 """Below this length of the sum, it is not precise enough to be divided by."""
+FEW = 16
+"""Up to so many matrices are turned into quaternions one by one, in plain floats."""
 _TINY = 1e-200
 
 
@@ -185,18 +189,34 @@ def hinge(frames: Floats, direction: Floats) -> Floats:
 
 def quaternions(m: Floats) -> Floats:
     """Return the unit quaternions (4, ...) of rotation matrices (3, 3, ...)."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = m
-    # Four times each component times all others; the row of the largest one is the most precise (Shepperd 1978).
+    members = m.shape[2:]
+    if math.prod(members) <= FEW and m.dtype == np.float64:
+        return np.array([_quaternion(nine) for nine in m.reshape(9, -1).T.tolist()]).T.reshape(4, *members)
+    products = stacked(*_products(*m.reshape(9, *members)))
+    best = np.argmax(products[::5], axis=0).ravel()
+    q = products.reshape(4, 4, -1)[best, :, np.arange(len(best))].T.reshape(4, *members)
+    return np.asarray(q / np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
+
+
+def _quaternion(m: list[float]) -> tuple[float, ...]:
+    """Return the same of the nine numbers of one matrix."""
+    products = _products(*m)
+    diagonal = products[::5]
+    best = 4 * diagonal.index(max(diagonal))
+    w, x, y, z = products[best : best + 4]
+    size = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / size, x / size, y / size, z / size
+
+
+def _products(*m: Any) -> tuple[Any, ...]:
+    """Return four times each component times all others; the row of the largest is most precise (Shepperd 1978)."""
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = m
     trace = xx + yy + zz
     wx, wy, wz = zy - yz, xz - zx, yx - xy
     sum_xy, sum_xz, sum_yz = xy + yx, xz + zx, yz + zy
-    rows = (
+    return (
         *(1 + trace, wx, wy, wz),
         *(wx, 1 + 2 * xx - trace, sum_xy, sum_xz),
         *(wy, sum_xy, 1 + 2 * yy - trace, sum_yz),
         *(wz, sum_xz, sum_yz, 1 + 2 * zz - trace),
     )
-    products = stacked(*rows)
-    best = np.argmax(products[::5], axis=0).ravel()
-    q = products.reshape(4, 4, -1)[best, :, np.arange(len(best))].T.reshape(4, *trace.shape)
-    return np.asarray(q / np.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2))
