@@ -22,7 +22,7 @@ from ..solve.problem import Floats, Ints
 from .figure import folds_of
 
 SIDEWAYS = 0.5
-"""How stiff an elbow or knee is across the axis about which it folds."""
+"""How stiff an elbow, a knee or a spine is across the axis about which it folds."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Stand:
 
 
 def _stiffness(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> Floats:
-    """How little bones turn (n, 3): as they are set; elbows and knees less across the axis about which they fold."""
+    """How little bones turn (n, 3): as they are set; less across the axis about which joints fold."""
     figure = Figure.of(ob)
     folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
     found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)

@@ -1,7 +1,7 @@
 """Poses a body: what is pinned stays, what is dragged goes to its target, and the body comes along.
 
 Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
-which it turned from the body as it was, by its own weight, and so does the way of the root. What is dragged is pulled
+which it turned from the body as it was, by its own weight, and more where it turned far; so does the way of the root. What is dragged is pulled
 to its target by a force that has a greatest strength. So a target is reached wherever that suffices, and approached
 smoothly where it does not. Newton's method brings the cost down, from the body as it was, while the target moves away
 from where it was dragged from: the pose depends on the target alone, not on the way that a hand took to it.
@@ -28,7 +28,7 @@ from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, coordinate_changes
 from .problem import Body, Grab, Pin, PosedBody, check_shape
-from .step import Equations, curvature, pressure_of, projection, released, step_of
+from .step import Equations, pressure_of, projection, released, resistance, step_of
 from .tree import Posed, Tree
 
 STRENGTH = 100.0
@@ -57,6 +57,8 @@ ROOT_MOVES = 8.0
 """What a way of the root as long as the body costs."""
 CARRIED = 4.0
 """How much more than others joints cost that carry the whole body."""
+HARDENING = 0.5
+"""By how much stiffer a joint is that is turned by a radian. The root, which is no joint, turns as freely as ever."""
 
 
 def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBody:
@@ -96,6 +98,8 @@ class Poser:
         self.size = tree.size(self._begin)
         self._root = 1.0 / np.sqrt(self._costs())
         self._back = inverse(tree.turns)
+        self._hardening = np.full(len(joints), HARDENING)
+        self._hardening[: int(tree.has_root)] = 0.0
         self._columns = (3 * self.limits.joints[:, None] + np.arange(3)).ravel()
 
     def _costs(self) -> Floats:
@@ -193,9 +197,10 @@ class Poser:
         away = vectors_of(multiply(state.turns, self._back))
         hessian = self._bend(posed, state.forces) * root * root[:, None]
         at = np.arange(3 * len(tree.parents)).reshape(-1, 3)
-        hessian[at[:, :, None], at[:, None, :]] += np.eye(3) + curvature(away)
+        resisting, stiffness = resistance(away, self._hardening)
+        hessian[at[:, :, None], at[:, None, :]] += stiffness
         hessian[[-3, -2, -1], [-3, -2, -1]] += 1.0
-        pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
+        pull = np.concatenate([resisting.T.ravel(), state.offset / self.size]) / root
         if pins_alone:
             gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
         wanted = Equations(

@@ -121,17 +121,24 @@ def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
     return np.asarray(np.maximum(dot(row, pushed), 0.0) / np.where(size > 0.0, size, np.inf))
 
 
-def curvature(vectors: Floats) -> Floats:
-    """Return by how much less (m, 3, 3) joints cost, that are turned by rotation vectors (3, m), than near their start.
+def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
+    """Return what joints that are turned by rotation vectors (3, m) set against it.
 
-    Half the square of a rotation's angle grows as ever about the same axis, but slower about those across.
+    A joint turned by an angle a costs a^2 / 2 + h a^4 / 4, where h is its hardening (m,): the farther it is turned, the
+    less it gives, so that those beside it take over.
+
+    Returns:
+        The first derivative (3, m) of the cost, and the second (m, 3, 3).
     """
-    half = 0.5 * norm(vectors)
-    small = half < 1e-3
-    safe = np.where(small, 1.0, half)
-    less = np.where(small, 0.0, (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe))
-    across = vectors[:, None] * vectors[None] - 4.0 * half * half * np.eye(3)[:, :, None]
-    return np.asarray((less * across).transpose(2, 0, 1))
+    angle = norm(vectors)
+    small = angle < 2e-3
+    half = 0.5 * np.where(small, 1.0, angle)
+    # Across the axis the cost of an angle grows slower than along it.
+    across = np.where(small, 1.0, half / np.tan(half))
+    stretch = 1.0 + hardening * angle * angle
+    along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
+    second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
+    return vectors * stretch, second.transpose(2, 0, 1)
 
 
 def _by_joint(rows: Floats, project: Floats) -> Floats:
