@@ -163,7 +163,7 @@ class Poser:
     def _at_rest(self, state: _State) -> _State:
         """Forget what came of a state before."""
         forces, pressure = np.zeros(3 * len(self.ends.yields)), np.zeros(len(self.limits.joints))
-        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0)
+        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0, stiffer=0)
 
     def _are_pins_held(self, state: _State) -> bool:
         gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
@@ -213,9 +213,9 @@ class Poser:
             row = along[0] * changes[0] + along[1] * changes[1]
             at = self._columns.reshape(-1, 3)
             hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
-        bounds = limits.locks()
+        bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
         for _ in range(ROUNDS):
-            step, forces, pushed = step_of(wanted, *projection(changes, bounds))
+            step, forces, pushed, stiffer = step_of(wanted, *projection(changes, bounds), stiffer)
             share = _share(step, state)
             raw, step = step, share * step * root
             largest = float(np.abs(step).max())
@@ -232,7 +232,7 @@ class Poser:
         new[:, limits.joints] = limits.rotation(limits.allowed(reached))
         pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
         offset = state.offset + step[-3:] * self.size
-        return _State(new, offset, forces, before, pressure, raw, share), float(np.abs(step).max())
+        return _State(new, offset, forces, before, pressure, raw, share, stiffer), float(np.abs(step).max())
 
     def _left(self, posed: Posed, turns: Floats) -> Floats:
         """The rotation vectors (3, orientations) that ends still have to turn."""
@@ -298,6 +298,8 @@ class _State:
     """(n,) the last step, in which all joints count alike; zero: there was none."""
     share: float
     """What of it was taken."""
+    stiffer: int = 0
+    """Which of `STIFFER` the step took. The next one tries the one before, so that few are tried in vain."""
 
 
 def _share(step: Floats, state: _State) -> float:
