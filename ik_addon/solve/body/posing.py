@@ -28,11 +28,10 @@ from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, coordinate_changes
 from .problem import Body, Grab, Pin, PosedBody, check_shape
+from .pull import Pulls
 from .step import Equations, pressure_of, projection, released, resistance, step_of
 from .tree import Posed, Tree
 
-STRENGTH = 100.0
-"""Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
 LARGEST_WAY = 0.25
 """The target moves away in steps of at most this part of the body's size."""
 PASSES = 40
@@ -140,8 +139,7 @@ class Poser:
             )
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
-        none = np.zeros(0)
-        state = self._at_rest(_State(self.tree.turns, np.zeros(3), none, self.limits.locks(), none, none, 1.0))
+        state = self._at_rest(self.tree.turns, np.zeros(3))
         passes = 0
         while passes < PASSES and len(self.tree.parents):
             passes += 1
@@ -149,7 +147,7 @@ class Poser:
             goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
             state, largest = self._pass(state, *goals)
             if share < 1.0:
-                state = replace(state, step=np.zeros_like(state.step), share=1.0)
+                state = replace(state, step=np.zeros_like(state.step), share=1.0, pulls=Pulls.none(len(ends.yields)))
             elif largest < SETTLED:
                 break
         bounds = state.bounds
@@ -157,13 +155,14 @@ class Poser:
             if self._are_pins_held(state):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state), begin.ends, self._turns, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset), begin.ends, self._turns, pins_alone=True)
         return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
 
-    def _at_rest(self, state: _State) -> _State:
-        """Forget what came of a state before."""
-        forces, pressure = np.zeros(3 * len(self.ends.yields)), np.zeros(len(self.limits.joints))
-        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0, stiffer=0)
+    def _at_rest(self, turns: Floats, offset: Floats) -> _State:
+        """Begin a search with joints turned like this, of which nothing is known yet."""
+        ends, k = len(self.ends.yields), len(self.limits.joints)
+        bounds, step = self.limits.locks(), np.zeros(len(self._root))
+        return _State(turns, offset, np.zeros(3 * ends), bounds, np.zeros(k), step, 1.0, 0, Pulls.none(ends))
 
     def _are_pins_held(self, state: _State) -> bool:
         gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
@@ -193,7 +192,8 @@ class Poser:
         rows[: 3 * len(ends.places)] /= self.size
         rows[:, -3:] *= self.size
         gaps = self._gaps(posed, goals, turns)
-        yields = ends.yields + np.where(ends.dragged, norm(gaps), 0.0) / STRENGTH
+        left = norm(gaps)
+        yields = ends.yields + state.pulls.yields(left, ends.dragged, foretold=state.share == 1.0)
         away = vectors_of(multiply(state.turns, self._back))
         hessian = self._bend(posed, state.forces) * root * root[:, None]
         at = np.arange(3 * len(tree.parents)).reshape(-1, 3)
@@ -232,7 +232,9 @@ class Poser:
         new[:, limits.joints] = limits.rotation(limits.allowed(reached))
         pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
         offset = state.offset + step[-3:] * self.size
-        return _State(new, offset, forces, before, pressure, raw, share, stiffer), float(np.abs(step).max())
+        pulls = state.pulls.then(left, norm(forces.reshape(-1, 3).T))
+        state = _State(new, offset, forces, before, pressure, raw, share, stiffer, pulls)
+        return state, float(np.abs(step).max())
 
     def _left(self, posed: Posed, turns: Floats) -> Floats:
         """The rotation vectors (3, orientations) that ends still have to turn."""
@@ -298,8 +300,10 @@ class _State:
     """(n,) the last step, in which all joints count alike; zero: there was none."""
     share: float
     """What of it was taken."""
-    stiffer: int = 0
+    stiffer: int
     """Which of `STIFFER` the step took. The next one tries the one before, so that few are tried in vain."""
+    pulls: Pulls
+    """What the last passes found of the ends."""
 
 
 def _share(step: Floats, state: _State) -> float:
