@@ -50,6 +50,8 @@ class Fold(NamedTuple):
     """(3,) the unit axis at rest about which it does."""
     twists: bool
     """Whether the bone twists as well, as forearms and spines do."""
+    hardens: bool = False
+    """Whether it gives less the farther it is bent, so that all of a spine bends."""
 
 
 def folds_of(figure: Figure) -> dict[int, Fold]:
@@ -64,7 +66,7 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
             side = side_of_row(figure, row)
             if side is not None:
                 axis = np.cross(side, figure.tails[row[-1]] - figure.heads[row[0]])
-                found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True)))
+                found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True, hardens=True)))
             continue
         end = end_below(figure, row)
         points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])

@@ -1,10 +1,11 @@
 """Poses a body: what is pinned stays, what is dragged goes to its target, and the body comes along.
 
 Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
-which it turned from the body as it was, by its own weight, and more where it turned far; so does the way of the root. What is dragged is pulled
-to its target by a force that has a greatest strength. So a target is reached wherever that suffices, and approached
-smoothly where it does not. Newton's method brings the cost down, from the body as it was, while the target moves away
-from where it was dragged from: the pose depends on the target alone, not on the way that a hand took to it.
+which it turned from the body as it was, by its own weight, more where it hardens; so does the way of the root.
+What is dragged is pulled to its target by a force that has a greatest strength. So a target is reached wherever that
+suffices, and approached smoothly where it does not. Newton's method brings the cost down, from the body as it was,
+while the target moves away from where it was dragged from: the pose depends on the target alone, not on the way that a
+hand took to it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,6 @@ ROOT_MOVES = 8.0
 """What a way of the root as long as the body costs."""
 CARRIED = 4.0
 """How much more than others joints cost that carry the whole body."""
-HARDENING = 0.5
-"""By how much stiffer a joint is that is turned by a radian. The root, which is no joint, turns as freely as ever."""
 
 
 def pose_body(body: Body, pins: Sequence[Pin], grabs: Sequence[Grab]) -> PosedBody:
@@ -97,7 +96,8 @@ class Poser:
         self.size = tree.size(self._begin)
         self._root = 1.0 / np.sqrt(self._costs())
         self._back = inverse(tree.turns)
-        self._hardening = np.full(len(joints), HARDENING)
+        hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
+        self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
         self._columns = (3 * self.limits.joints[:, None] + np.arange(3)).ravel()
 
