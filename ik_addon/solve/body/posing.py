@@ -213,7 +213,7 @@ class Poser:
             row = along[0] * changes[0] + along[1] * changes[1]
             at = self._columns.reshape(-1, 3)
             hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
-        bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
+        bounds, stiffer = limits.locks(), max(0, state.stiffer - 2)
         for _ in range(ROUNDS):
             step, forces, pushed, stiffer = step_of(wanted, *projection(changes, bounds), stiffer)
             share = _share(step, state)
@@ -301,7 +301,7 @@ class _State:
     share: float
     """What of it was taken."""
     stiffer: int
-    """Which of `STIFFER` the step took. The next one tries the one before, so that few are tried in vain."""
+    """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
     pulls: Pulls
     """What the last passes found of the ends."""
 

@@ -9,7 +9,7 @@ from ik_addon.solve.body.pull import STRENGTH, Pulls
 
 
 def passes(way: float, *, foretold: bool) -> int:
-    """Count the passes until an end rests, whose target is so far away, in ways of a spring under the greatest force."""
+    """Count the passes until an end rests; its target is so far away, in ways of a spring under the greatest force."""
     dragged = np.ones(1, dtype=bool)
     pulls, gap = Pulls.none(1), np.full(1, way)
     for count in range(1, 1000):
