@@ -10,7 +10,7 @@ from ..anatomy.body import parent_bone_of
 from ..anatomy.end_bones import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
-from ..anatomy.members import Member, Region, find_members
+from ..anatomy.members import LIMBS, Member, Region, find_members
 from ..anatomy.parts import is_helper
 from ..anatomy.sides import side_of_row
 from ..solve.problem import Floats
@@ -44,21 +44,30 @@ def hands_of(figure: Figure) -> list[int]:
 
 
 class Fold(NamedTuple):
-    """How an elbow, knee or hock folds."""
+    """How an elbow, knee or hock folds, or a joint of a spine or neck."""
 
     axis: Floats
     """(3,) the unit axis at rest about which it does."""
     twists: bool
-    """Whether the bone twists as well, as forearms do."""
+    """Whether the bone twists as well, as forearms and spines do."""
+    hardens: bool = False
+    """Whether it gives less the farther it is bent, so that all of a spine bends."""
 
 
 def folds_of(figure: Figure) -> dict[int, Fold]:
-    """How elbows, knees and hocks fold, by the bones below them; those of which it is not known are left out."""
+    """How elbows, knees and hocks fold, by the bones below them, and the bones of spine and neck, forward and back.
+
+    Those of which it is not known are left out.
+    """
     found = {}
     for limb in find_members(figure):
-        if limb.region not in (Region.ARM, Region.LEG):
-            continue
         row = list(limb.row)
+        if limb.region not in LIMBS:
+            side = side_of_row(figure, row)
+            if side is not None:
+                axis = np.cross(side, figure.tails[row[-1]] - figure.heads[row[0]])
+                found.update(dict.fromkeys(row, Fold(axis / np.linalg.norm(axis), twists=True, hardens=True)))
+            continue
         end = end_below(figure, row)
         points = np.array([*figure.heads[row], figure.tails[row[-1]] if end is None else figure.heads[end]])
         segments = np.diff(points, axis=0)

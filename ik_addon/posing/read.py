@@ -19,10 +19,12 @@ from ..rig.plan.limits import ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
 from ..solve.maths.products import back_applied, determinants, times, times_back
 from ..solve.problem import Floats, Ints
-from .figure import folds_of
+from .figure import Fold, folds_of
 
+HARDENING = 0.5
+"""By how much stiffer a joint of a spine or neck is that is turned by a radian."""
 SIDEWAYS = 0.5
-"""How stiff an elbow or knee is across the axis about which it folds."""
+"""How stiff an elbow, a knee or a spine is across the axis about which it folds."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Stand:
             )
         ranges = np.array([ranges_of(bone) for bone in bones]).reshape(len(bones), 6)
         steered = steered_bones(ob)
+        figure = Figure.of(ob)
+        folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
         body = Body(
             parents,
             pose[:, :3, 3],
@@ -72,7 +76,8 @@ class Stand:
             rest=orthonormal(skeleton.offsets[order][:, :3, :3]),
             cones=ranges[:, :4],
             twist=ranges[:, 4:],
-            stiffness=_stiffness(ob, bones),
+            stiffness=_stiffness(bones, folds),
+            hardening=np.array([HARDENING * (bone.name in folds and folds[bone.name].hardens) for bone in bones]),
             give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
             root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
@@ -123,10 +128,8 @@ class Stand:
         return rows
 
 
-def _stiffness(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> Floats:
-    """How little bones turn (n, 3): as they are set; elbows and knees less across the axis about which they fold."""
-    figure = Figure.of(ob)
-    folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
+def _stiffness(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold]) -> Floats:
+    """How little bones turn (n, 3): as they are set; less across the axis about which joints fold."""
     found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)
     for i, bone in enumerate(bones):
         fold = folds.get(bone.name)

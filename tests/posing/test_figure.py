@@ -8,6 +8,8 @@ import bpy
 import numpy as np
 import pytest
 
+from ik_addon.anatomy.members import LIMBS, find_members
+from ik_addon.anatomy.parts import side_of
 from tests import rigs, rigs_named
 from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.rigs_named import RIGS
@@ -59,6 +61,7 @@ def test_without_legs_it_is_where_the_bones_branch(addon: Addon) -> None:
     ("kind", "folding", "twisting"),
     [
         ("human", {"shin"}, {"forearm"}),
+        ("bird", {"shin"}, {"Wing.001"}),
         ("horse", {"lower_leg", "hind_foot", "forearm", "forefoot"}, set()),
     ],
 )
@@ -66,13 +69,30 @@ def test_joints_within_limbs_fold_in_the_plane_of_their_limb(
     addon: Addon, kind: str, folding: set[str], twisting: set[str]
 ) -> None:
     figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
-    found = {figure.names[bone]: fold for bone, fold in addon.module("posing.figure").folds_of(figure).items()}
+    folds = addon.module("posing.figure").folds_of(figure)
+    found = {figure.names[bone]: fold for bone, fold in folds.items() if side_of(figure.names[bone])}
     assert {name for name, fold in found.items() if not fold.twists} == {f"{n}.{s}" for n in folding for s in "LR"}
     assert {name for name, fold in found.items() if fold.twists} == {f"{n}.{s}" for n in twisting for s in "LR"}
     for name, fold in found.items():
         assert np.linalg.norm(fold.axis) == pytest.approx(1.0)
         if not fold.twists:
             assert abs(fold.axis[0]) > 0.99, name
+
+
+@pytest.mark.usefixtures("rigify")
+@pytest.mark.parametrize(
+    ("kind", "trunk"),
+    [
+        ("human", {f"spine.00{i}" for i in range(1, 7)}),
+        ("bird", {"spine.005", "spine.006", "neck.001", "neck.002", "head"}),
+    ],
+)
+def test_spines_and_necks_fold_forward_and_back_and_twist(addon: Addon, kind: str, trunk: set[str]) -> None:
+    figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
+    folds = addon.module("posing.figure").folds_of(figure)
+    found = {figure.names[bone]: fold for bone, fold in folds.items() if not side_of(figure.names[bone])}
+    assert set(found) == trunk
+    assert all(fold.twists and abs(fold.axis[0]) > 0.99 for fold in found.values())
 
 
 def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
@@ -90,4 +110,6 @@ def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
 @pytest.mark.parametrize("rig", ["mGear", "MakeHuman", "Mixamo"])
 def test_limbs_fold_once_where_their_bones_are_split(addon: Addon, rig: str) -> None:
     figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(RIGS[rig]))
-    assert len(addon.module("posing.figure").folds_of(figure)) == 4
+    folds = addon.module("posing.figure").folds_of(figure)
+    limbs = {bone for limb in find_members(figure) if limb.region in LIMBS for bone in limb.row}
+    assert len(limbs & set(folds)) == 4

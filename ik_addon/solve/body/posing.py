@@ -1,10 +1,11 @@
 """Poses a body: what is pinned stays, what is dragged goes to its target, and the body comes along.
 
 Of all poses within limits in which pins hold, the one with the least cost: each joint costs the square of the angle by
-which it turned from the body as it was, by its own weight, and so does the way of the root. What is dragged is pulled
-to its target by a force that has a greatest strength. So a target is reached wherever that suffices, and approached
-smoothly where it does not. Newton's method brings the cost down, from the body as it was, while the target moves away
-from where it was dragged from: the pose depends on the target alone, not on the way that a hand took to it.
+which it turned from the body as it was, by its own weight, more where it hardens; so does the way of the root.
+What is dragged is pulled to its target by a force that has a greatest strength. So a target is reached wherever that
+suffices, and approached smoothly where it does not. Newton's method brings the cost down, from the body as it was,
+while the target moves away from where it was dragged from: the pose depends on the target alone, not on the way that a
+hand took to it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
 from .limits import Bounds, JointLimits, coordinate_changes
 from .problem import Body, Grab, Pin, PosedBody, check_shape
-from .step import Equations, curvature, pressure_of, projection, released, step_of
+from .pull import Pulls
+from .step import Equations, pressure_of, projection, released, resistance, step_of
 from .tree import Posed, Tree
 
-STRENGTH = 100.0
-"""Greatest force of what is dragged: with a lever arm as long as the body it turns a joint by as many radians."""
 LARGEST_WAY = 0.25
 """The target moves away in steps of at most this part of the body's size."""
 PASSES = 40
@@ -96,6 +96,9 @@ class Poser:
         self.size = tree.size(self._begin)
         self._root = 1.0 / np.sqrt(self._costs())
         self._back = inverse(tree.turns)
+        hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
+        self._hardening = hardening[tree.bones]
+        self._hardening[: int(tree.has_root)] = 0.0
         self._columns = (3 * self.limits.joints[:, None] + np.arange(3)).ravel()
 
     def _costs(self) -> Floats:
@@ -136,8 +139,7 @@ class Poser:
             )
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
-        none = np.zeros(0)
-        state = self._at_rest(_State(self.tree.turns, np.zeros(3), none, self.limits.locks(), none, none, 1.0))
+        state = self._at_rest(self.tree.turns, np.zeros(3))
         passes = 0
         while passes < PASSES and len(self.tree.parents):
             passes += 1
@@ -145,7 +147,7 @@ class Poser:
             goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
             state, largest = self._pass(state, *goals)
             if share < 1.0:
-                state = replace(state, step=np.zeros_like(state.step), share=1.0)
+                state = replace(state, step=np.zeros_like(state.step), share=1.0, pulls=Pulls.none(len(ends.yields)))
             elif largest < SETTLED:
                 break
         bounds = state.bounds
@@ -153,13 +155,14 @@ class Poser:
             if self._are_pins_held(state):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state), begin.ends, self._turns, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset), begin.ends, self._turns, pins_alone=True)
         return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
 
-    def _at_rest(self, state: _State) -> _State:
-        """Forget what came of a state before."""
-        forces, pressure = np.zeros(3 * len(self.ends.yields)), np.zeros(len(self.limits.joints))
-        return replace(state, forces=forces, pressure=pressure, step=np.zeros(len(self._root)), share=1.0)
+    def _at_rest(self, turns: Floats, offset: Floats) -> _State:
+        """Begin a search with joints turned like this, of which nothing is known yet."""
+        ends, k = len(self.ends.yields), len(self.limits.joints)
+        bounds, step = self.limits.locks(), np.zeros(len(self._root))
+        return _State(turns, offset, np.zeros(3 * ends), bounds, np.zeros(k), step, 1.0, 0, Pulls.none(ends))
 
     def _are_pins_held(self, state: _State) -> bool:
         gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
@@ -189,13 +192,15 @@ class Poser:
         rows[: 3 * len(ends.places)] /= self.size
         rows[:, -3:] *= self.size
         gaps = self._gaps(posed, goals, turns)
-        yields = ends.yields + np.where(ends.dragged, norm(gaps), 0.0) / STRENGTH
+        left = norm(gaps)
+        yields = ends.yields + state.pulls.yields(left, ends.dragged, foretold=state.share == 1.0)
         away = vectors_of(multiply(state.turns, self._back))
         hessian = self._bend(posed, state.forces) * root * root[:, None]
         at = np.arange(3 * len(tree.parents)).reshape(-1, 3)
-        hessian[at[:, :, None], at[:, None, :]] += np.eye(3) + curvature(away)
+        resisting, stiffness = resistance(away, self._hardening)
+        hessian[at[:, :, None], at[:, None, :]] += stiffness
         hessian[[-3, -2, -1], [-3, -2, -1]] += 1.0
-        pull = np.concatenate([away.T.ravel(), state.offset / self.size]) / root
+        pull = np.concatenate([resisting.T.ravel(), state.offset / self.size]) / root
         if pins_alone:
             gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
         wanted = Equations(
@@ -208,9 +213,9 @@ class Poser:
             row = along[0] * changes[0] + along[1] * changes[1]
             at = self._columns.reshape(-1, 3)
             hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
-        bounds = limits.locks()
+        bounds, stiffer = limits.locks(), max(0, state.stiffer - 2)
         for _ in range(ROUNDS):
-            step, forces, pushed = step_of(wanted, *projection(changes, bounds))
+            step, forces, pushed, stiffer = step_of(wanted, *projection(changes, bounds), stiffer)
             share = _share(step, state)
             raw, step = step, share * step * root
             largest = float(np.abs(step).max())
@@ -227,7 +232,9 @@ class Poser:
         new[:, limits.joints] = limits.rotation(limits.allowed(reached))
         pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
         offset = state.offset + step[-3:] * self.size
-        return _State(new, offset, forces, before, pressure, raw, share), float(np.abs(step).max())
+        pulls = state.pulls.then(left, norm(forces.reshape(-1, 3).T))
+        state = _State(new, offset, forces, before, pressure, raw, share, stiffer, pulls)
+        return state, float(np.abs(step).max())
 
     def _left(self, posed: Posed, turns: Floats) -> Floats:
         """The rotation vectors (3, orientations) that ends still have to turn."""
@@ -293,6 +300,10 @@ class _State:
     """(n,) the last step, in which all joints count alike; zero: there was none."""
     share: float
     """What of it was taken."""
+    stiffer: int
+    """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
+    pulls: Pulls
+    """What the last passes found of the ends."""
 
 
 def _share(step: Floats, state: _State) -> float:

@@ -30,6 +30,8 @@ class Body:
     """(n, 2) least and greatest twist. A bone that is outside of its limits may stay as far outside."""
     stiffness: Floats | None = None
     """(n, 3) how little joints turn about X, Y and Z, from 0 to 0.99."""
+    hardening: Floats | None = None
+    """(n,) by how much stiffer a joint is that is turned by a radian. None: not at all. The root never is."""
     give: Floats | None = None
     """(n,) how readily each bone comes along, compared with what its size says; 0: not at all. None: 1."""
 
@@ -87,7 +89,7 @@ def check_shape(body: Body) -> None:
     n = len(body.parents)
     shapes = [("heads", body.heads, (n, 3)), ("frames", body.frames, (n, 3, 3)), ("rest", body.rest, (n, 3, 3))]
     shapes += [("cones", body.cones, (n, 4)), ("twist", body.twist, (n, 2))]
-    shapes += [("stiffness", body.stiffness, (n, 3)), ("give", body.give, (n,))]
+    shapes += [("stiffness", body.stiffness, (n, 3)), ("hardening", body.hardening, (n,)), ("give", body.give, (n,))]
     for name, array, shape in shapes:
         if array is not None and np.shape(array) != shape:
             raise ValueError(f"{name} must have the shape {shape} to go with the parents, not {np.shape(array)}")

@@ -36,16 +36,18 @@ class Equations(NamedTuple):
     """Which of the n have to do with each other."""
 
 
-def step_of(wanted: Equations, project: Floats, fixed: Floats) -> tuple[Floats, Floats, Floats]:
+def step_of(wanted: Equations, project: Floats, fixed: Floats, stiffer: int) -> tuple[Floats, Floats, Floats, int]:
     """Return a step that limits allow.
 
     Args:
         wanted: the equations without limits.
         project: (k, 3, 3) projections of joints with limits onto what is open to them.
         fixed: (3, k) steps that their limits ask for.
+        stiffer: which of `STIFFER` to try first.
 
     Returns:
-        The step (n,), the forces (r,) at the ends, and what pushes on after the step (n,), against limits.
+        The step (n,), the forces (r,) at the ends, what pushes on after the step (n,), against limits, and which of
+        `STIFFER` was taken.
     """
     rows, hessian, pull, residual, yields, columns, branches = wanted
     k, joints = len(project), len(branches.ways)
@@ -67,10 +69,10 @@ def step_of(wanted: Equations, project: Floats, fixed: Floats) -> tuple[Floats, 
         right = gradient
     offset = hessian[-3:, -3:] + times(rows[:, -3:].T / yields, rows[:, -3:])
     right = back_applied(own, residual / yields) - right
-    step = _solved(branches, matrix, branches.squared(own, yields), offset, right)
+    step, stiffer = _solved(branches, matrix, branches.squared(own, yields), offset, right, stiffer)
     forces = (residual - applied(own, step)) / yields
     pushed = back_applied(rows, forces) - gradient - applied(hessian, step)
-    return step + whole, forces, pushed
+    return step + whole, forces, pushed, stiffer
 
 
 def projection(changes: Floats, bounds: Bounds) -> tuple[Floats, Floats]:
@@ -121,17 +123,24 @@ def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
     return np.asarray(np.maximum(dot(row, pushed), 0.0) / np.where(size > 0.0, size, np.inf))
 
 
-def curvature(vectors: Floats) -> Floats:
-    """Return by how much less (m, 3, 3) joints cost, that are turned by rotation vectors (3, m), than near their start.
+def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
+    """Return what joints that are turned by rotation vectors (3, m) set against it.
 
-    Half the square of a rotation's angle grows as ever about the same axis, but slower about those across.
+    A joint turned by an angle a costs a^2 / 2 + h a^4 / 4, where h is its hardening (m,): the farther it is turned, the
+    less it gives, so that those beside it take over.
+
+    Returns:
+        The first derivative (3, m) of the cost, and the second (m, 3, 3).
     """
-    half = 0.5 * norm(vectors)
-    small = half < 1e-3
-    safe = np.where(small, 1.0, half)
-    less = np.where(small, 0.0, (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe))
-    across = vectors[:, None] * vectors[None] - 4.0 * half * half * np.eye(3)[:, :, None]
-    return np.asarray((less * across).transpose(2, 0, 1))
+    angle = norm(vectors)
+    small = angle < 2e-3
+    half = 0.5 * np.where(small, 1.0, angle)
+    # Across the axis the cost of an angle grows slower than along it.
+    across = np.where(small, 1.0, half / np.tan(half))
+    stretch = 1.0 + hardening * angle * angle
+    along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
+    second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
+    return vectors * stretch, second.transpose(2, 0, 1)
 
 
 def _by_joint(rows: Floats, project: Floats) -> Floats:
@@ -140,21 +149,22 @@ def _by_joint(rows: Floats, project: Floats) -> Floats:
     return times(blocks.transpose(1, 0, 2), project).transpose(1, 0, 2).reshape(len(rows), -1)
 
 
-def _solved(branches: Branches, hessian: Floats, springs: Floats, offset: Floats, right: Floats) -> Floats:
-    """Return the step.
+def _solved(
+    branches: Branches, hessian: Floats, springs: Floats, offset: Floats, right: Floats, stiffer: int
+) -> tuple[Floats, int]:
+    """Return the step, and how much stiffer joints were made.
 
     What holds the ends are springs, those of pins nearly rigid. Where forces would let joints turn over by themselves,
     all joints are made stiffer.
     """
     step = None
-    for share, least in STIFFER:
+    while step is None:
+        share, least = STIFFER[stiffer]
         matrix = hessian + springs
         if share:
             at = np.arange(len(hessian))[:, None], np.arange(3), branches.own
             own = hessian[at]
             matrix[at] += np.maximum(share * (branches.sums(np.abs(hessian)) - own - np.abs(own) + 1.0), 0.0)
         step = branches.solved(matrix, offset, right, least)
-        if step is not None:
-            break
-    assert step is not None
-    return step
+        stiffer += step is None
+    return step, stiffer

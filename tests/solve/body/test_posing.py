@@ -152,6 +152,30 @@ def test_a_bone_that_gives_more_turns_more() -> None:
     assert found[2] > 1.5 * found[0]
 
 
+def test_a_joint_that_turns_far_leaves_more_to_the_others() -> None:
+    """The hand is turned a little, and far."""
+    body = figure(limits=False)
+    hardening = np.zeros(len(body.parents))
+    hardening[HAND] = 0.5
+    body = replace(body, hardening=hardening)
+    grab = (BONE["hand.L"], BONE["forearm.L"], BONE["arm.L"], BONE["chest"])
+    share = []
+    for angle in (0.4, 1.6):
+        wanted = matrices(about_vectors(np.array([[0.0], [0.0], [angle]])))[..., 0] @ body.frames[grab[0]]
+        posed = pose_body(body, FEET, [Grab(grab[0], None, rotation=wanted)])
+        own = turns(body, body, posed)
+        share.append(own[grab[0]] / sum(own[list(grab)]))
+    assert share[1] < share[0] - 0.01
+
+
+def test_the_root_turns_half_around() -> None:
+    body = figure(limits=False)
+    body = replace(body, hardening=np.full(len(body.parents), 0.5))
+    wanted = matrices(about_vectors(np.array([[0.0], [0.0], [3.1]])))[..., 0] @ body.frames[BONE["hips"]]
+    posed = pose_body(body, (), [Grab(BONE["hips"], None, rotation=wanted)])
+    np.testing.assert_allclose(posed.frames[BONE["hips"]], wanted, atol=1e-5)
+
+
 def test_pins_hold_a_place_an_orientation_or_both() -> None:
     body = figure()
     right = BONE["hand.R"]
