@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import bpy
 import numpy as np
@@ -96,6 +95,7 @@ def steps(
     at: Floats,
     planted: Sequence[Foot],
     wanted: Floats,
+    recorded: Sequence[Floats],
     along: Floats | None,
     cap: float,
     smooth: float,
@@ -111,6 +111,7 @@ def steps(
         at: (F,) when these are in the action.
         planted: the feet as they are planted, one for each chain.
         wanted: (F, g, 3) where their targets are in world space.
+        recorded: (F, n, 4, 4) poses of the bones of each chain before anything was planted, in pose space.
         along: (F, 3) how the ground takes the hips along; None: they must not be moved.
         cap: by at most this they are moved beyond that.
         smooth: seconds over which such a movement begins and ends.
@@ -132,7 +133,7 @@ def steps(
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
-    search = _Search(view_layer, feet, frames, at, goal, legs, along, FLIP / rate, undo)
+    search = _Search(view_layer, feet, frames, at, goal, legs, along, list(map(_steps, recorded)), FLIP / rate, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
         found = help_reach(legs, cap, smooth * rate, found)
@@ -190,6 +191,8 @@ class _Search:
     legs: Sequence[Leg]
     along: Floats
     """(F, 3)"""
+    recorded: Sequence[Floats]
+    """By how many radians (F - 1, n) the bones of each leg turned before."""
     flip: float
     """Radians."""
     undo: ExitStack
@@ -240,18 +243,12 @@ class _Search:
         """On which (F,) frames a leg is stretched so far, with the hips moved, that it likely asks for something."""
         return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
-    @cached_property
-    def _recorded(self) -> list[Floats]:
-        """By how many radians (F - 1, n) the bones of each leg turned before."""
-        feet = self.feet
-        return [_steps(feet.sampled.poses[:, feet.snap.sampler.rows(chain.bones)]) for chain in feet.snap.chains]
-
     def _judge(self, own: _Try) -> None:
         """Find out what legs ask for, and how bad it is."""
         misses, flips, world = [0.0], [0.0], self.feet.sampled.world
         shorts = [leg.short(own.offsets) for leg in self.legs]
         may_bend = not any(short.any() for short in shorts)  # else the hips are as low as they may go
-        for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self._recorded, strict=True)):
+        for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self.recorded, strict=True)):
             places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach

@@ -33,6 +33,7 @@ from ..translation.sentences import count, say
 from . import contact_keys, ground, hips, memory
 from .feet import Feet, sample
 from .pivots import is_of_leg
+from .proof import recorded
 
 UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1e-5
@@ -155,7 +156,8 @@ def steps(
             if not goal.is_keyed:
                 raise SnapError("Target '{name}' has no keys. Snap a range to the pose first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.6)
+        grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
+        moves = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
@@ -175,6 +177,7 @@ def steps(
                 at,
                 planted,
                 wanted,
+                moves,
                 along if options.hips else None,
                 options.cap * _longest(feet),
                 options.smooth,

@@ -18,9 +18,12 @@ from ..live import registry
 from ..pose.channels import Row
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
-from ..solve.maths.products import applied
+from ..solve.maths.products import applied, lengths_of
 from ..solve.problem import Bools, Floats
 from .feet import Feet
+
+FOLLOWS = 0.01
+"""A target that stays this near to where its limb ends in FK, in lengths of the limb, has its motion from there."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,23 @@ class Proof:
         reached.turned[at] = solved.turned
         for c, bones in zip(chosen, solved.bones, strict=True):
             reached.bones[c][own] = bones
+
+
+def recorded(
+    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]
+) -> Generator[float, None, list[Floats]]:
+    """Poses (F, n, 4, 4) of the bones of each chain, as long as nothing is planted; yields the share that is done.
+
+    In FK, where targets go with it as those of a recording do; else as they are solved.
+    """
+    chains, snap = feet.snap.chains, feet.snap
+    found = [feet.sampled.poses[:, snap.sampler.rows(chain.bones)] for chain in chains]
+    gaps = [lengths_of(feet.ends(chain) - feet.sampled.goals[:, chain.target, :3, 3]) for chain in chains]
+    if all(float(gap.max()) < FOLLOWS * feet.length(chain) for gap, chain in zip(gaps, chains, strict=True)):
+        return found
+    reached = Reached.nowhere(len(frames), chains)
+    yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
+    return [np.where(np.isnan(own), fk, own) for own, fk in zip(reached.bones, found, strict=True)]
 
 
 class _Ends(Solved):

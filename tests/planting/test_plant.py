@@ -62,6 +62,17 @@ def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.Cap
     assert "misses its contact by up to" in capfd.readouterr().out
 
 
+def test_legs_that_follow_keyed_targets_are_compared_with_what_they_do(addon: Addon) -> None:
+    """In FK they stand still, so that each of their own movements would look like a flip."""
+    ob = walker.figure("turn", excess=-0.02)
+    source = walker.play(ob)
+    bpy.ops.ik_addon.find_contacts(chains="ALL")
+    bpy.ops.ik_addon.plant(chains="ALL")
+    poses = walker.play(ob)
+    assert (_turns(poses) - _turns(source)).max() * bpy.context.scene.render.fps < 150.0, "degrees a second"
+    assert np.abs(hips_of(ob, poses) - hips_of(ob, source)).max() < 0.01
+
+
 def test_softness_keeps_knees_bent(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     for end in "LR":
