@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ik_addon.solve import OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, violation
+from ik_addon.solve.maths.cones import Cone, cone_of, nearest_swing, nearest_twist, swing_twist, violation
 from ik_addon.solve.maths.rotations import quaternions
 from ik_addon.solve.problem import Bools, Floats
 
@@ -184,6 +184,31 @@ def _at_half_a_turn(q: Floats, cone: Cone) -> float:
     return float(np.maximum(away, np.abs(np.arctan2(np.sin(turned), np.cos(turned)))).min())
 
 
+def _about_one_axis(q: Floats, cone: Cone) -> float:
+    """How far a swing must turn, if about one axis alone, to be inside: the nearest one need not look the nearest.
+
+    Of a cone that is a line and ends near half a turn, rounding to the side of it is nearest to a point along it, seen
+    in the plane of the swings. But there a step along it turns by thousands of times what one to the side does.
+    """
+    swing, twist = swing_twist(q[:, None])
+    axes = np.where(swing < 0.0, cone.low, cone.high)
+    share = swing / np.maximum(axes, 1e-12)
+    turned = twist - nearest_twist(twist, cone)
+    least = np.inf
+    for moved, kept in ((0, 1), (1, 0)):
+        if abs(share[kept, 0]) <= 1.0:
+            inside = swing.copy()
+            inside[moved] = np.sign(swing[moved]) * axes[moved] * np.sqrt(1.0 - share[kept] ** 2)
+            least = min(least, float(np.linalg.norm(_pointing(swing) - _pointing(inside))))
+    return max(least, float(np.abs(np.arctan2(np.sin(turned), np.cos(turned)))[0]))
+
+
+def _pointing(swing: Floats) -> Floats:
+    """Where a swing (2, 1) takes the axis of its bone, (3, 1)."""
+    square = (swing * swing).sum(axis=0)
+    return np.concatenate([2.0 * swing * np.sqrt(np.maximum(1.0 - square, 0.0)), 1.0 - 2.0 * square[None]])
+
+
 def violations(problem: Problem, solution: Solution) -> Floats:
     """How far (B, n) joints with limits are outside of them, in radians, seen from the solved frames."""
     limits = problem.limits
@@ -214,6 +239,8 @@ def violations(problem: Problem, solution: Solution) -> Floats:
             q = quaternions(joint.transpose(1, 2, 0))
             cone = Cone(*(part[..., i : i + 1] for part in cones))
             over[:, i] = violation(q, cone)
+            for far in np.flatnonzero(over[:, i] > LIMIT):
+                over[far, i] = min(over[far, i], _about_one_axis(q[:, far], cone))
             for half in np.flatnonzero(np.hypot(q[0], q[2]) < HALF_TURN):
                 over[half, i] = min(over[half, i], _at_half_a_turn(q[:, half], cone))
     return over
