@@ -13,21 +13,28 @@ import numpy as np
 from .. import compat
 from ..clip.reduction import Part, Reduction
 from ..clip.spline import Curve
+from ..data.contact_settings import HEEL, TOE
 from ..data.settings import chain_of
 from ..pose import channels, transforms
 from ..pose.channels import FIELDS, rotation_field
 from ..pose.key_curve import keyed_within, write_curve
 from ..pose.keyframes import Channel, curves_of, read_keys
 from ..pose.skeleton import inverse, matrix_array
-from ..rig.plan.chain import end_of, tips
-from ..solve.maths.products import applied, lengths_of, times
-from ..solve.problem import Floats, Ints
+from ..rig.plan.chain import chain_bones, end_of, tips
+from ..solve.maths.products import applied, determinants, lengths_of, times
+from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .sampling import at_frame
 from .selection import BakeError, time_scale
 
 ROOM = 0.98
 """The part of the bound that keys are chosen for: Blender computes with single precision."""
+HELD = 4e-5
+"""What touches stays within this fraction of a limb's length of where it was, both ways: so it still stands still."""
+FLAT = 0.25
+"""A foot that stands flat stays within this part of that, with its joint: so it doesn't turn."""
+ROUNDING = 1e-6
+"""By this fraction of how far they are from the origin, points may be off anyway."""
 ATTEMPTS = 6
 """How often keys are added where what plays is farther off than what was computed."""
 
@@ -42,6 +49,8 @@ class _Played:
     """(F, m, 3) in world space."""
     world: Floats
     """(F, 4, 4) of the object."""
+    touching: Bools
+    """(F, t, 2) whether heel and toe of each chain touch."""
 
 
 class KeyReducer:
@@ -78,6 +87,7 @@ class KeyReducer:
             own = Channel(channel.bone, channel.field, channel.index, values)
             self._channels[self._bones.index(order[channel.bone])].append(own)
         self._owners, self._places, self._local = _points_of(ob, self._bones)
+        self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
 
     def steps(self, bound: float) -> Generator[float, None, KeyReport]:
         """Key as little as keeps all joints within a distance in Blender units; yields the share that is done.
@@ -91,7 +101,8 @@ class KeyReducer:
             inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3]
         )
         reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
-        bounds = np.full(len(inside), ROOM * bound)
+        limits = np.minimum(self._holding(before), bound)
+        bounds = ROOM * limits[:, inside]
         for attempt in range(ATTEMPTS):
             for _step in reduction.refine(bounds):
                 yield 0.5
@@ -101,12 +112,13 @@ class KeyReducer:
             curves = [reduction.curves(part) for part in range(len(self._bones))]
             self._write(curves)
             after = yield from self._played(0.6, 1.0)
-            distances = lengths_of(after.points - before.points).max(axis=0)
-            if distances.max() <= bound:
+            away = lengths_of(after.points - before.points)
+            distances = away.max(axis=0)
+            if distances.max() <= bound and ((away <= limits)[:, inside].all() or attempt == ATTEMPTS - 1):
                 scene: Any = self._view_layer.id_data
                 metres = float(distances.max()) * scene.unit_settings.scale_length
                 return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), metres)
-            bounds *= np.minimum(ROOM * bound / np.maximum(distances[inside], 1e-30), 1.0)
+            bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5
         raise BakeError(
@@ -118,7 +130,7 @@ class KeyReducer:
         """Play all frames; yields shares from the first to the last."""
         count, everything = len(self._frames), np.arange(len(self._ob.pose.bones))
         poses, world = np.empty((count, len(self._bones), 4, 4)), np.empty((count, 4, 4))
-        points = np.empty((count, len(self._places), 3))
+        points, touching = np.empty((count, len(self._places), 3)), np.zeros((count, len(self._tips), 2), dtype=bool)
         for i, frame in enumerate(self._frames.tolist()):
             evaluated = self._ob.evaluated_get(at_frame(self._view_layer, frame))
             pose = channels.read_pose(evaluated, everything)
@@ -126,8 +138,27 @@ class KeyReducer:
             seen = pose[self._places]
             points[i] = applied(world[i, :3, :3], applied(seen[:, :3, :3], self._local) + seen[:, :3, 3])
             points[i] += world[i, :3, 3]
+            for row, tip in enumerate(self._tips):
+                contact = chain_of(evaluated.pose.bones[tip.name]).contact
+                touching[i, row] = [name in contact for name in (HEEL, TOE)]
             yield first + (last - first) * (i + 1) / count
-        return _Played(poses, points, world)
+        return _Played(poses, points, world, touching)
+
+    def _holding(self, played: _Played) -> Floats:
+        """How far (F, m) points may go without what touches sliding or turning; infinite where nothing touches."""
+        found = np.full(played.points.shape[:2], np.inf)
+        size = np.cbrt(np.abs(determinants(played.world[:, :3, :3])))
+        rounding = ROUNDING * np.abs(played.points).max(axis=(1, 2))
+        for row, tip in enumerate(self._tips):
+            heel, toe = played.touching[:, row].T
+            is_flat = heel & toe
+            held = HELD * sum(bone.bone.length for bone in chain_bones(tip)) * size
+            held = np.maximum(np.where(is_flat, FLAT * held, held), rounding)
+            pivot = 2 * (len(self._ob.pose.bones) + row)  # as `_points_of` has them
+            joint = 2 * self._ob.pose.bones.find(end_of(tip).name)
+            for point, touches in ((joint, is_flat), (pivot, heel), (pivot + 1, toe)):
+                found[touches, point] = held[touches]
+        return found
 
     def _parts(self, played: _Played) -> list[Part]:
         """The keyed bones, as they play."""

@@ -92,9 +92,10 @@ class Reduction:
         return [self._curves[part, column] for column in range(self._parts[part].values.shape[1])]
 
     def refine(self, bounds: Floats) -> Generator[None]:
-        """Add keys until no point is farther from where it was than its bound (m,); yields now and then.
+        """Add keys until no point is farther from where it was than its bound; yields now and then.
 
-        What is left where every frame is keyed is rounding.
+        The bounds are (m,), or (F, m) where they differ from frame to frame. What is left where every frame is keyed is
+        rounding.
         """
         while off := self._off(bounds):
             more = {place: self._keys[place].added(self._worst(place, share)) for place, share in off.items()}
@@ -105,7 +106,7 @@ class Reduction:
             yield
 
     def thin(self, bounds: Floats) -> Generator[None]:
-        """Take out keys without which all points stay within their bounds (m,), as they are; yields now and then."""
+        """Take out keys without which all points stay within their bounds, as they are; yields now and then."""
         for number in range(PASSES):
             before = dict(self._keys)
             out = {place: _alternate(len(keys.frames), number) for place, keys in before.items()}
@@ -129,8 +130,9 @@ class Reduction:
         for part, own in zip(self._parts, self._displacements, strict=True):
             whole.append(own if part.parent < 0 else times(whole[part.parent], own))
         found: dict[Place, Floats] = {}
-        for point, (owner, bound) in enumerate(zip(self._owners.tolist(), bounds.tolist(), strict=True)):
-            off = np.flatnonzero(self._moved(whole[owner], point, np.s_[:]) > bound)
+        bounds = np.broadcast_to(bounds, self._points.shape[:2])
+        for point, owner in enumerate(self._owners.tolist()):
+            off = np.flatnonzero(self._moved(whole[owner], point, np.s_[:]) > bounds[:, point])
             if not len(off):
                 continue
             path = self._channels_of(owner)

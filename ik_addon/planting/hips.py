@@ -76,11 +76,16 @@ def why_fixed(feet: Feet) -> str:
         return say("'{bone}' is connected to its parent, so the hips were left alone", bone=hips.name)
     if any(hips in posed_bones(tip) for tip in tips(ob) if chain_of(tip).enabled):
         return say("A chain poses '{bone}', so the hips were left alone", bone=hips.name)
-    below = {hips.name, *(bone.name for bone in hips.children_recursive)}
     for goal in feet.snap.goals:
-        if any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone)):
+        if is_carried(goal, hips):
             return say("Target '{name}' is attached to the hips, so the hips were left alone", name=goal.name)
     return ""
+
+
+def is_carried(goal: MovableGoal, hips: bpy.types.PoseBone) -> bool:
+    """Whether a target goes along with the hips, or with a bone below them."""
+    ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
+    return any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone))
 
 
 def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import bpy
 import numpy as np
 
+from ..anatomy.figure import Figure
 from ..bake.bake_report import count_of_frames
 from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
@@ -24,7 +25,8 @@ from ..live import registry
 from ..live.reports import percent
 from ..pose import keyframes
 from ..pose.continuity import continuous
-from ..rig.plan.chain import end_of
+from ..posing.figure import root_of
+from ..rig.plan.chain import chain_bones, end_of
 from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
@@ -142,15 +144,21 @@ def steps(
     check_armature(ob, view_layer)
     scale, rate = time_scale(scene), scene.render.fps / scene.render.fps_base
     at = scale * np.array(frames, dtype=np.float64)
-    touching = [tip for tip in tips if contact_keys.read(tip, at).any() or (options.ground and _is_keyed(tip))]
+    touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
+    carried: list[bpy.types.PoseBone] = []
+    if options.ground:
+        others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
+        if touching:  # they need the hips, which can't move where these take a target along
+            carried = [tip for tip in others if _goes_along(tip)]
+        touching = [tip for tip in tips if tip in touching or (tip in others and tip not in carried)]
     if not touching:
         raise SnapError("No chain has a contact on these frames. Find contacts first")
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
-        others = [options.ground] if options.ground and not ground.is_still(options.ground) else []
-        feet = yield from part(sample(context, ob, touching, frames, options.support, others, undo), 0.0, 0.5)
+        moving = [options.ground] if options.ground and not ground.is_still(options.ground) else []
+        feet = yield from part(sample(context, ob, touching, frames, options.support, moving, undo), 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
             if not goal.is_keyed:
@@ -199,6 +207,14 @@ def steps(
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
         ]
         remarks += [
+            say(
+                "Target '{name}' is attached to the hips, so it was not kept out of the ground",
+                name=goals_of(tip)[0].name,
+            )
+            for tip in carried
+            if end_of(tip) is not None
+        ]
+        remarks += [
             say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
             for name in sorted(held)
         ]
@@ -226,6 +242,13 @@ def steps(
 
 def _is_keyed(tip: bpy.types.PoseBone) -> bool:
     return goals_of(tip)[0].is_keyed
+
+
+def _goes_along(tip: bpy.types.PoseBone) -> bool:
+    """Whether the target of a chain goes along with the body, as that of a spine does."""
+    figure = Figure.of(tip.id_data)
+    body = root_of(figure, figure.names.index(chain_bones(tip)[0].name))
+    return hips.is_carried(goals_of(tip)[0], tip.id_data.pose.bones[figure.names[body]])
 
 
 def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:

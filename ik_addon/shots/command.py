@@ -80,9 +80,10 @@ def _part(text: str) -> Which:
 
 
 def _distance(text: str) -> float:
-    """A distance in metres, from a number with its unit."""
+    """A distance in metres, from a number with its unit: a number alone would be taken for metres."""
     try:
-        metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text))
+        has_unit = any(c.isalpha() or c in "\"'" for c in text)
+        metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text)) if has_unit else 0.0
     except ValueError:
         metres = 0.0
     if not 0.0 < metres < math.inf:

@@ -10,6 +10,7 @@ import pytest
 
 from tests import recorded, rigs
 from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, state
+from tests.planting import walker
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
@@ -72,6 +73,27 @@ def test_bones_below_and_pivots_count(bake: Any) -> None:
     report = bake.bake(bpy.context, ob, ["lower"], FRAMES, reduce=0.02)
     assert np.linalg.norm(points() - full, axis=2).max() <= 0.0202
     assert report.keys.after < report.keys.before
+
+
+@pytest.mark.parametrize("touches", [True, False])
+def test_feet_that_touch_still_stand_still(addon: Addon, touches: bool) -> None:
+    """However far joints may go, contacts are within the figures of planting, and few more keys hold them."""
+    ob = walker.figure("turn", excess=0.015)
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant()
+    if not touches:
+        for tip in ("shin.L", "shin.R"):
+            addon.module("planting.contact_keys").curve_of(ob.pose.bones[tip]).mute = True
+            ob.pose.bones[tip].ik_addon.contact = set()
+    assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=0.01) == {"FINISHED"}
+    keys = addon.module("bake.bake_report").last(ob).keys
+    assert 0.001 < keys.distance <= 0.01
+    poses = walker.play(ob)
+    if touches:
+        assert max(walker.slides(addon, ob, poses).values()) < 1e-4
+        assert walker.turned(addon, ob, poses) < 0.05
+    else:
+        assert keys.after < 0.3 * keys.before, "nothing is to be held"
 
 
 def test_distances_are_those_of_the_scene(bake: Any) -> None:

@@ -110,6 +110,36 @@ def test_hips_go_along_with_the_ground(addon: Addon) -> None:
     assert walker.play(ob)[:, hips, 2, 3] - before == pytest.approx(0.3, abs=0.02)
 
 
+@pytest.mark.parametrize("has_hand", [False, True])
+def test_what_goes_along_with_the_hips_does_not_hold_them(
+    addon: Addon, capfd: pytest.CaptureFixture[str], has_hand: bool
+) -> None:
+    """Set Up Character attaches the targets of spine and head, and a user that of a hand that rests on the body."""
+    ob = walker.figure("turn")
+    target = rigs.empty("Carried", ob.pose.bones["chest"].tail)
+    tip = rigs.chain(ob, "chest", target, 1)
+    if has_hand:
+        rigs.add_bones(ob, [(0, 0, 1.5), (0, 0.1, 1.5)], ["hand"], parent="chest")
+        tip.ik_addon.end_bone = "hand"
+    place = target.matrix_world.copy()
+    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "hips"
+    bpy.context.view_layer.update()
+    target.matrix_world = place
+    target.keyframe_insert("location", frame=1)
+    plane().location.z = 0.3
+    bpy.context.view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    hips = ob.pose.bones.find("hips")
+    before = walker.play(ob)[:, hips, 2, 3]
+    capfd.readouterr()
+    assert bpy.ops.ik_addon.plant(chains="ALL", ground="Ground") == {"FINISHED"}
+    poses = walker.play(ob)
+    assert poses[:, hips, 2, 3] - before == pytest.approx(0.3, abs=0.02)
+    assert max(walker.slides(addon, ob, poses).values()) < SLIDE
+    said = "Target 'Carried' is attached to the hips, so it was not kept out of the ground"
+    assert (said in capfd.readouterr().out) == has_hand
+
+
 def test_feet_follow_a_slope(addon: Addon) -> None:
     ob = walker.figure("turn")
     plane().rotation_euler = (0.2, 0.1, 0.0)

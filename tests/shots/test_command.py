@@ -336,7 +336,7 @@ def test_smooth_and_fewer_keys(addon: Addon, ik_bake: Command, tmp_path: Path) -
     assert "keys were kept" in found["message"]
 
 
-@pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m"])
+@pytest.mark.parametrize("distance", ["", "-1mm", "0", "far", "1e999m", "1", "0.001"])
 def test_a_distance_has_to_be_one(ik_bake: Command, capfd: pytest.CaptureFixture[str], distance: str) -> None:
     moving_arm()
     assert ik_bake(f"--reduce={distance}") == 2
