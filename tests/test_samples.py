@@ -462,5 +462,5 @@ def test_goals_beside_a_body_are_reached_without_a_window(name: str, tmp_path: P
         ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
         assert min(end.z for end in ends) > -1e-3, f"frame {frame}"
     steps = np.linalg.norm(np.diff(np.array(poses)[..., :3, 3], axis=0), axis=-1)
-    assert steps.max() < 0.25, "nothing jumps"
+    assert np.abs(np.diff(steps, axis=0)).max() < 0.12, "nothing jumps"
     assert np.ptp(np.array(poses)[..., :3, 3], axis=0).max() > 0.5, "it moves"
