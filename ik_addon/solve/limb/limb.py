@@ -189,6 +189,8 @@ def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> 
     if pose is None:
         return False
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
+    if not all(map(_allows, limbs.ranges[:2], turns)):  # of a cone as thin as a line no edge may have been found
+        return False
     if foot is not None:
         turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
         frames.append(foot.frame)

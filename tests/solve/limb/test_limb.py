@@ -14,6 +14,7 @@ from ik_addon.solve.maths.cones import cone_of, violation
 from ik_addon.solve.maths.rotations import matrices, quaternions
 from ik_addon.solve.problem import Floats
 from tests.fuzz import verdict
+from tests.fuzz.problems import random_case
 
 from ..chains import aim, make_chains, random_rotations, unit
 from ..limited.test_limits import assert_consistent, violations
@@ -380,6 +381,12 @@ def test_what_is_out_of_reach_is_still_within_the_limits() -> None:
         assert np.degrees(violations(rig, problem, solution).max()) < 1e-5
         assert (solution.iterations == 0).all()
         assert_consistent(problem, solution)
+
+
+def test_no_knee_leaves_a_cone_that_is_as_thin_as_a_line() -> None:
+    """A case that long runs found: far out of reach, and with the knee on the other side of its line."""
+    case = random_case(20052029)
+    verdict.check(case, solve(case.problem))
 
 
 @pytest.mark.parametrize("ranges", [((-30, 180), (-20, 30)), ((-20, 30), (-180, 10)), ((-180, 180), (-20, 30))])
