@@ -23,14 +23,36 @@ WINDOW_TESTS = "tests/window"
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
 """Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
-"""They need numpy alone, and run under other kernels with each Blender's version of it."""
+"""They need numpy alone."""
+BIT_TESTS = f"{SOLVER_TESTS}/test_repeatable.py"
+"""Those of them that compare solutions to the last bit run with the numpy of each Blender."""
+ALIKE = (
+    "tests/anatomy",
+    "tests/clip/test_reduction.py",
+    "tests/clip/test_shortest.py",
+    "tests/clip/test_smooth.py",
+    "tests/clip/test_spline.py",
+    "tests/extension/test_animated_png.py",
+    "tests/extension/test_imports.py",
+    "tests/extension/test_mirror.py",
+    "tests/extension/test_rooms.py",
+    "tests/extension/test_tools.py",
+    "tests/extension/test_version.py",
+    "tests/extension/test_words.py",
+    "tests/fuzz/test_solver.py",
+    "tests/overlay/test_geometry.py",
+    "tests/reliability/test_motions.py",
+    "tests/reliability/test_walks.py",
+)
+"""What rests on no Blender: plain arrays, the text of the project, and what is done with skeletons that are only read.
+Like the solvers, it runs on the oldest alone, which has the oldest numpy too; types are checked against a new one."""
 PARTS = (
     ("tests/reliability",),
-    (SOLVER_TESTS,),
+    ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
     ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
 )
-"""What a Blender is started for by itself, the longest first, so that all cores are busy to the end; once more for
-everything else. A crash loses the rest of its part alone."""
+"""What each Blender is started for by itself; once more for everything else. A crash loses the rest of its part alone,
+and as none is much longer than others all cores are busy to the end."""
 AT_ONCE = min(max(os.cpu_count() or 2, 2), 4)
 """How many of them run at the same time: each takes up to a gigabyte of memory."""
 CRASH_TEXT = 5000
@@ -92,17 +114,23 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 
 
 def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The parts of the whole suite: what each is called, and pytest's arguments for it."""
+    """The parts of the suite that run on each Blender: what each is called, and pytest's arguments for it."""
+    once = tuple(f"--ignore={path}" for path in (SOLVER_TESTS, *ALIKE))
     for folders in PARTS:
-        yield ", ".join(folders), folders
-    yield "other tests", tuple(f"--ignore={folder}" for folders in PARTS for folder in folders)
+        yield ", ".join(folders), (*folders, *once)
+    yield "other tests", (*once, *(f"--ignore={folder}" for folders in PARTS for folder in folders))
 
 
 def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
-    """The parts of whole suites on several Blenders, the oldest first."""
+    """The parts of whole suites on several Blenders, the oldest first, which alone gets what runs once."""
+    oldest, *others = whole
+    yield oldest.part(SOLVER_TESTS, (SOLVER_TESTS,))
     for name, arguments in parts():
         for run in whole:
             yield run.part(name, arguments)
+    yield oldest.part("alike on each Blender", ALIKE)
+    for run in others:
+        yield run.part(BIT_TESTS, (BIT_TESTS,))
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:
