@@ -46,8 +46,10 @@ def generated(rigify: None, kept: Path) -> Generated:
         file = kept / f"{kind}.blend"
         if not file.exists():
             _generate(kind, file)
-        with bpy.data.libraries.load(str(file)) as (there, here):
+        libraries: Any = bpy.data.libraries  # the stubs know of no result
+        with libraries.load(str(file)) as (there, here):
             here.objects = there.objects[:]
+        ob: bpy.types.Object
         (ob,) = [ob for ob in here.objects if ob.type == "ARMATURE"]
         bpy.context.scene.collection.objects.link(ob)
         bpy.context.view_layer.objects.active = ob

@@ -9,7 +9,7 @@ import pytest
 
 from tests import rigs_named
 from tests.anatomy.test_chain_ends import Tree, build, row
-from tests.rigs_generated import PUBLISHED
+from tests.anatomy.test_chain_ends_named import PUBLISHED
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
