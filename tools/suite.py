@@ -54,11 +54,11 @@ shorter ones do the same on each Blender. Like the solvers, it runs on the oldes
 types are checked against a new one."""
 PARTS = (
     ("tests/reliability",),
-    ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
     ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
+    ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
 )
-"""What each Blender is started for by itself; once more for everything else. A crash loses the rest of its part alone,
-and as none is much longer than others all cores are busy to the end."""
+"""What each Blender is started for by itself, after everything else, which takes longest; the shortest is last, so that
+all cores are busy to the end. A crash loses the rest of its part alone."""
 AT_ONCE = min(max(os.cpu_count() or 2, 2), 4)
 """How many of them run at the same time: each takes up to a gigabyte of memory."""
 CRASH_TEXT = 5000
@@ -122,9 +122,9 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
     """The parts of the suite that run on each Blender: what each is called, and pytest's arguments for it."""
     once = tuple(map(without, (SOLVER_TESTS, *ALIKE)))
+    yield "other tests", (*once, *(without(folder) for folders in PARTS for folder in folders))
     for folders in PARTS:
         yield ", ".join(folders), (*folders, *once)
-    yield "other tests", (*once, *(without(folder) for folders in PARTS for folder in folders))
 
 
 def without(path: str) -> str:
@@ -136,10 +136,10 @@ def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
     """The parts of whole suites on several Blenders, the oldest first, which alone gets what runs once."""
     oldest, *others = whole
     yield oldest.part(SOLVER_TESTS, (SOLVER_TESTS,))
+    yield oldest.part("alike on each Blender", ALIKE)
     for name, arguments in parts():
         for run in whole:
             yield run.part(name, arguments)
-    yield oldest.part("alike on each Blender", ALIKE)
     for run in others:
         yield run.part(BIT_TESTS, (BIT_TESTS,))
 

@@ -189,7 +189,7 @@ def test_a_part_that_is_killed_is_run_once_more(
 
 
 def test_the_parts_of_the_suite_are_all_of_it() -> None:
-    *named, (_name, others) = suite.parts()
+    (_name, others), *named = suite.parts()
     folders = [path for _name, chosen in named for path in chosen if not path.startswith("--")]
     once = [suite.SOLVER_TESTS, *suite.ALIKE]
     assert sorted(suite.without(path) for path in (*folders, *once)) == sorted(others)
