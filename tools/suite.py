@@ -48,6 +48,7 @@ ALIKE = (
     "tests/planting/test_plant.py::test_the_recorded_walk_is_planted",
     "tests/reliability/test_motions.py",
     "tests/reliability/test_walks.py",
+    "tests/translation",
 )
 """What rests on no Blender: plain arrays, the text of the project, skeletons that are only read, and long motions where
 shorter ones do the same on each Blender. Like the solvers, it runs on the oldest alone, which has the oldest numpy too;
