@@ -23,8 +23,9 @@ WHEEL_DOWN = 5
 """A button of the mouse."""
 TURNS = 2
 """How often the program goes around its main loop to come to rest: it handles events, then draws what came of them."""
-ROW = 16
-"""Pixels from one place to the next where a button is looked for: fewer than a button is high."""
+ROW = 12
+"""Pixels from one place to the next where a button is looked for. Most buttons, which are 20 high, are so seen twice: a
+busy program says now and then that there is nothing."""
 REACHED = 1e-4
 """In chain lengths: a tip that is nearer to its target is there."""
 ROUNDED = 1e-6
