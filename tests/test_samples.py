@@ -50,6 +50,8 @@ CHAINS = {
     },
 }
 """By armature, for each tip bone: how many bones the chain has, and its target."""
+LEAVING = {ARM, SWITCHES}
+"""Their tips are not always on their targets: one is out of reach for a while, the other in FK."""
 SOLVED = 1e-5
 """Of a chain's length."""
 PLANTED = 1e-4
@@ -101,21 +103,14 @@ def test_sample_is_small_and_shows_what_it_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BONES)
-def test_bones_stay_above_the_floor(name: str) -> None:
+def test_bones_stay_above_the_floor_and_tips_on_their_targets(name: str) -> None:
     rig = open_sample(name)
     floor = bpy.data.objects["Floor"].data.vertices[0].co.z
     for frame in frames():
         bpy.context.scene.frame_set(frame)
         ends = [rig.matrix_world @ end for bone in rig.pose.bones for end in (bone.head, bone.tail)]
         assert min(end.z for end in ends) > floor - 1e-3, f"frame {frame}"
-
-
-@pytest.mark.parametrize("name", [TENTACLE, TORSO, FINGER, SPIDER, FLAT, CONVERTED, CHARACTER, HORSE])
-def test_tips_stay_on_their_targets(name: str) -> None:
-    rig = open_sample(name)
-    for frame in frames():
-        bpy.context.scene.frame_set(frame)
-        assert miss(rig) < SOLVED, f"frame {frame}"
+        assert name in LEAVING or miss(rig) < SOLVED, f"frame {frame}"
 
 
 def test_arm_reaches_what_it_can_and_eases_towards_the_rest() -> None:

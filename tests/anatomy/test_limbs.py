@@ -12,9 +12,9 @@ import pytest
 from mathutils import Matrix, Vector
 
 from tests import rigs, rigs_animals, rigs_named
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.operators.states import activate
 from tests.rigs_animals import RIGS
+from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

@@ -10,7 +10,7 @@ import pytest
 from mathutils import Matrix
 
 from tests import rigs_games, rigs_named
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS, NamedRig
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from tests import rigs
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.convert.test_convert import PLACES, constraint, degrees_between, limb, matrices, state
 from tests.operators.states import refused, said
+from tests.rigs_generated import Generated, generated, kept, rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon
 
-__all__ = ["rigify"]
+__all__ = ["generated", "kept", "rigify"]
 SWITCH = "switch"
 """A custom property of the armature object."""
 
@@ -193,22 +193,17 @@ STEPS = ((0.0, 0.0, 0.0), (0.02, -0.05, 0.1), (-0.03, 0.05, 0.15))
 LIMBS = {"MCH-shin_ik.L", "MCH-shin_ik.R", "MCH-forearm_ik.L", "MCH-forearm_ik.R"}
 
 
-def generated(kind: str) -> bpy.types.Object:
-    """A rig that Rigify generated, with bones that do not stretch within reach, as those of chains do not either."""
-    meta = armature_of(kind)
-    bpy.ops.pose.rigify_generate()
-    (ob,) = [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != meta]
-    meta.hide_set(True)
-    bpy.context.view_layer.objects.active = ob
+def unstretched(ob: bpy.types.Object) -> bpy.types.Object:
+    """A rig whose bones do not stretch within reach, as those of chains do not either."""
     for bone in ob.pose.bones:
         bone.ik_stretch = 0.0
     return ob
 
 
 @pytest.fixture
-def rig(rigify: None) -> bpy.types.Object:
+def rig(generated: Generated) -> bpy.types.Object:
     """A human."""
-    return generated("basic_human")
+    return unstretched(generated("basic_human"))
 
 
 def pose(ob: bpy.types.Object, pole: bool, fk: float, step: tuple[float, float, float]) -> list[Any]:
@@ -249,9 +244,10 @@ def test_a_rigify_rig_keeps_its_switches(rig: bpy.types.Object, capfd: pytest.Ca
     assert all(degrees_between(held, pose(rig, *key)) < 1e-4 for key, held in before.items())
 
 
-@pytest.mark.usefixtures("rigify")
-def test_legs_of_three_segments_keep_what_depends_on_other_constraints(capfd: pytest.CaptureFixture[str]) -> None:
-    ob = generated("basic_quadruped")
+def test_legs_of_three_segments_keep_what_depends_on_other_constraints(
+    generated: Generated, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ob = unstretched(generated("basic_quadruped"))
     foot = ob.pose.bones["foot_ik.L"]
 
     def stepped(step: tuple[float, float, float]) -> list[Any]:

@@ -8,8 +8,8 @@ import bpy
 import pytest
 from mathutils import Quaternion, Vector
 
-from tests.anatomy.test_chain_ends_named import rigify
 from tests.posing.test_drag import head, human, turn
+from tests.rigs_generated import rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

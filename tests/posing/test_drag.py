@@ -10,8 +10,8 @@ import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.operators.states import activate, refused, said, snapshot
+from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

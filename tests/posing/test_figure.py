@@ -11,7 +11,7 @@ import pytest
 from ik_addon.anatomy.members import LIMBS, find_members
 from ik_addon.anatomy.parts import side_of
 from tests import rigs, rigs_named
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
+from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 from mathutils import Matrix, Quaternion, Vector
 
 from tests import rigs
-from tests.anatomy.test_chain_ends_named import rigify
 from tests.operators.states import snapshot
 from tests.posing.test_drag import FEET, HEIGHT, angle, head, human, turn
+from tests.rigs_generated import rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

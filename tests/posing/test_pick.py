@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from tests.anatomy.test_chain_ends_named import rigify
 from tests.posing.test_drag import human
+from tests.rigs_generated import rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

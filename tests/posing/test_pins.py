@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.operators.states import activate, refused
 from tests.posing.test_drag import human
+from tests.rigs_generated import armature_of, rigify
 
 if TYPE_CHECKING:
     from tests.conftest import Addon

@@ -13,10 +13,10 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 
 from tests import rigs, rigs_named
-from tests.anatomy.test_chain_ends_named import armature_of, rigify
 from tests.anatomy.test_members import without
 from tests.operators.states import activate, joints, refused, said, snapshot
 from tests.recorded import WALK
+from tests.rigs_generated import armature_of, rigify
 from tests.rigs_named import RIGS
 from tests.test_real_rigs import addon_utils
 

@@ -72,44 +72,6 @@ def without_places(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name != "saved"}
 
 
-@pytest.mark.parametrize("driven", [False, True])
-def test_parts_solved_by_several_blenders_give_the_keys_of_one_bake(
-    addon: Addon, package: Path, ik_bake: Command, tmp_path: Path, driven: bool
-) -> None:
-    tumbling(driven=driven)
-    shot = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
-    script = Path(__file__).with_name("bake_part.py")
-    blenders = []
-    for part in ("1/3", "2/3", "3/3"):
-        output = tmp_path / f"{part[0]}.npz"
-        command = [sys.executable, str(script), str(package), str(tmp_path / f"blender{part[0]}"), str(shot)]
-        command += ["--part", part, "--output", str(output)]
-        blenders.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}))
-    try:
-        assert [blender.wait(300) for blender in blenders] == [0, 0, 0]
-    finally:
-        for blender in blenders:
-            blender.kill()
-    content = shot.read_bytes()
-    bpy.ops.wm.open_mainfile(filepath=str(shot))
-    assert ik_bake("--report", tmp_path / "one.json", "--output", tmp_path / "one.blend") == 0
-    one = keys(addon)
-    bpy.ops.wm.open_mainfile(filepath=str(shot))
-    parts = [tmp_path / f"{number}.npz" for number in (2, 1, 3)]
-    joined = tmp_path / "joined.blend"
-    assert ik_bake("--join", *parts, "--report", tmp_path / "joined.json", "--output", joined) == 0
-    bpy.ops.wm.open_mainfile(filepath=str(joined))
-    found = keys(addon)
-    assert found.keys() == one.keys()
-    assert ("Follower", 'pose.bones["thigh"].location', 0) in one, "it is pushed in one of the parts alone"
-    assert all(np.array_equal(found[path], one[path]) for path in one)
-    assert not bpy.data.objects["Follower"].pose.bones["shin"].ik_addon.enabled
-    reports = [without_places(json.loads((tmp_path / name).read_text())) for name in ("one.json", "joined.json")]
-    assert reports[0] == reports[1]
-    assert shot.read_bytes() == content
-
-
 def solved(ik_bake: Command, folder: Path, of: int) -> list[Path]:
     """The parts of the open file, which is as it was afterwards."""
     file, places = folder / "shot.blend", [folder / f"{number}of{of}.npz" for number in range(1, of + 1)]
@@ -120,6 +82,50 @@ def solved(ik_bake: Command, folder: Path, of: int) -> list[Path]:
         assert ik_bake("--part", f"{number}/{of}", "--output", place) == 0
     bpy.ops.wm.open_mainfile(filepath=str(file))
     return places
+
+
+def solved_by_several(package: Path, folder: Path, of: int) -> list[Path]:
+    """The parts of the open file, each solved by a Blender of its own, all at the same time."""
+    script, file = Path(__file__).with_name("bake_part.py"), folder / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(file))
+    places, blenders = [], []
+    for number in range(1, of + 1):
+        places.append(folder / f"{number}of{of}.npz")
+        command = [sys.executable, str(script), str(package), str(folder / f"blender{number}"), str(file)]
+        command += ["--part", f"{number}/{of}", "--output", str(places[-1])]
+        blenders.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}))
+    try:
+        assert [blender.wait(300) for blender in blenders] == [0] * of
+    finally:
+        for blender in blenders:
+            blender.kill()
+    return places
+
+
+@pytest.mark.parametrize("driven", [False, True], ids=["keyed, by several Blenders", "driven, by one"])
+def test_parts_give_the_keys_of_one_bake(
+    addon: Addon, package: Path, ik_bake: Command, tmp_path: Path, driven: bool
+) -> None:
+    tumbling(driven=driven)
+    parts = solved(ik_bake, tmp_path, 3) if driven else solved_by_several(package, tmp_path, 3)
+    shot = tmp_path / "shot.blend"
+    content = shot.read_bytes()
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    assert ik_bake("--report", tmp_path / "one.json", "--output", tmp_path / "one.blend") == 0
+    one = keys(addon)
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    joined = tmp_path / "joined.blend"
+    in_disorder = (parts[1], parts[0], parts[2])
+    assert ik_bake("--join", *in_disorder, "--report", tmp_path / "joined.json", "--output", joined) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(joined))
+    found = keys(addon)
+    assert found.keys() == one.keys()
+    assert ("Follower", 'pose.bones["thigh"].location', 0) in one, "it is pushed in one of the parts alone"
+    assert all(np.array_equal(found[path], one[path]) for path in one)
+    assert not bpy.data.objects["Follower"].pose.bones["shin"].ik_addon.enabled
+    reports = [without_places(json.loads((tmp_path / name).read_text())) for name in ("one.json", "joined.json")]
+    assert reports[0] == reports[1]
+    assert shot.read_bytes() == content
 
 
 def test_a_step_is_kept(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:

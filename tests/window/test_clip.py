@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.window.driving import Window, differences
+from tests.window.driving import ROUNDED, Window, differences
 
-FIND, PLANT = "IK_ADDON_OT_find_contacts", "IK_ADDON_OT_plant"
+PLANT = "IK_ADDON_OT_plant"
 
 
 @pytest.fixture
@@ -19,26 +19,26 @@ def figure(window: Window) -> Window:
 
 def confirm(window: Window, operator: str) -> None:
     """Start an operator, and press the button of its dialog."""
-    window.session.move(*window.middle())
+    window.move(*window.middle())
     window.inside.start(operator)
-    window.rest(1.5)
+    window.rest()
     window.shot(operator.rpartition(".")[2])
-    window.session.key("Return")
-    window.rest(1.0)
+    window.tap("Return")
 
 
-def wait(window: Window) -> None:
-    window.wait(lambda: not {FIND, PLANT}.intersection(window.inside.running()))
+def do(window: Window, operator: str) -> None:
+    """Start an operator, press the button of its dialog, and wait until it is done."""
+    before = window.inside.state()
+    confirm(window, operator)
+    window.wait(lambda: differences(window.inside.state(), before, ROUNDED) and not window.inside.running())
 
 
 def test_contacts_are_found_and_planted_in_one_step_each(figure: Window) -> None:
     before = figure.state("before")
-    confirm(figure, "ik_addon.find_contacts")
-    wait(figure)
+    do(figure, "ik_addon.find_contacts")
     found = figure.state("found")
     assert {path for path in found["keys"] if "ik_addon.contact" in path}
-    confirm(figure, "ik_addon.plant")
-    wait(figure)
+    do(figure, "ik_addon.plant")
     planted = figure.state("planted")
     assert "Planted" in figure.printed()
     figure.key("ctrl+z")
@@ -51,15 +51,15 @@ def test_contacts_are_found_and_planted_in_one_step_each(figure: Window) -> None
 
 
 def test_planting_cancelled_by_escape_changes_nothing(figure: Window) -> None:
-    confirm(figure, "ik_addon.find_contacts")
-    wait(figure)
+    do(figure, "ik_addon.find_contacts")
     figure.inside.set_frames(1, 20_000)
     before, pose = figure.state("before"), figure.inside.pose()
     confirm(figure, "ik_addon.plant")
+    figure.wait(lambda: PLANT in figure.inside.running())
     figure.shot("progress")
     assert PLANT in figure.inside.running(), "it is long enough to be interrupted"
-    figure.session.key("Escape")
-    wait(figure)
+    figure.tap("Escape")
+    figure.wait(lambda: PLANT not in figure.inside.running())
     assert not differences(figure.state("cancelled"), before)
     assert not differences(figure.inside.pose(), pose)
 
@@ -74,8 +74,7 @@ def test_the_panel_marks_contacts(figure: Window) -> None:
 
 def test_a_skeleton_is_baked_in_one_step(figure: Window) -> None:
     before = figure.state("before")
-    confirm(figure, "ik_addon.bake_skeleton")
-    figure.wait(lambda: not figure.inside.running())
+    do(figure, "ik_addon.bake_skeleton")
     figure.shot("skeleton")
     assert "which is selected for export" in figure.printed()
     assert differences(figure.state("baked"), before)

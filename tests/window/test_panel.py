@@ -6,6 +6,9 @@ from typing import Any
 
 from tests.window.driving import ROUNDED, WHEEL_DOWN, Window, differences
 
+NEARLY = 6
+"""Pixels from the middle of a button to where it must be seen as well: it is 20 high."""
+
 
 def beside_list(window: Window) -> int:
     """Where the buttons beside the list of chains are."""
@@ -116,20 +119,21 @@ def test_nothing_moves_under_the_mouse(window: Window) -> None:
     window.inside.metarig()
     window.show_tab()
 
-    def height(operator: str) -> int:
+    def stays(operator: str, x: int, y: int) -> bool:
         window.move(*window.middle())  # away from what is under the mouse
-        return window.find(operator, step=6)[1]
+        return all(window.is_at(operator, x, y + off) for off in (-NEARLY, NEARLY))
 
-    before = window.find("ik_addon.chain_add", step=6)
-    window.click_at(*before)
+    add = window.find("ik_addon.chain_add", step=NEARLY)
+    window.click_at(*add)
     window.state("added")
-    assert abs(height("ik_addon.chain_add") - before[1]) < 6
-    drag = height("ik_addon.drag_target")
+    assert stays("ik_addon.chain_add", *add)
+    drag = window.find("ik_addon.drag_target", step=NEARLY)
+    assert stays("ik_addon.drag_target", *drag)
     for name, by in (("far", [2.0, 0.0, 0.0]), ("back", [-2.0, 0.0, 0.0])):
         window.inside.move_goal("forearm.L", by)
         window.state(name)
         assert window.is_reached() == (name == "back")
-        assert abs(height("ik_addon.drag_target") - drag) < 6, name
+        assert stays("ik_addon.drag_target", *drag), name
 
 
 def test_a_row_of_the_list_selects_its_chain(window: Window) -> None:

@@ -42,7 +42,7 @@ def along(one: list[float], other: list[float]) -> float:
 def wheel(window: Window, button: int, times: int) -> None:
     for _ in range(times):
         window.session.x("click", button)
-        window.rest(0.2)
+        window.rest()
 
 
 def far(one: list[float], other: list[float]) -> float:
@@ -178,25 +178,11 @@ def test_the_other_side_follows_with_x_axis_mirror(human: Window) -> None:
     assert far(after["hand.R"], [-after["hand.L"][0], *after["hand.L"][1:]]) < 1e-3
 
 
-def open_body_panel(window: Window) -> None:
-    """Open the sub-panel of the whole body, which is the second of three closed ones."""
-    x, y = window.find("ik_addon.character_setup")
-    for header in range(y + 85, y + 140, 25):
-        window.click_at(x, header)
-        try:
-            window.session.find_button("ik_addon.pin(", y0=header, y1=header + 250)
-        except LookupError:
-            window.click_at(x, header)
-        else:
-            return
-    raise AssertionError("There is no such panel, see the screenshot")
-
-
 def test_feet_are_pinned_listed_shown_and_released_in_the_panel(human: Window) -> None:
     view = "760x700+10+80"
-    human.session.move(*human.middle(), settle=0.3)
+    human.inside.open_panel("VIEW3D_PT_ik_addon_body")
+    human.move(*human.middle())
     without = pixels(human.shot("without", crop=view))
-    open_body_panel(human)
     human.click_at(*human.find("which='FEET'", x=human.find("ik_addon.character_setup")[0] - 50))
     assert human.inside.pins() == {"foot.L": ["LOCATION", "ROTATION"], "foot.R": ["LOCATION", "ROTATION"]}
     human.session.move(*human.middle(), settle=0.3)
