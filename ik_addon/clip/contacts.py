@@ -1,9 +1,9 @@
 """Where a point of a foot or hand rests: found from its path, by speed and height with hysteresis.
 
 A contact begins and ends at a fraction of the point's own top speed, so a clip that plays too slowly, as recordings of
-120 frames a second often do, has the same contacts; and speeds are measured over a part of the time that a clip moves
-in, not from frame to frame, so it has the same contacts at any frame rate. Heights are compared with that of the rest itself: floors of
-recordings tilt, and stairs have many heights.
+120 frames a second often do, has the same contacts. Speeds are measured over a part of the time that a clip moves in,
+not from frame to frame, so it has them at any frame rate as well. Heights are compared with that of the rest itself:
+floors of recordings tilt, and stairs have many heights.
 """
 
 from __future__ import annotations
