@@ -12,6 +12,7 @@ import numpy as np
 from ..anatomy.figure import Figure
 from ..bake.bake_report import count_of_frames
 from ..bake.baking import part
+from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
@@ -32,14 +33,14 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
 from ..translation.sentences import count, say
-from . import contact_keys, ground, hips, memory
+from . import contact_keys, floor, ground, hips, memory
 from .feet import Feet, sample
 from .pivots import is_of_leg
 from .proof import recorded
 
 UP = np.array([0.0, 0.0, 1.0])
-MARGIN = 1e-5
-"""Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
+MARGIN = 1.25 * HELD
+"""Feet lie so far above a ground, in lengths of the leg: neither rounding nor fewer keys then take them below."""
 SUDDEN = 0.8
 """A foot that would be raised faster than this, in lengths of the limb per second, waits in front of the edge."""
 PULL = {True: 0.5, False: 0.15}
@@ -177,6 +178,7 @@ def steps(
         key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
         for goal, keys in zip(goals, old, strict=True):
             memory.keep(goal, keys, at, undo)
+        floor.keep(ob, options.ground, undo)
         helped = yield from part(
             hips.steps(
                 view_layer,
