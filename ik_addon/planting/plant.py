@@ -33,7 +33,7 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
 from ..translation.sentences import count, say
-from . import contact_keys, floor, ground, hips, memory
+from . import contact_keys, floor, ground, hips, memory, pivots
 from .feet import Feet, sample
 from .pivots import is_of_leg
 from .proof import recorded
@@ -179,6 +179,10 @@ def steps(
         for goal, keys in zip(goals, old, strict=True):
             memory.keep(goal, keys, at, undo)
         floor.keep(ob, options.ground, undo)
+        for chain in chains:  # a bake with fewer keys holds them, too
+            tip = feet.tip(chain)
+            undo.callback(pivots.store, tip, pivots.stored(tip))
+            pivots.store(tip, pivots.of(feet.figure, tip))
         helped = yield from part(
             hips.steps(
                 view_layer,
