@@ -17,9 +17,9 @@ from ..bake.selection import time_scale
 from ..data.settings import chain_of
 from ..goals import snap
 from ..goals.movable import goals_of
-from ..planting import contact_keys, find, plant, saved
+from ..planting import contact_keys, find, floor, plant
+from ..planting.outcome import Planted, as_saved
 from ..planting.pivots import is_of_leg
-from ..planting.plant import Planted
 from ..pose.new_action import use_new_action
 
 
@@ -43,9 +43,10 @@ class PlantReport:
         if self.planted is None:
             return self
         times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+        kept = floor.of(context.view_layer, ob)
         every = [ob.pose.bones[tip] for tip in self.chains]
-        touching = [tip for tip in every if contact_keys.read(tip, times).any() or options.ground is not None]
-        found = yield from saved.steps(context, ob, touching, frames, options, self.planted)
+        touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
+        found = yield from as_saved(context, ob, touching, frames, self.planted, on=options.support, floor=kept)
         return replace(self, planted=found)
 
     @property
