@@ -49,9 +49,11 @@ class Floor:
 
 
 def keep(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
-    """Keep what an armature is planted on in its action; None: nothing; `undo` takes it back."""
-    undo.callback(_write, ob, _read(ob))
-    _write(ob, on)
+    """Keep what an armature is planted on in its action, if it has one; None: nothing; `undo` takes it back."""
+    action = _action(ob)
+    if action is not None:
+        undo.callback(_write, action, _read(ob))
+        _write(action, on)
 
 
 def of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
@@ -61,16 +63,17 @@ def of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
     return Floor(view_layer, on) if on is not None and is_there else None
 
 
+def _action(ob: bpy.types.Object) -> Any:
+    return None if ob.animation_data is None else ob.animation_data.action
+
+
 def _read(ob: bpy.types.Object) -> bpy.types.Object | None:
-    data: Any = ob.animation_data
-    has_action = data is not None and data.action is not None
-    found = data.action.get(PROPERTY, {}).get(GROUND) if has_action else None
+    action = _action(ob)
+    found = None if action is None else action.get(PROPERTY, {}).get(GROUND)
     return found if isinstance(found, bpy.types.Object) else None
 
 
-def _write(ob: bpy.types.Object, on: bpy.types.Object | None) -> None:
-    data: Any = ob.animation_data
-    action = data.action
+def _write(action: Any, on: bpy.types.Object | None) -> None:
     if on is not None:
         if PROPERTY not in action:
             action[PROPERTY] = {}

@@ -63,6 +63,29 @@ def test_the_fk_pose_is_looked_at_where_a_target_has_no_keys(addon: Addon) -> No
     assert max(abs(a - b) for (a, _), (b, _) in zip(found, wanted, strict=True)) <= 2
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_foot_that_is_held_over_the_ground_touches_nothing(addon: Addon, moves: bool) -> None:
+    ob = walker.figure()
+    floor = rigs.empty("Floor")
+    if moves:
+        rigs.key(floor, "location", {1: (0.0, 0.0, 0.0), 100: (0.1, 0.0, 0.0)})
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    for curve in addon.module("compat").curve_owner(target).fcurves:
+        if (curve.data_path, curve.array_index) == ("location", 2):
+            for key in curve.keyframe_points:
+                key.co.y += 0.3
+            curve.update()
+    bpy.ops.ik_addon.find_contacts()
+    right = walker.keys(addon, ob, "R")
+    assert flags(addon, ob).any(), "it might stand on a ledge"
+    bpy.ops.ik_addon.find_contacts(ground="Floor")
+    assert not flags(addon, ob).any()
+    assert walker.keys(addon, ob, "R") == right
+    rigs.empty("Ledge", (0.0, 0.0, 0.3))
+    bpy.ops.ik_addon.find_contacts(ground="Ledge")
+    assert flags(addon, ob).any()
+
+
 def flags(addon: Addon, ob: bpy.types.Object, end: str = "L") -> np.ndarray:
     """Whether heel and toe (2, F) of a leg touch on frames from 0 on."""
     frames = np.arange(0.0, bpy.context.scene.frame_end + 10.0)

@@ -115,6 +115,7 @@ def test_hands_go_along_with_the_hips_but_where_they_touch(addon: Addon) -> None
 def test_hands_that_something_holds_stay(addon: Addon, what: str) -> None:
     prop = rigs.empty("Prop") if what == "PARENT" else None
     ob, target = with_arm(parent=prop)
+    bpy.context.scene.frame_end = 60
     if what == "CONSTRAINT":
         target.constraints.new("LIMIT_LOCATION")
     elif what == "LOCK":

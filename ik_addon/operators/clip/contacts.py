@@ -23,9 +23,9 @@ from ..active import ArmatureOperator, active_chain, armature
 from .options import ClipOperator
 
 ACTIONS = (
-    ("TOGGLE", "Toggle", "Remove it where it touches on all of these frames, otherwise add it"),
-    ("ADD", "Add", "It touches"),
-    ("REMOVE", "Remove", "It doesn't touch"),
+    ("TOGGLE", "Toggle", "Unmark the frames if all of them are marked, otherwise mark them"),
+    ("ADD", "Mark", "The heel or toe touches on these frames"),
+    ("REMOVE", "Unmark", "The heel or toe touches on none of these frames"),
 )
 
 
@@ -42,8 +42,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
 
     ground: StringProperty(
         name="Ground",
-        description="The object that the feet were recorded on, if it is there: a foot that rests above it in the air "
-        "touches nothing",
+        description="The object that the feet were recorded on, if it is in the scene. A foot that is held in the air "
+        "above it has no contact",
     )
     sensitivity: FloatProperty(
         name="Sensitivity",
@@ -138,8 +138,8 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
     bl_idname = "ik_addon.mark_contact"
     bl_label = "Mark Contact"
     bl_description = (
-        "Let the active chain touch on the current frame, or on the preview range if there is one; if it touches "
-        "already, let it not touch there"
+        "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
+        "frames are marked, unmark them"
     )
 
     contact: EnumProperty(
@@ -172,9 +172,9 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
         what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
         on_frames = bake_report.count_of_frames(self.frame_end + 1 - self.frame_start)
         done = (
-            say("{what} of '{tip}' touches on {frames}", what=what, tip=tip.name, frames=on_frames)
+            say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
             if self.action == "ADD"
-            else say("{what} of '{tip}' does not touch on {frames}", what=what, tip=tip.name, frames=on_frames)
+            else say("Unmarked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
         )
         self.report({"INFO"}, done)
         return {"FINISHED"}

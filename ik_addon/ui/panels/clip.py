@@ -55,12 +55,12 @@ def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:
     scale = time_scale(scene)
     start, end = contact_keys.whole(tip, scene.frame_current_final * scale) or (-math.inf, math.inf)
     if math.isinf(start) and math.isinf(end):
-        return say("Touches on all frames")
+        return say("Contact on all frames")
     if math.isinf(start):
-        return say("Touches up to frame {last}", last=round(end / scale) - 1)
+        return say("Contact up to frame {last}", last=round(end / scale) - 1)
     if math.isinf(end):
-        return say("Touches from frame {first} on", first=round(start / scale))
-    return say("Touches from frame {first} to {last}", first=round(start / scale), last=round(end / scale) - 1)
+        return say("Contact from frame {first} on", first=round(start / scale))
+    return say("Contact from frame {first} to {last}", first=round(start / scale), last=round(end / scale) - 1)
 
 
 CLASSES = (VIEW3D_PT_ik_addon_clip,)
