@@ -37,7 +37,7 @@ from .along import steps as follow
 from .feet import Feet, sample
 from .outcome import Planted
 from .pivots import is_of_leg
-from .proof import Proof, recorded
+from .proof import recorded
 
 UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1.25 * HELD
@@ -132,6 +132,15 @@ def steps(
             tip = feet.tip(chain)
             undo.callback(pivots.store, tip, pivots.stored(tip))
             pivots.store(tip, pivots.of(feet.figure, tip))
+        blend, hands, carried_by = round(options.blend * rate), _hands(feet), along
+
+        def carry(moved: Floats) -> None:
+            nonlocal planted, wanted, carried_by
+            if hands and not np.array_equal(moved, carried_by):
+                carried_by = moved
+                planted = _along(feet, source, planted, grounds, moved, blend)
+                wanted = _key(feet, source, planted, at, undo, hands)
+
         helped = yield from part(
             hips.steps(
                 view_layer,
@@ -145,17 +154,12 @@ def steps(
                 options.cap * _longest(feet),
                 options.smooth,
                 rate,
+                carry,
                 undo,
             ),
             0.7,
             0.95,
         )
-        blend = round(options.blend * rate)
-        if (hands := _hands(feet)) and not np.array_equal(helped.moved, along):
-            planted = _along(feet, source, planted, grounds, helped.moved, blend)
-            wanted = _key(feet, source, planted, at, undo, hands)
-            again = Proof.of(view_layer, feet, frames).solve(helped.reached, np.ones(len(frames), dtype=bool))
-            yield from part(again, 0.95, 0.98)
         for goal, keys in zip(goals, old, strict=True):
             memory.keep(goal, keys, at, undo)
         followed: list[MovableGoal] = []
