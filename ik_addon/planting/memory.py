@@ -119,9 +119,11 @@ def _read(goal: MovableGoal) -> _Kept:
     data: Any = goal.ob.animation_data
     has_keys = data is not None and data.action is not None
     kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
-    rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
+    before, planted = (
+        np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")
+    )
     at, along = (np.array(kept.get(name, ()), dtype=np.float64) for name in ("times", "along"))
-    return _Kept(at, *rows, along)
+    return _Kept(at, before, planted, along)
 
 
 def _write(goal: MovableGoal, kept: _Kept) -> None:

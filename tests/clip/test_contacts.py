@@ -107,7 +107,7 @@ def test_contacts_are_the_same_at_any_frame_rate(addon: Addon, monkeypatch: pyte
 
 def _ends(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Array:
     """When, in seconds, contacts begin and end: between two frames, or with the clip."""
-    own = np.array(found(addon, points, rate, part, length)) + [-1.5, -0.5]
+    own = np.array(found(addon, points, rate, part, length)) + np.array([-1.5, -0.5])
     return np.clip(own, 0.0, len(points) - 1.0) / rate
 
 

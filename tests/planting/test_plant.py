@@ -66,6 +66,7 @@ def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.Cap
 def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:
     """A figure with an arm whose target and pole are keyed, and that target."""
     ob = walker.figure(name, excess=0.015)
+    bpy.context.scene.frame_end = 100
     ob.ik_addon.live = False
     head = ob.data.bones["chest"].tail_local
     points = [head, head + Vector((0.0, 0.05, -0.25)), head + Vector((0.0, 0.0, -0.5))]
