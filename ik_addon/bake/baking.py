@@ -20,7 +20,7 @@ from ..pose import channels, keyframes
 from ..rig.plan.plan import Plan
 from . import bake_report
 from .bake_report import BakeReport, KeyReport
-from .reducing import KeyReducer
+from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
 from .sampling import Frames, Method, scenes
 from .selection import BakeError, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
@@ -58,6 +58,7 @@ def steps(
     new_action: bool = False,
     smooth: bool = False,
     reduce: float = 0.0,
+    floor: Floor | None = None,
     solving: Callable[..., Frames] = Frames,
 ) -> Generator[float, None, BakeReport]:
     """Bake chains in small steps. Each yields the share that is done, 0 to 1; closing the generator cancels the bake.
@@ -71,6 +72,7 @@ def steps(
         smooth: of all solutions take those with which joints turn least from frame to frame.
         reduce: keep as few keys as leave every joint within this distance, in Blender units, of where all keys have
             it; 0: keep all keys.
+        floor: what hands and feet don't go through when keys are reduced.
         solving: makes what solves the frames.
 
     Raises:
@@ -105,7 +107,7 @@ def steps(
                     "Animated settings change the chains of '{object}' between frames. Bake without Smooth",
                     object=ob.name,
                 )
-            work = _Bake(sequence, baked, new_action, before, reduce)
+            work = _Bake(sequence, baked, new_action, before, reduce, floor)
             # Which bones are pushed or stretched is only known later, but most obstacles are found here.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
         undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
@@ -131,6 +133,8 @@ class _Bake:
     before: SceneSnapshot
     reduce: float
     """How far joints may get from where all keys have them; 0: all keys are kept."""
+    floor: Floor | None
+    """What hands and feet don't go through then."""
 
     def do(self, done: ExitStack, method: Method) -> Generator[float, None, BakeReport | None]:
         """Solve, key and compare; yields the share that is done, and leaves to `done` what takes it back.
@@ -172,7 +176,7 @@ class _Bake:
         frames = self.frames
         with scenes(frames.view_layer, frames.ob, method) as (stepped, _proven):
             reducer = KeyReducer(stepped or frames.view_layer, frames.ob, keyed, frames.numbers)
-            return (yield from reducer.steps(self.reduce))
+            return (yield from reducer.steps(self.reduce, self.floor))
 
     def _check_solved(self, solved: Solved) -> None:
         """Raise `BakeError` where a chain could be solved on no frame."""

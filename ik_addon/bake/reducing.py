@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import bpy
 import numpy as np
@@ -35,8 +35,29 @@ FLAT = 0.25
 """A foot that stands flat stays within this part of that, with its joint: so it doesn't turn."""
 ROUNDING = 1e-6
 """By this fraction of how far they are from the origin, points may be off anyway."""
+SUNK = 0.5
+"""Where a foot is deeper in the ground than before all the same, points may go no farther than this part of it."""
 ATTEMPTS = 6
 """How often keys are added where what plays is farther off than what was computed."""
+
+
+@dataclass(frozen=True)
+class _Above:
+    """How far P points are above a floor on F frames."""
+
+    look: Callable[[Floats], Floats]
+    before: Floats
+    """(F, P) not a number where there is no floor."""
+    rounding: float
+
+    @property
+    def room(self) -> Floats:
+        """How far (F, P) points may go; infinite where they are below it anyway."""
+        return np.where(self.before >= 0.0, np.maximum(self.before, self.rounding), np.inf)
+
+    def sunk(self, points: Floats) -> Bools:
+        """Which (F, P) of the points (F, P, 3) are deeper below it than they were."""
+        return np.asarray(self.look(points) < np.minimum(self.before, 0.0) - self.rounding)
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,24 @@ class _Played:
     """(F, 4, 4) of the object."""
     touching: Bools
     """(F, t, 2) whether heel and toe of each chain touch."""
+
+
+class Floor(Protocol):
+    """What knows a ground."""
+
+    def steps(
+        self, frames: Sequence[int], points: Floats, reach: float
+    ) -> Generator[float, None, Callable[[Floats], Floats]]:
+        """Look at it on frames; yields the share that is done.
+
+        Args:
+            frames: F.
+            points: (F, n, 3) in world space, what it is asked about is near to these.
+            reach: about the length of a leg.
+
+        Returns:
+            What tells how high (F, n) points (F, n, 3) are above it; not a number where there is none.
+        """
 
 
 class KeyReducer:
@@ -88,20 +127,26 @@ class KeyReducer:
             self._channels[self._bones.index(order[channel.bone])].append(own)
         self._owners, self._places, self._local = _points_of(ob, self._bones)
         self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
+        self._pivots = np.arange(2 * len(ob.pose.bones), len(self._places))  # as `_points_of` has them
 
-    def steps(self, bound: float) -> Generator[float, None, KeyReport]:
+    def steps(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
         """Key as little as keeps all joints within a distance in Blender units; yields the share that is done.
+
+        Heels and toes that are above a floor stay above it.
 
         Raises:
             BakeError: it cannot be kept.
         """
         before = yield from self._played(0.0, 0.4)
+        above = (yield from self._heights(floor, before)) if floor is not None and len(self._pivots) else None
         inside = np.flatnonzero(self._owners >= 0)
         points = applied(
             inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3]
         )
         reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
         limits = np.minimum(self._holding(before), bound)
+        if above is not None:
+            limits[:, self._pivots] = np.minimum(limits[:, self._pivots], above.room)
         bounds = ROOM * limits[:, inside]
         for attempt in range(ATTEMPTS):
             for _step in reduction.refine(bounds):
@@ -114,10 +159,15 @@ class KeyReducer:
             after = yield from self._played(0.6, 1.0)
             away = lengths_of(after.points - before.points)
             distances = away.max(axis=0)
-            if distances.max() <= bound and ((away <= limits)[:, inside].all() or attempt == ATTEMPTS - 1):
+            sunk = np.zeros(away.shape, dtype=bool)
+            if above is not None:
+                sunk[:, self._pivots] = above.sunk(after.points[:, self._pivots])
+            is_held = (away <= limits)[:, inside].all() and not sunk[:, inside].any()
+            if distances.max() <= bound and (is_held or attempt == ATTEMPTS - 1):
                 scene: Any = self._view_layer.id_data
                 metres = float(distances.max()) * scene.unit_settings.scale_length
                 return KeyReport(self._before, sum(len(curve.keys) for part in curves for curve in part), metres)
+            bounds[sunk[:, inside]] *= SUNK
             bounds *= np.minimum(ROOM * limits / np.maximum(away, 1e-30), 1.0)[:, inside].min(axis=0)
             if distances[self._owners < 0].max(initial=0.0) > bound:
                 bounds *= 0.5
@@ -125,6 +175,21 @@ class KeyReducer:
             "The keys of '{object}' can't be reduced: other things move it differently each time. Bake all keys",
             object=self._ob.name,
         )
+
+    def _heights(self, floor: Floor, played: _Played) -> Generator[float, None, _Above]:
+        """How far heels and toes are above a floor."""
+        points = played.points[:, self._pivots]
+        reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
+        reach *= float(np.cbrt(np.abs(determinants(played.world[:1, :3, :3])))[0])
+        looking = floor.steps(self._frames.tolist(), points, reach)
+        while True:
+            try:
+                next(looking)
+            except StopIteration as done:
+                heights = done.value
+                break
+            yield 0.4
+        return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:
         """Play all frames; yields shares from the first to the last."""

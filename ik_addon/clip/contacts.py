@@ -1,13 +1,14 @@
 """Where a point of a foot or hand rests: found from its path, by speed and height with hysteresis.
 
 A contact begins and ends at a fraction of the point's own top speed, so a clip that plays too slowly, as recordings of
-120 frames a second often do, has the same contacts. Heights are compared with that of the rest itself: floors of
-recordings tilt, and stairs have many heights.
+120 frames a second often do, has the same contacts. Speeds are measured over a part of the time that a clip moves in,
+not from frame to frame, so it has them at any frame rate as well. Heights are compared with that of the rest itself:
+floors of recordings tilt, and stairs have many heights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,8 +20,16 @@ from .filling import runs, smoothed, window
 
 CALM = 0.5
 """Noise makes a point at rest no faster than this fraction of what is slow; otherwise its path is smoothed."""
-WIDEST = 0.05
-"""It is smoothed over no more than so many seconds before and after a frame."""
+SLOWEST = 1.0
+"""The pace of a point is the time in which it goes the length of the limb at its top speed; at most so many seconds."""
+STRIDE = 0.05
+"""Speeds are those over this part of the pace, however many frames that is."""
+WIDEST = 0.25
+"""A path is smoothed over no more than this part of the pace before and after a frame."""
+RAISED = 0.1
+"""A foot that rests higher than another one at the same time, by more than this length of the limb, may be held up."""
+LEVEL = np.sin(np.radians(15.0))
+"""The sine of how far a foot may be tilted to stand on something all the same."""
 BEND_OF_NOISE, STEP_OF_NOISE = 2.7, 1.54
 """Of noise whose deviation along each axis is 1: the lower quartile of its second differences, and how long a
 difference is in the median for each unit of its deviation."""
@@ -55,6 +64,20 @@ TOE = Criteria(slow=0.045, high=0.03, low=0.0055)
 
 
 @dataclass(frozen=True)
+class Rests:
+    """Where a leg's foot rests on F frames. Heights are in lengths of the limb."""
+
+    contacts: Bools
+    """(2, F) of heel and toe."""
+    heights: Floats
+    """(2, F)"""
+    above: Floats | None
+    """(2, F) heights above the ground, not a number where there is none; None: it isn't known."""
+    tilts: Floats
+    """(F,) sines of how far the way from heel to toe is tilted."""
+
+
+@dataclass(frozen=True)
 class Path:
     """How a point of a limb moves."""
 
@@ -72,20 +95,32 @@ class Path:
         """(F,) in lengths of the limb."""
         return np.asarray((self.points * self.up).sum(axis=1) / self.length)
 
-    @property
-    def speeds(self) -> Floats:
-        """(F,) in lengths of the limb per second: from the frame before or to the next one, whichever is slower."""
-        if len(self.points) < 2:
-            return np.zeros(len(self.points))
-        steps = _medians(lengths_of(np.diff(self.points, axis=0)) * (self.rate / self.length), 1, "edge")
-        return np.asarray(np.minimum(np.append(steps[0], steps), np.append(steps, steps[-1])))
+    def speeds(self, reach: float) -> Floats:
+        """(F,) in lengths of the limb per second: over so many frames before or as many after, whichever is slower."""
+        count = len(self.points)
+        if count < 2:
+            return np.zeros(count)
+        reach = min(max(reach, 1.0), count - 1.0)
+        frames = np.arange(count, dtype=np.float64)
+        starts = np.clip(np.append(frames - reach, frames), 0.0, count - 1.0 - reach)
+        ways = self._between(starts + reach) - self._between(starts)
+        speeds = lengths_of(ways) * (self.rate / self.length / reach)
+        before, after = (_medians(own, max(round(reach), 1), "edge") for own in (speeds[:count], speeds[count:]))
+        return np.asarray(np.minimum(before, after))
+
+    def _between(self, places: Floats) -> Floats:
+        """Where (n, 3) the point is at places (n,) between frames."""
+        frames = np.arange(len(self.points))
+        return np.stack([np.interp(places, frames, own) for own in self.points.T], axis=1)
 
 
 def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     """On which (F,) frames a point rests."""
-    top = _top(path)
-    path = _calmed(path, CALM * max(criteria.slow * top, criteria.still))
-    speeds, heights = path.speeds, path.heights
+    pace = path.rate * min(1.0 / max(_top(path, 1.0), 1e-300), SLOWEST)
+    reach = max(STRIDE * pace, 1.0)
+    top = _top(path, reach)
+    path = _calmed(path, CALM * max(criteria.slow * top, criteria.still), reach, WIDEST * pace)
+    speeds, heights = path.speeds(reach), path.heights
     slow, fast = (speeds <= max(part * top, criteria.still) for part in (criteria.slow, criteria.fast))
     found = []
     for start, end in runs(fast):
@@ -125,13 +160,45 @@ def _standing(
             yield start, end
 
 
-def _top(path: Path) -> float:
+def without_held(feet: Sequence[Rests]) -> list[Bools]:
+    """The contacts (2, F) of each foot without those in which it is held up in the air.
+
+    A path alone doesn't tell that of a foot that never comes down. It is held up where another foot rests lower at the
+    same time: by its height above the ground if that is known, else if it is tilted. A foot on a ledge or a stair is
+    level, and has the ground close below.
+    """
+    return [_without_held(foot, [other for other in feet if other is not foot]) for foot in feet]
+
+
+def _without_held(foot: Rests, others: Sequence[Rests]) -> Bools:
+    contacts = foot.contacts.copy()
+    for start, end in runs(np.asarray(foot.contacts.any(axis=0))):
+        here = slice(start, end)
+        lower = [other for other in others if other.contacts[:, here].any()]
+        floor = min((_level(other.contacts, other.heights, here) for other in lower), default=np.inf)
+        if not _level(foot.contacts, foot.heights, here) > floor + RAISED:
+            continue
+        if foot.above is not None:
+            ground = min(_level(other.contacts, other.above, here) for other in lower if other.above is not None)
+            is_held = _level(foot.contacts, foot.above, here) > max(ground, 0.0) + RAISED
+        else:
+            is_held = foot.heights.min() > floor + RAISED and foot.tilts[here].min() > LEVEL
+        contacts[:, here] &= not is_held
+    return contacts
+
+
+def _level(contacts: Bools, heights: Floats, here: slice) -> float:
+    """The height at which a foot rests there."""
+    return float(np.median(heights[:, here][contacts[:, here]]))
+
+
+def _top(path: Path, reach: float) -> float:
     """The top speed, in lengths of the limb per second."""
-    return float(_medians(path.speeds, SPIKE, "reflect").max(initial=0.0))
+    return float(_medians(path.speeds(reach), SPIKE, "reflect").max(initial=0.0))
 
 
-def _calmed(path: Path, fastest: float) -> Path:
-    """The path, smoothed just enough that noise makes a point at rest no faster than this.
+def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
+    """The path, smoothed just enough that noise makes a point at rest no faster than this over so many frames.
 
     How noisy it is shows where it bends least: a quarter of its frames bend less by movement than by noise.
     """
@@ -139,14 +206,13 @@ def _calmed(path: Path, fastest: float) -> Path:
         return path
     bends = lengths_of(np.diff(path.points, 2, axis=0))
     noise = float(np.quantile(bends, 0.25)) / BEND_OF_NOISE * path.rate / path.length
-    for reach in range(round(WIDEST * path.rate) + 1):
-        weights = window(reach)
-        if (
-            noise * STEP_OF_NOISE * float(np.sqrt(np.square(np.diff(weights, prepend=0.0, append=0.0)).sum()))
-            <= fastest
-        ):
+    step = round(reach)
+    for width in range(round(widest) + 1):
+        weights = np.pad(window(width), (0, step))
+        rest = weights - np.roll(weights, step)
+        if noise * STEP_OF_NOISE * float(np.sqrt(np.square(rest).sum())) <= fastest * reach:
             break
-    points = np.stack([smoothed(own, reach) for own in path.points.T], axis=1)
+    points = np.stack([smoothed(own, width) for own in path.points.T], axis=1)
     return replace(path, points=points)
 
 

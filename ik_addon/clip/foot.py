@@ -43,12 +43,7 @@ class Foot:
 
     def slide(self) -> float:
         """The largest distance of a point in contact from where it began to touch."""
-        farthest = 0.0
-        for pivot in range(2):
-            points = self.points(pivot)
-            for start, end in runs(self.contacts[pivot]):
-                farthest = max(farthest, float(lengths_of(points[start:end] - points[start]).max()))
-        return farthest
+        return max(slide_of(self.points(pivot), self.contacts[pivot]) for pivot in (HEEL, TOE))
 
     def turned(self, vectors: Floats) -> Floats:
         """Vectors (3,) or (F, 3) in the foot's axes, as it turns on each frame."""
@@ -65,3 +60,9 @@ class Foot:
     def rolling(self) -> Floats:
         """(F, 3) what it rolls about, in its own axes."""
         return np.asarray(self.pivots[HEEL] + self.share[:, None] * (self.pivots[TOE] - self.pivots[HEEL]))
+
+
+def slide_of(points: Floats, touching: Bools) -> float:
+    """The largest distance of a point (F, 3) that touches on some (F,) frames from where it began to."""
+    gaps = [lengths_of(points[start:end] - points[start]).max() for start, end in runs(touching)]
+    return float(max(gaps, default=0.0))

@@ -11,6 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..bake import BakeReport, bake_report, chosen_tips, frame_range, frames_between, steps
 from ..data import preferences
+from ..planting import floor
 from ..rig.plan.chain import tips
 from ..translation.sentences import marked, say
 from .active import ArmatureOperator, active_chain, armature
@@ -124,7 +125,16 @@ class IK_ADDON_OT_bake(StepsOperator):
             first, last = frame_range(context.scene, ob, self.frame_range)
         frames = frames_between(first, last, self.step)
         distance = self.max_distance if self.reduce_keys else 0.0
-        return steps(context, ob, chosen, frames, new_action=self.new_action, smooth=self.smooth, reduce=distance)
+        return steps(
+            context,
+            ob,
+            chosen,
+            frames,
+            new_action=self.new_action,
+            smooth=self.smooth,
+            reduce=distance,
+            floor=floor.of(context.view_layer, ob),
+        )
 
     def finish(self, result: BakeReport) -> set[str]:
         """Report on it: in a line, and in full in the sidebar."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 
 import bpy
 import numpy as np
 
 from .. import compat
+from ..clip.filling import runs
 from ..data.contact_settings import CONTACTS
 from ..data.settings import chain_of
 from ..pose import keyframes
@@ -67,34 +68,64 @@ def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
     write_keys(curve, keys)
 
 
-def toggle(tip: bpy.types.PoseBone, name: str, time: float, undo: ExitStack) -> bool:
-    """Add a contact at a time, to the next key, or remove the one that is there, as a whole; return whether it is on.
+def mark(
+    tip: bpy.types.PoseBone,
+    names: Collection[str],
+    span: tuple[float, float],
+    frame: float,
+    undo: ExitStack,
+    *,
+    on: bool,
+) -> None:
+    """Key that contacts touch from one time to another, or don't; before and after that they do as they did.
+
+    Args:
+        tip: of the chain.
+        names: of the contacts.
+        span: begins with the first time and ends before the other one; either may be infinite.
+        frame: how long a frame is.
+        undo: takes it back.
+        on: they touch.
 
     Raises:
         KeysError: it can't be keyed; nothing was changed.
     """
     keyframes.check(tip.id_data, [channel(tip, np.zeros(1))])
-    curve = curve_of(tip)
-    keyed = np.zeros(0) if curve is None else read_keys(curve)["co"][:, 0].astype(np.float64)
-    flag = list(FLAGS).index(name)
-    # Before the first key its value holds as well.
-    times = np.unique(np.append(keyed, time))
+    start, end = span
+    keyed = _keyed(tip)
+    is_first = not (keyed < start - SAME_FRAME).any()  # before the first key its value holds as well
+    more = np.array([start, end, *([start - frame] if is_first else [])])
+    more = more[np.isfinite(more)] if np.isfinite(more).any() or len(keyed) else np.zeros(1)
+    is_new = ~(np.abs(more[:, None] - keyed) <= SAME_FRAME).any(axis=1)
+    times = np.sort(np.append(keyed, more[is_new]))
     contacts = read(tip, times)
+    during = (times > start - SAME_FRAME) & (times < end - SAME_FRAME)
+    for flag, name in enumerate(FLAGS):
+        contacts[flag, during] = on if name in names else contacts[flag, during]
+    values = np.array(list(FLAGS.values())).dot(contacts)
+    kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
+    kept[-1] = True
+    undo.callback(write_channels(tip.id_data, [channel(tip, values[kept].astype(np.float64))], times[kept]))
+    hold(tip, times[kept])
+
+
+def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
+    """From when to when the contact at a time lasts, of heel and toe together; infinite beyond the keys.
+
+    None: there is none.
+    """
+    times = np.unique(np.append(_keyed(tip), time))
     here = int(np.argmin(np.abs(times - time)))
-    is_on = not contacts[flag, here]
-    if is_on:
-        contacts[flag, here] = True
-    else:
-        start = end = here
-        while start > 0 and contacts[flag, start - 1]:
-            start -= 1
-        while end < len(times) and contacts[flag, end]:
-            end += 1
-        contacts[flag, start:end] = False
-    values = np.array(list(FLAGS.values())).dot(contacts).astype(np.float64)
-    undo.callback(write_channels(tip.id_data, [channel(tip, values)], times))
-    hold(tip, times)
-    return is_on
+    for start, end in runs(np.asarray(read(tip, times).any(axis=0))):
+        if start <= here < end:
+            return times[start] if start else -np.inf, times[end] if end < len(times) else np.inf
+    return None
+
+
+def _keyed(tip: bpy.types.PoseBone) -> Floats:
+    """When (K,) something is keyed."""
+    curve = curve_of(tip)
+    return np.zeros(0) if curve is None else read_keys(curve)["co"][:, 0].astype(np.float64)
 
 
 def show(tip: bpy.types.PoseBone, time: float) -> None:

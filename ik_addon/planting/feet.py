@@ -29,7 +29,8 @@ from ..solve.maths.products import applied, determinants
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from . import memory, pivots
+from . import contact_keys, memory, pivots
+from .along import followers
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,13 @@ def sample(
     )
     snap = replace(snap, sampler=sampler)
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
-    rest = [goals_of(tip)[0] for tip in tips_of(ob) if tip not in tips and chain_of(tip).target is not None]
-    moves_hips = hips is not None and not any(memory.is_planted(goal, times) for goal in rest)
-    body = [MovableGoal(ob, ob.pose.bones[hips].name)] if moves_hips else []  # else other feet need them where they are
+    rest = [tip for tip in tips_of(ob) if tip not in tips and contact_keys.read(tip, times).any()]
+    held = [goals_of(tip)[0] for tip in rest if chain_of(tip).target is not None]
+    body: list[MovableGoal] = []
+    if hips is not None and not any(memory.is_planted(goal, times) for goal in held):
+        moved = ob.pose.bones[hips]  # else other feet need them where they are
+        along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
+        body = [MovableGoal(ob, moved.name), *along]
     memory.put_back([*snap.goals, *body], times, undo)
     is_solved = sampler.is_solved
     with (

@@ -12,12 +12,17 @@ import numpy as np
 from ..bake.baking import part
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
-from ..clip.contacts import HEEL, TOE, Criteria, Path, find_contacts
+from ..clip.contacts import HEEL, TOE, Criteria, Path, Rests, find_contacts, without_held
 from ..clip.filling import runs
+from ..clip.foot import Foot
+from ..goals.snapped import Chain
+from ..live import registry
 from ..pose import keyframes
 from ..rig.plan.chain import end_of
-from . import contact_keys, pivots
-from .feet import sample
+from ..solve.maths.products import lengths_of
+from ..solve.problem import Bools
+from . import contact_keys, ground, pivots
+from .feet import Feet, sample
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -29,6 +34,7 @@ def steps(
     frames: Sequence[int],
     *,
     on: bpy.types.Object | None = None,
+    floor: bpy.types.Object | None = None,
     sensitivity: float = 1.0,
     shortest: float = HEEL.shortest,
 ) -> Generator[float, None, int]:
@@ -40,6 +46,7 @@ def steps(
         tips: of the chains.
         frames: ascending; keys of contacts from the first to the last are replaced.
         on: what the feet stand on; None: on what doesn't move.
+        floor: the ground, if it is known: a foot that rests in the air doesn't touch it.
         sensitivity: more finds contacts that are faster and higher.
         shortest: seconds that a contact lasts at least.
 
@@ -55,14 +62,15 @@ def steps(
     keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
     rate = scene.render.fps / scene.render.fps_base
     times = time_scale(scene) * np.array(frames, dtype=np.float64)
-    count = 0
     with ExitStack() as undo:
         undo.callback(view_layer.update)
         before = SceneSnapshot(view_layer, ob)
         undo.callback(before.restore)
+        moving = [floor] if floor is not None and not ground.is_still(floor) else []
         with ExitStack() as aside:
-            feet = yield from part(sample(context, ob, tips, frames, on, [], aside), 0.0, 0.9)
-        for chain in feet.snap.chains:
+            feet = yield from part(sample(context, ob, tips, frames, on, moving, aside), 0.0, 0.8)
+        chains, found, seen = feet.snap.chains, [], []
+        for chain in chains:
             tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
             own = pivots.of(feet.figure, tip)
             undo.callback(pivots.store, tip, pivots.stored(tip))
@@ -72,13 +80,40 @@ def steps(
             for pivot, criteria in enumerate(parts):
                 path = Path(foot.points(pivot), UP, length, rate)
                 contacts[pivot] = find_contacts(path, _as_wanted(criteria, sensitivity, shortest))
-            contact_keys.write(tip, contacts, times, undo)
-            count += len(runs(np.asarray(contacts.any(axis=0))))
-            yield 0.95
+            found.append(contacts)
+            seen.append(foot)
+        legs = [i for i, chain in enumerate(chains) if pivots.is_of_leg(feet.figure, feet.tip(chain))]
+        surface = None
+        if floor is not None:
+            way = np.stack([seen[i].places for i in legs], axis=1) if legs else np.zeros((len(frames), 0, 3))
+            longest = max(feet.length(chain) for chain in chains)
+            worlds = feet.others[:, 0] if moving else None
+            with registry.paused(ob):
+                looking = ground.steps(view_layer, floor, frames, worlds, feet.support, way, longest)
+                surface = yield from part(looking, 0.8, 0.95)
+        rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
+        for i, contacts in zip(legs, without_held(rests), strict=True):
+            found[i] = contacts
+        for chain, contacts in zip(chains, found, strict=True):
+            contact_keys.write(feet.tip(chain), contacts, times, undo)
+        yield 0.95
         before.restore()
         undo.pop_all()
     view_layer.update()
-    return count
+    return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)
+
+
+def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: ground.Ground | None) -> Rests:
+    """How high and how tilted a foot rests."""
+    length, frames = feet.length(chain), np.arange(len(foot.places))
+    points = [foot.points(pivot) for pivot in range(2)]
+    way = points[1] - points[0]
+    return Rests(
+        contacts,
+        np.stack([own[:, 2] for own in points]) / length,
+        None if surface is None else np.stack([-surface.look(frames, own)[0] for own in points]) / length,
+        np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300),
+    )
 
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:

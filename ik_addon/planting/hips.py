@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -105,6 +105,7 @@ def steps(
     cap: float,
     smooth: float,
     rate: float,
+    carry: Callable[[Floats], None],
     undo: ExitStack,
 ) -> Generator[float, None, Helped]:
     """Move and key the hips; yields the share that is done.
@@ -121,6 +122,7 @@ def steps(
         cap: by at most this they are moved beyond that.
         smooth: seconds over which such a movement begins and ends.
         rate: frames per second.
+        carry: keys what goes along with the hips when they are keyed as moved by (F, 3).
         undo: takes the keys back.
     """
     reason = "" if along is None else why_fixed(feet)
@@ -138,7 +140,8 @@ def steps(
     assert feet.hips is not None, "there are some"
     goal = MovableGoal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = memory.before(goal, at)
-    search = _Search(view_layer, feet, frames, at, goal, legs, along, list(map(_steps, recorded)), FLIP / rate, undo)
+    turns = list(map(_steps, recorded))
+    search = _Search(view_layer, feet, frames, at, goal, legs, along, turns, FLIP / rate, carry, undo)
     asked, found = np.zeros(len(frames), dtype=bool), None
     for turn in range(ROUNDS):
         found = help_reach(legs, cap, smooth * rate, found)
@@ -200,6 +203,7 @@ class _Search:
     """By how many radians (F - 1, n) the bones of each leg turned before."""
     flip: float
     """Radians."""
+    carry: Callable[[Floats], None]
     undo: ExitStack
     goals: list[MovableGoal] = field(default_factory=list)
     """The hips, as soon as they are keyed."""
@@ -230,6 +234,7 @@ class _Search:
         moved = self.along + offsets
         if offsets is not self.shown and (self.goals or moved.any()):
             _key(self.feet, self.goal, moved, self.at, self.undo)
+            self.carry(moved)
             if not self.goals:  # they may not have been animated before
                 self.goals, self.proof = [self.goal], None
         self.shown = offsets

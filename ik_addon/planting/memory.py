@@ -36,10 +36,12 @@ class _Kept:
     """(F, 17)"""
     planted: Row
     """(F, 17)"""
+    along: Floats
+    """(F,) 1 where it only went along with the hips."""
 
     def some(self, chosen: Bools | Ints) -> _Kept:
         """Some of the frames alone, in the order that is asked for."""
-        return _Kept(self.times[chosen], self.before[chosen], self.planted[chosen])
+        return _Kept(*(values[chosen] for values in vars(self).values()))
 
 
 def keyed(goal: MovableGoal, times: Floats) -> Row:
@@ -72,13 +74,13 @@ def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
 
 
 def is_planted(goal: MovableGoal, times: Floats) -> bool:
-    """Whether planting keyed a goal on some of these frames, and nobody edited that since."""
-    return _planted_before(goal, times) is not None
-
-
-def _planted_before(goal: MovableGoal, times: Floats) -> Row | None:
-    """The channels (F, 17) of a goal as they were before it was planted; None where it wasn't."""
+    """Whether planting keyed a goal on some of these frames, other than to take it along, and nobody edited that."""
     kept = _read(goal)
+    return _planted_before(goal, kept.some(kept.along == 0.0), times) is not None
+
+
+def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None:
+    """The channels (F, 17) of a goal as they were before it was planted; None where it wasn't."""
     if not len(kept.times):
         return None
     rows = keyed(goal, times)
@@ -89,20 +91,24 @@ def _planted_before(goal: MovableGoal, times: Floats) -> Row | None:
 def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
     """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
     for goal in goals:
-        rows = _planted_before(goal, times)
+        rows = _planted_before(goal, _read(goal), times)
         if rows is not None:
             undo.callback(goal.set_row, goal.row())
             key_goals([goal], rows[:, None], times, undo)
 
 
-def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack) -> None:
-    """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,)."""
+def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along: bool = False) -> None:
+    """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,).
+
+    With `along` these keys only take it along with the hips.
+    """
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
     joined = _Kept(
         np.concatenate([rest.times, times]),
         np.concatenate([rest.before, rows]),
         np.concatenate([rest.planted, keyed(goal, times)]),
+        np.concatenate([rest.along, np.full(len(times), float(along))]),
     )
     undo.callback(_write, goal, old)
     _write(goal, joined.some(np.argsort(joined.times)))
@@ -113,8 +119,11 @@ def _read(goal: MovableGoal) -> _Kept:
     data: Any = goal.ob.animation_data
     has_keys = data is not None and data.action is not None
     kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
-    rows = [np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")]
-    return _Kept(np.array(kept.get("times", ()), dtype=np.float64), *rows)
+    before, planted = (
+        np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")
+    )
+    at, along = (np.array(kept.get(name, ()), dtype=np.float64) for name in ("times", "along"))
+    return _Kept(at, before, planted, along)
 
 
 def _write(goal: MovableGoal, kept: _Kept) -> None:

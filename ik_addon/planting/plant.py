@@ -10,8 +10,8 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.bake_report import count_of_frames
 from ..bake.baking import part
+from ..bake.reducing import HELD
 from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame, proofs
 from ..bake.selection import check_armature, time_scale
@@ -19,10 +19,9 @@ from ..clip.filling import bridged, eased, runs
 from ..clip.foot import Foot
 from ..clip.ground import Ground
 from ..clip.plant import plant
-from ..goals.movable import channels_of, goals_of, key_goals
+from ..goals.movable import MovableGoal, channels_of, goals_of, key_goals
 from ..goals.snapped import PLACED, Chain, SnapError, rows_of
 from ..live import registry
-from ..live.reports import percent
 from ..pose import keyframes
 from ..pose.continuity import continuous
 from ..posing.figure import root_of
@@ -31,15 +30,18 @@ from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import matrices, multiply
 from ..solve.problem import Floats
-from ..translation.sentences import count, say
-from . import contact_keys, ground, hips, memory
+from ..translation.sentences import say
+from . import contact_keys, floor, ground, hips, memory, pivots
+from .along import followers
+from .along import steps as follow
 from .feet import Feet, sample
+from .outcome import Planted
 from .pivots import is_of_leg
 from .proof import recorded
 
 UP = np.array([0.0, 0.0, 1.0])
-MARGIN = 1e-5
-"""Feet lie so far above a ground, in lengths of the leg: rounding then takes none below."""
+MARGIN = 1.25 * HELD
+"""Feet lie so far above a ground, in lengths of the leg: neither rounding nor fewer keys then take them below."""
 SUDDEN = 0.8
 """A foot that would be raised faster than this, in lengths of the limb per second, waits in front of the edge."""
 PULL = {True: 0.5, False: 0.15}
@@ -70,54 +72,6 @@ class Options:
     def support(self) -> bpy.types.Object | None:
         """What the feet stand on; None: on what doesn't move."""
         return self.on or (None if self.ground is None or ground.is_still(self.ground) else self.ground)
-
-
-@dataclass(frozen=True)
-class Planted:
-    """What became of it. Distances are fractions of the length of the limb."""
-
-    frames: int
-    contacts: int
-    has_ground: bool
-    slide: tuple[float, float]
-    """The largest distance that a point in contact moves: before, and now."""
-    depth: tuple[float, float]
-    """How deep in the ground a point is at most: before, and now."""
-    hips: float
-    """The largest distance that the hips were moved."""
-    short: float
-    """By how much the limb that is farthest from a contact doesn't reach it."""
-    short_frames: int
-    """On how many frames one doesn't."""
-    remarks: list[str]
-    """Sentences about what was left alone."""
-
-    @property
-    def message(self) -> str:
-        """How much feet slid and how deep they were, before and after, and what the hips did."""
-        slide, depth = ([percent(part) for part in pair] for pair in (self.slide, self.depth))
-        said = [
-            say(
-                "{contacts} on {frames}: slide {before} before, {after} now",
-                contacts=count(self.contacts, "Planted 1 contact", "Planted {count} contacts"),
-                frames=count_of_frames(self.frames),
-                before=slide[0],
-                after=slide[1],
-            )
-        ]
-        if self.has_ground:
-            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
-        if self.hips:
-            said.append(say("The hips moved by up to {distance} of the leg", distance=percent(self.hips)))
-        if self.short_frames:
-            said.append(
-                say(
-                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
-                    distance=percent(self.short),
-                    frames=count_of_frames(self.short_frames),
-                )
-            )
-        return ". ".join([*said, *self.remarks])
 
 
 def steps(
@@ -169,14 +123,24 @@ def steps(
         source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
-        wanted, turns = _placed(feet, source, planted)
         for goal in goals:
             undo.callback(goal.set_row, goal.row())
-        rows = rows_of(goals, feet.sampled, wanted, turns)
         old = [memory.before(goal, at) for goal in goals]
-        key_goals(goals, continuous(rows, [goal.holder.rotation_mode for goal in goals]), at, undo)
-        for goal, keys in zip(goals, old, strict=True):
-            memory.keep(goal, keys, at, undo)
+        wanted = _key(feet, source, planted, at, undo)
+        floor.keep(ob, options.ground, undo)
+        for chain in chains:  # a bake with fewer keys holds them, too
+            tip = feet.tip(chain)
+            undo.callback(pivots.store, tip, pivots.stored(tip))
+            pivots.store(tip, pivots.of(feet.figure, tip))
+        blend, hands, carried_by = round(options.blend * rate), _hands(feet), along
+
+        def carry(moved: Floats) -> None:
+            nonlocal planted, wanted, carried_by
+            if hands and not np.array_equal(moved, carried_by):
+                carried_by = moved
+                planted = _along(feet, source, planted, grounds, moved, blend)
+                wanted = _key(feet, source, planted, at, undo, hands)
+
         helped = yield from part(
             hips.steps(
                 view_layer,
@@ -190,11 +154,19 @@ def steps(
                 options.cap * _longest(feet),
                 options.smooth,
                 rate,
+                carry,
                 undo,
             ),
             0.7,
             0.95,
         )
+        for goal, keys in zip(goals, old, strict=True):
+            memory.keep(goal, keys, at, undo)
+        followed: list[MovableGoal] = []
+        if feet.hips is not None:
+            going = followers(ob, touching, ob.pose.bones[feet.hips])
+            todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
+            followed = yield from part(todo, 0.98, 1.0)
         held = set()
         with nullcontext() if feet.snap.sampler.is_solved else registry.paused(ob):
             for i in sorted(proofs(len(frames))):
@@ -219,7 +191,7 @@ def steps(
             for name in sorted(held)
         ]
         before.restore()
-        for goal in (*goals, *helped.goals):
+        for goal in (*goals, *helped.goals, *followed):
             goal.show_keys(scale * scene.frame_current_final)
         undo.pop_all()
     view_layer.update()
@@ -290,30 +262,53 @@ def _grounds(
     return found
 
 
+def _hands(feet: Feet) -> list[int]:
+    """Which of the chains are no legs, if any is one."""
+    hands = [i for i, chain in enumerate(feet.snap.chains) if not is_of_leg(feet.figure, feet.tip(chain))]
+    return hands if len(hands) < len(feet.snap.chains) else []
+
+
 def _planted(
     feet: Feet, source: Sequence[Foot], grounds: Sequence[Ground], options: Options, rate: float
 ) -> tuple[list[Foot], Floats]:
     """The feet as they are planted, and how (F, 3) the ground takes the hips along, in world space."""
-    blend = round(options.blend * rate)
+    blend, hands = round(options.blend * rate), _hands(feet)
     along = np.zeros((len(feet.support), 3))
-    if not grounds:
-        return [plant(foot, blend) for foot in source], along
-    legs = [is_of_leg(feet.figure, feet.tip(chain)) for chain in feet.snap.chains]
-    legs = legs if any(legs) else [True] * len(legs)
-    planted = {i: plant(foot, blend, grounds[i]) for i, foot in enumerate(source) if legs[i]}
+    planted = list(source)
     heights = []
-    for i, foot in planted.items():
-        if foot.touches.any():
-            risen = ((foot.places - source[i].places) * grounds[i].up).sum(axis=1)
-            heights.append(bridged(risen[:, None], foot.touches)[:, 0])
+    for i, foot in enumerate(source):
+        if i not in hands:
+            planted[i] = plant(foot, blend, grounds[i] if grounds else None)
+            if grounds and foot.touches.any():
+                risen = ((planted[i].places - foot.places) * grounds[i].up).sum(axis=1)
+                heights.append(bridged(risen[:, None], foot.touches)[:, 0])
     if heights and options.hips and not hips.why_fixed(feet):
         along = hips.rise_of(heights, round(options.smooth * rate))[:, None] * UP
-    for i, foot in enumerate(source):
-        if not legs[i]:  # hands go along with the body where they touch nothing
-            own = back_applied(feet.support[:, :3, :3], along)
-            own = own - eased(own, foot.touches, blend)
-            planted[i] = plant(replace(foot, places=foot.places + own), blend, grounds[i])
-    return [planted[i] for i in range(len(source))], along
+    return _along(feet, source, planted, grounds, along, blend), along
+
+
+def _along(
+    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], grounds: Sequence[Ground], moved: Floats, blend: int
+) -> list[Foot]:
+    """The feet, with hands that go along with hips that are moved by (F, 3), where they touch nothing."""
+    found = list(planted)
+    for i in _hands(feet):
+        own = back_applied(feet.support[:, :3, :3], moved)
+        own = own - eased(own, source[i].touches, blend)
+        found[i] = plant(replace(source[i], places=source[i].places + own), blend, grounds[i] if grounds else None)
+    return found
+
+
+def _key(
+    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], at: Floats, undo: ExitStack, only: Sequence[int] = ()
+) -> Floats:
+    """Key the targets of planted feet, or only of some of the chains; return where (F, g, 3) all of them are then."""
+    goals = feet.snap.goals
+    wanted, turns = _placed(feet, source, planted)
+    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
+    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
+    key_goals([goals[g] for g in some], rows[:, some], at, undo)
+    return wanted
 
 
 def _longest(feet: Feet) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,9 @@ from ..bake.selection import time_scale
 from ..data.settings import chain_of
 from ..goals import snap
 from ..goals.movable import goals_of
-from ..planting import contact_keys, find, plant
+from ..planting import contact_keys, find, floor, plant
+from ..planting.outcome import Planted, as_saved
 from ..planting.pivots import is_of_leg
-from ..planting.plant import Planted
 from ..pose.new_action import use_new_action
 
 
@@ -35,6 +35,19 @@ class PlantReport:
     """Tip bones of the chains, on legs or not, whose targets had no keys, and now move as the pose did."""
     planted: Planted | None
     """What became of it; None: there was no contact."""
+
+    def as_saved(
+        self, context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: plant.Options
+    ) -> Generator[float, None, PlantReport]:
+        """The report with what is measured as the keys play that were baked since; yields the share that is done."""
+        if self.planted is None:
+            return self
+        times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+        kept = floor.of(context.view_layer, ob)
+        every = [ob.pose.bones[tip] for tip in self.chains]
+        touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
+        found = yield from as_saved(context, ob, touching, frames, self.planted, on=options.support, floor=kept)
+        return replace(self, planted=found)
 
     @property
     def message(self) -> str:
@@ -109,7 +122,7 @@ def steps(
         if loose:  # first: feet that turn with their targets are looked at as a whole
             yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
         if bare:
-            yield from part(find.steps(context, ob, bare, frames, on=options.support), 0.3, 0.5)
+            yield from part(find.steps(context, ob, bare, frames, on=options.support, floor=options.ground), 0.3, 0.5)
         if not any(contact_keys.read(tip, times).any() for tip in legs):
             undo.pop_all()
             return report(planted=None)

@@ -20,6 +20,7 @@ from ..bake.sampling import Frames
 from ..export import skeleton
 from ..export.motion import RootMotion
 from ..goals.snap import in_fk
+from ..planting import floor
 from ..planting.plant import Options
 from . import exported, parts, planted, plots, tracks
 from .jobs import Job, LeftOut, check_enabled, jobs_of
@@ -149,8 +150,11 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         work = planted.steps(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
         plant = finished(work, go_on)
         new_action = False  # it has one now
-        print(f"{job.ob.name_full}: {plant.message}", flush=True)
     bake = _baked(job, _frames(job, options), options, go_on, new_action=new_action)
+    if plant is not None:
+        work = plant.as_saved(bpy.context, job.ob, _frames(job, options, step=1), _planting(options))
+        plant = finished(work, go_on)
+        print(f"{job.ob.name_full}: {plant.message}", flush=True)
     made = _skeleton(job, options, go_on) if options.skeleton else None
     played = None if before is None else (before, _tracks(job, legs, options, go_on))
     return Done(job.ob, bake, plant, made, played)
@@ -223,6 +227,7 @@ def _baked(
         new_action=new_action,
         smooth=options.smooth,
         reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
+        floor=floor.of(bpy.context.view_layer, job.ob),
         solving=solving,
     )
     report = finished(work, go_on)

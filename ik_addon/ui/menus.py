@@ -79,6 +79,7 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
     (
         ("ik_addon.find_contacts", "VIEWZOOM"),
         ("ik_addon.mark_contact", "KEYFRAME"),
+        ("ik_addon.remove_contact", "X"),
         ("ik_addon.find_pivots", "ORIENTATION_LOCAL"),
         ("ik_addon.plant", "SNAP_FACE"),
         ("ik_addon.bake_skeleton", "ARMATURE_DATA"),

@@ -10,6 +10,7 @@ import pytest
 
 from tests import recorded, rigs
 from tests.bake.test_bake import FRAMES, MODES, animated_arm, circling, curves, state
+from tests.operators.states import activate
 from tests.planting import walker
 
 if TYPE_CHECKING:
@@ -94,6 +95,53 @@ def test_feet_that_touch_still_stand_still(addon: Addon, touches: bool) -> None:
         assert walker.turned(addon, ob, poses) < 0.05
     else:
         assert keys.after < 0.3 * keys.before, "nothing is to be held"
+
+
+def test_feet_stay_out_of_the_ground_that_they_were_planted_on(addon: Addon) -> None:
+    """However far joints may go: a foot that touches, and one of which that isn't known; here on one that rises."""
+    ob = walker.figure("turn", excess=-0.02)
+    bpy.context.scene.frame_end = 60
+    floor = rigs.empty("Floor")
+    rigs.key(floor, "location", {1: (0.0, 0.0, 0.03), 60: (0.0, 0.0, 0.05)})
+    bpy.context.view_layer.update()
+    activate(ob, "shin.L")
+    bpy.ops.ik_addon.find_contacts(chains="ACTIVE")
+    bpy.ops.ik_addon.plant(ground="Floor")
+    tips = [ob.pose.bones[f"shin.{end}"] for end in "LR"]
+
+    def deepest() -> float:
+        found = []
+        for frame in range(1, bpy.context.scene.frame_end + 1):
+            bpy.context.scene.frame_set(frame)
+            feet = rigs.evaluated(ob).pose.bones
+            level = rigs.evaluated(floor).matrix_world.translation.z
+            found += [
+                level - (feet[tip.ik_addon.end_bone].matrix @ pivot).z
+                for tip in tips
+                for pivot in (tip.ik_addon.heel_pivot, tip.ik_addon.toe_pivot)
+            ]
+        return max(found)
+
+    assert deepest() <= 0.0
+    assert bpy.ops.ik_addon.bake(reduce_keys=True, max_distance=0.02) == {"FINISHED"}
+    assert addon.module("bake.bake_report").last(ob).keys.distance > 0.002
+    assert deepest() <= 1e-6
+
+
+def test_a_ground_that_is_gone_is_no_ground(addon: Addon) -> None:
+    ob = walker.figure("turn")
+    bpy.context.scene.frame_end = 30
+    floor, view_layer = rigs.empty("Floor", (0.0, 0.0, 0.02)), bpy.context.view_layer
+    view_layer.update()
+    bpy.ops.ik_addon.find_contacts()
+    bpy.ops.ik_addon.plant(ground="Floor")
+    of = addon.module("planting.floor").of
+    floor.name = "Renamed"
+    assert of(view_layer, ob).ob == floor
+    bpy.data.objects.remove(floor)
+    assert of(view_layer, ob) is None
+    bpy.ops.ik_addon.plant()
+    assert of(view_layer, ob) is None
 
 
 def test_distances_are_those_of_the_scene(bake: Any) -> None:

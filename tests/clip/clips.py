@@ -32,7 +32,7 @@ class Foot:
     frames: Array
     """(F, 4, 4) of the ankle; the first is frame 1."""
     marks: dict[str, Marks]
-    """First and last frames of contacts, of "heel" and "toe"."""
+    """First and last frames of contacts, of "heel" and "toe", at the own rate of the clip."""
 
     def path(self, point: Array) -> Array:
         """Where (F, 3) a point of the foot is."""
@@ -59,29 +59,31 @@ def marks_of(noted: dict[str, Any]) -> dict[str, Marks]:
     return {part: [(first, last) for first, last in noted[part]] for part in ("heel", "toe")}
 
 
-def make(name: str, *, is_recorded: bool = True) -> Clip:
-    """Make a clip; without the faults of a recording if wanted."""
+def make(name: str, *, is_recorded: bool = True, rate: float | None = None) -> Clip:
+    """Make a clip; without the faults of a recording, or at another frame rate than its own if wanted."""
     noted = read(name)
     random = np.random.default_rng(len(name))
     sides = {side: noted[side] for side in ("Left", "Right")}
     count = max(last for side in sides.values() for part in ("heel", "toe") for _first, last in side[part]) + 8
+    step = 1.0 if rate is None else noted["rate"] / rate
+    times = np.arange(1.0, count + 1e-6, step)
     feet = {}
     for side, own in sides.items():
         held = noted["held"]["frames"] if noted.get("held", {}).get("side") == side else None
-        frames = np.array([_pose(own, frame, held) for frame in range(1, count + 1)])
+        frames = np.array([_pose(own, time, held) for time in times.tolist()])
         if is_recorded:
-            frames[:, :3, 3] += random.normal(0.0, NOISE, (count, 3))
+            frames[:, :3, 3] += random.normal(0.0, NOISE, (len(frames), 3))
             for first, last in zip(*(np.array(own[part]) for part in ("heel", "toe")), strict=True):
-                start, end = min(first[0], last[0]) - 1, max(first[1], last[1])
+                start, end = min(first[0], last[0]), max(first[1], last[1])
                 way = random.normal(0.0, 1.0, 2)
-                frames[start:end, :2, 3] += (
-                    SLIDE * np.linspace(-0.5, 0.5, end - start)[:, None] * way / np.linalg.norm(way)
-                )
+                during = (times > start - 1e-6) & (times < end + 1e-6)
+                share = (times[during] - start) / (end - start) - 0.5
+                frames[during, :2, 3] += SLIDE * share[:, None] * way / np.linalg.norm(way)
         feet[side] = Foot(frames, marks_of(own))
-    return Clip(noted["rate"], feet)
+    return Clip(noted["rate"] / step, feet)
 
 
-def _pose(own: dict[str, Any], frame: int, held: list[int] | None) -> Array:
+def _pose(own: dict[str, Any], frame: float, held: list[int] | None) -> Array:
     """The ankle (4, 4) on a frame."""
     steps = list(zip(own["heel"], own["toe"], own["places"], strict=True))
     for heel, toe, place in steps:

@@ -18,6 +18,7 @@ UP = np.array([0.0, 0.0, 1.0])
 CLOSE = 2
 """Frames."""
 FOUND = 0.95
+RATES = 24, 30, 60, 120
 
 
 def found(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Marks:
@@ -57,7 +58,7 @@ def test_feet_that_are_never_quite_still_touch_as_well(
 
 def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
     ob = recorded.walk()
-    noted, counts = clips.read("walk"), []
+    noted, counts, gaps = clips.read("walk"), [], []
     frames = range(1, 525)
     poses = np.array([_poses(ob, frame) for frame in frames])
     for side in ("Left", "Right"):
@@ -69,9 +70,45 @@ def test_contacts_of_the_walk_are_found(addon: Addon) -> None:
         for part, pivot in zip(("heel", "toe"), pivots, strict=True):
             points = poses[:, end, :3, :3] @ pivot + poses[:, end, :3, 3]
             counts.append(close(clips.marks_of(noted[side])[part], found(addon, points, 120.0, part, length)))
+            ends = [_ends(addon, _resampled(points[1:], rate / 120.0), rate, part, length) for rate in RATES]
+            gaps.append(30.0 * np.abs(np.array(ends[:-1]) - ends[-1]).ravel())
     marked, right = np.sum(counts, axis=0)
     assert marked == 32
     assert right >= FOUND * marked
+    gaps_of_all = np.concatenate(gaps)
+    assert np.mean(gaps_of_all <= 1.0) >= FOUND
+    assert gaps_of_all.max() < 1.5
+
+
+def _resampled(points: clips.Array, share: float) -> clips.Array:
+    """With this share of the frames."""
+    frames = np.arange(len(points))
+    return np.stack(
+        [np.interp(np.arange(0.0, len(points) - 1.0, 1.0 / share), frames, own) for own in points.T], axis=1
+    )
+
+
+def test_contacts_are_the_same_at_any_frame_rate(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With much noise, at normal speed and 2.5 times as slow; compared in frames of 30 a second of the made clips."""
+    monkeypatch.setattr(clips, "NOISE", 0.003)
+    gaps = []
+    for name in clips.MADE:
+        for slow in (1.0, 2.5):
+            made = [clips.make(name, rate=rate * slow) for rate in RATES]
+            for side in ("Left", "Right"):
+                for part, point in (("heel", clips.HEEL), ("toe", clips.TOE)):
+                    ends = [_ends(addon, clip.feet[side].path(point), clip.rate / slow, part) for clip in made]
+                    assert {len(own) for own in ends} == {len(made[0].feet[side].marks[part])}
+                    gaps.append((30.0 / slow * np.abs(np.array(ends[:-1]) - ends[-1])).ravel())
+    gaps_of_all = np.concatenate(gaps)
+    assert np.mean(gaps_of_all <= 1.0) >= FOUND
+    assert gaps_of_all.max() < 2.5
+
+
+def _ends(addon: Addon, points: clips.Array, rate: float, part: str, length: float = clips.LEG) -> clips.Array:
+    """When, in seconds, contacts begin and end: between two frames, or with the clip."""
+    own = np.array(found(addon, points, rate, part, length)) + np.array([-1.5, -0.5])
+    return np.clip(own, 0.0, len(points) - 1.0) / rate
 
 
 def _poses(ob: Any, frame: int) -> clips.Array:
@@ -95,6 +132,36 @@ def test_a_foot_that_is_held_up_touches_nothing(addon: Addon) -> None:
     steps = np.linalg.norm(np.diff(path[start:end], axis=0), axis=1)
     assert steps.max() * clip.rate < 0.1, "it does rest"
     assert not any(first < end and last > start for first, last in found(addon, path, clip.rate, "toe"))
+
+
+def rests(
+    addon: Addon, levels: tuple[float, float], tilts: tuple[float, float], above: tuple[float, float] | None = None
+) -> list[bool]:
+    """Whether each of two feet that rest at heights, so far above a ground, still touches."""
+    contacts = addon.module("clip.contacts")
+    frames = np.ones((2, 50))
+    feet = [
+        contacts.Rests(
+            frames > 0.0,
+            levels[i] * frames,
+            None if above is None else above[i] * frames,
+            np.full(50, np.sin(tilts[i])),
+        )
+        for i in range(2)
+    ]
+    return [bool(own.all()) for own in contacts.without_held(feet)]
+
+
+def test_a_foot_that_never_comes_down_touches_if_it_is_level_or_the_ground_is_there(addon: Addon) -> None:
+    assert rests(addon, (0.0, 0.3), (0.0, 0.5)) == [True, False], "held up, the toes hang down"
+    assert rests(addon, (0.3, 0.0), (0.5, 0.0)) == [False, True]
+    assert rests(addon, (0.0, 0.3), (0.0, 0.1)) == [True, True], "on a ledge"
+    assert rests(addon, (0.0, 0.05), (0.0, 0.5)) == [True, True], "on tiptoe"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (0.0, 0.3)) == [True, False], "level, but over a floor"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.5), (0.0, 0.01)) == [True, True], "the ledge is there"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (0.2, 0.5)) == [True, False], "all of the clip is too high"
+    assert rests(addon, (0.0, 0.0), (0.0, 0.0), (0.0, 0.3)) == [True, True], "a level walk, put on a hill"
+    assert rests(addon, (0.0, 0.3), (0.0, 0.0), (np.nan, np.nan)) == [True, True], "there is no ground there"
 
 
 def test_a_foot_that_never_moves_touches_all_the_time(addon: Addon) -> None:

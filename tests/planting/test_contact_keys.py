@@ -63,30 +63,113 @@ def test_the_fk_pose_is_looked_at_where_a_target_has_no_keys(addon: Addon) -> No
     assert max(abs(a - b) for (a, _), (b, _) in zip(found, wanted, strict=True)) <= 2
 
 
-def test_a_contact_is_added_by_hand_to_the_next_key_and_removed_as_a_whole(addon: Addon) -> None:
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_foot_that_is_held_over_the_ground_touches_nothing(addon: Addon, moves: bool) -> None:
+    ob = walker.figure()
+    floor = rigs.empty("Floor")
+    if moves:
+        rigs.key(floor, "location", {1: (0.0, 0.0, 0.0), 100: (0.1, 0.0, 0.0)})
+    target = ob.pose.bones["shin.L"].ik_addon.target
+    for curve in addon.module("compat").curve_owner(target).fcurves:
+        if (curve.data_path, curve.array_index) == ("location", 2):
+            for key in curve.keyframe_points:
+                key.co.y += 0.3
+            curve.update()
+    bpy.ops.ik_addon.find_contacts()
+    right = walker.keys(addon, ob, "R")
+    assert flags(addon, ob).any(), "it might stand on a ledge"
+    bpy.ops.ik_addon.find_contacts(ground="Floor")
+    assert not flags(addon, ob).any()
+    assert walker.keys(addon, ob, "R") == right
+    rigs.empty("Ledge", (0.0, 0.0, 0.3))
+    bpy.ops.ik_addon.find_contacts(ground="Ledge")
+    assert flags(addon, ob).any()
+
+
+def flags(addon: Addon, ob: bpy.types.Object, end: str = "L") -> np.ndarray:
+    """Whether heel and toe (2, F) of a leg touch on frames from 0 on."""
+    frames = np.arange(0.0, bpy.context.scene.frame_end + 10.0)
+    found: np.ndarray = addon.module("planting.contact_keys").read(ob.pose.bones[f"shin.{end}"], frames)
+    return found
+
+
+def test_marks_are_for_exactly_these_frames_and_split_what_is_there(addon: Addon) -> None:
     ob = walker.figure()
     bpy.ops.ik_addon.find_contacts()
-    before = walker.keys(addon, ob, "L")
+    wanted, before = flags(addon, ob), walker.keys(addon, ob, "L")
     free = next(frame for frame, value in before if value == 0)
     bpy.context.scene.frame_set(free + 2)
     assert bpy.ops.ik_addon.mark_contact(contact="TOE") == {"FINISHED"}
     assert ob.pose.bones["shin.L"].ik_addon.contact == {"TOE"}
-    after = walker.keys(addon, ob, "L")
-    assert [key for key in after if key not in before] == [(free + 2, 2)]
-    assert bpy.ops.ik_addon.mark_contact(contact="TOE") == {"FINISHED"}
-    assert (free + 2, 2) not in walker.keys(addon, ob, "L")
+    wanted[1, free + 2] = True
+    assert np.array_equal(flags(addon, ob), wanted)
+    bpy.context.scene.frame_set(free + 3)
+    bpy.ops.ik_addon.mark_contact(contact="TOE")
+    bpy.context.scene.frame_set(free + 2)
+    bpy.ops.ik_addon.mark_contact(contact="TOE")
+    bpy.context.scene.frame_set(free + 3)
+    bpy.ops.ik_addon.mark_contact(contact="TOE")
+    assert walker.keys(addon, ob, "L") == before, "no key is left behind"
     bpy.context.scene.frame_set(5)
     bpy.ops.ik_addon.mark_contact(contact="HEEL")
-    assert all(not value & 1 for frame, value in walker.keys(addon, ob, "L") if frame < free)
-    assert [key for key in walker.keys(addon, ob, "L") if key[0] > free + 2] == [k for k in before if k[0] > free + 2]
+    wanted = flags(addon, ob)
+    assert wanted[0, :8].tolist() == [True] * 5 + [False] + [True] * 2
+
+
+def test_a_preview_range_is_marked_and_unmarked_as_a_whole(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    scene, wanted = bpy.context.scene, flags(addon, ob)
+    scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 3, 40
+    assert not wanted[0, 3:41].all()
+    bpy.ops.ik_addon.mark_contact(contact="HEEL")
+    wanted[0, 3:41] = True
+    assert np.array_equal(flags(addon, ob), wanted)
+    bpy.ops.ik_addon.mark_contact(contact="HEEL")
+    wanted[0, 3:41] = False
+    assert np.array_equal(flags(addon, ob), wanted)
+    bpy.ops.ik_addon.mark_contact(contact="TOE", action="ADD", frame_start=30, frame_end=33)
+    wanted[1, 30:34] = True
+    assert np.array_equal(flags(addon, ob), wanted)
+    with pytest.raises(RuntimeError, match="before the first"):
+        bpy.ops.ik_addon.mark_contact(frame_start=30, frame_end=29)
+
+
+def test_random_marks_change_nothing_else(addon: Addon) -> None:
+    ob, random = walker.figure(), np.random.default_rng(1)
+    bpy.context.scene.render.frame_map_old = 200
+    wanted = flags(addon, ob)
+    assert not wanted.any()
+    for _ in range(60):
+        start = int(random.integers(1, 60))
+        end = start + int(random.integers(0, 12))
+        name, on = ("HEEL", "TOE")[flag := int(random.integers(2))], bool(random.integers(2))
+        bpy.ops.ik_addon.mark_contact(contact=name, action="ADD" if on else "REMOVE", frame_start=start, frame_end=end)
+        wanted[flag, 2 * start : 2 * (end + 1)] = on
+        assert np.array_equal(flags(addon, ob), wanted)
+
+
+def test_a_contact_is_removed_as_a_whole(addon: Addon) -> None:
+    ob = walker.figure()
+    bpy.ops.ik_addon.find_contacts()
+    wanted = flags(addon, ob)
+    contacts = addon.module("clip.filling").runs(wanted.any(axis=0))
+    for start, end in (contacts[1], contacts[0], contacts[-1]):
+        bpy.context.scene.frame_set((start + end) // 2)
+        assert bpy.ops.ik_addon.remove_contact() == {"FINISHED"}
+        wanted[:, start:end] = False
+        assert np.array_equal(flags(addon, ob), wanted)
+        assert not ob.pose.bones["shin.L"].ik_addon.contact
+    with pytest.raises(RuntimeError, match="no contact on the current frame"):
+        bpy.ops.ik_addon.remove_contact()
 
 
 def test_a_chain_without_keys_gets_its_first_contact_by_hand(addon: Addon) -> None:
     ob = walker.figure()
     bpy.context.scene.frame_set(10)
     bpy.ops.ik_addon.mark_contact(contact="HEEL")
-    contacts = addon.module("planting.contact_keys").read(ob.pose.bones["shin.L"], np.array([10.0, 40.0]))
-    assert contacts.tolist() == [[True, True], [False, False]]
+    assert np.flatnonzero(flags(addon, ob)[0]).tolist() == [10]
+    assert not flags(addon, ob)[1].any()
 
 
 def test_a_locked_curve_is_refused_and_nothing_changes(addon: Addon) -> None:

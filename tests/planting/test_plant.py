@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import bpy
 import numpy as np
 import pytest
+from mathutils import Vector
 
 from tests import recorded, rigs
 from tests.operators.states import activate
@@ -60,6 +61,73 @@ def test_hips_keep_within_their_limit_and_say_so(addon: Addon, capfd: pytest.Cap
     moved = np.linalg.norm(hips_of(ob, walker.play(ob)) - before, axis=1)
     assert moved.max() < 0.0101 * walker.LENGTH
     assert "misses its contact by up to" in capfd.readouterr().out
+
+
+def with_arm(name: str = "turn", parent: bpy.types.Object | None = None) -> tuple[bpy.types.Object, bpy.types.Object]:
+    """A figure with an arm whose target and pole are keyed, and that target."""
+    ob = walker.figure(name, excess=0.015)
+    bpy.context.scene.frame_end = 100
+    ob.ik_addon.live = False
+    head = ob.data.bones["chest"].tail_local
+    points = [head, head + Vector((0.0, 0.05, -0.25)), head + Vector((0.0, 0.0, -0.5))]
+    rigs.add_bones(ob, points, ["upper", "lower"], parent="chest", connect=False)
+    target, pole = rigs.empty("Hand", points[2]), rigs.empty("Elbow", points[1] + Vector((0.0, 0.5, 0.0)))
+    for goal in (target, pole):
+        rigs.key(goal, "location", {frame: goal.location + Vector((0.001 * frame, 0.0, 0.0)) for frame in (1, 75, 150)})
+    target.parent = parent
+    rigs.chain(ob, "lower", target, 2, pole=pole)
+    ob.ik_addon.live = True
+    activate(ob, "shin.L")
+    return ob, target
+
+
+def world_of(thing: bpy.types.Object) -> Any:
+    found = []
+    for frame in range(1, bpy.context.scene.frame_end + 1):
+        bpy.context.scene.frame_set(frame)
+        found.append(rigs.evaluated(thing).matrix_world.translation[:])
+    return np.array(found)
+
+
+def test_hands_go_along_with_the_hips_but_where_they_touch(addon: Addon) -> None:
+    ob, target = with_arm()
+    pole = bpy.data.objects["Elbow"]
+    hips, hand, elbow = hips_of(ob, walker.play(ob)), world_of(target), world_of(pole)
+    bpy.ops.ik_addon.find_contacts()
+    for _again in range(2):
+        bpy.ops.ik_addon.plant()
+        moved = hips_of(ob, walker.play(ob)) - hips
+        assert np.abs(moved).max() > 0.01
+        for before, thing in ((hand, target), (elbow, pole)):
+            assert np.abs(world_of(thing) - before - moved).max() < 1e-5
+    activate(ob, "lower")
+    bpy.ops.ik_addon.mark_contact(contact="HEEL", action="ADD", frame_start=60, frame_end=80)
+    bpy.ops.ik_addon.plant()
+    moved, away = hips_of(ob, walker.play(ob)) - hips, world_of(target) - hand
+    assert np.abs(away[59:80]).max() < 1e-5
+    assert np.abs(away[:50] - moved[:50]).max() < 1e-5
+    bpy.ops.ik_addon.plant(chains="ALL")
+    moved, away = hips_of(ob, walker.play(ob)) - hips, world_of(target) - hand
+    assert np.ptp((away + hand)[59:80], axis=0).max() < 1e-5, "it is planted now"
+    assert np.abs(away[:50] - moved[:50]).max() < 1e-5
+
+
+@pytest.mark.parametrize("what", ["PARENT", "CONSTRAINT", "LOCK", "HIPS OFF"])
+def test_hands_that_something_holds_stay(addon: Addon, what: str) -> None:
+    prop = rigs.empty("Prop") if what == "PARENT" else None
+    ob, target = with_arm(parent=prop)
+    bpy.context.scene.frame_end = 60
+    if what == "CONSTRAINT":
+        target.constraints.new("LIMIT_LOCATION")
+    elif what == "LOCK":
+        for curve in addon.module("compat").curve_owner(target).fcurves:
+            curve.lock = True
+    hand, hips = world_of(target), hips_of(ob, walker.play(ob))
+    bpy.ops.ik_addon.find_contacts()
+    assert bpy.ops.ik_addon.plant(hips=what != "HIPS OFF") == {"FINISHED"}
+    assert (np.abs(hips_of(ob, walker.play(ob)) - hips).max() > 0.01) == (what != "HIPS OFF")
+    assert np.array_equal(world_of(target), hand)
+    assert len(addon.module("compat").curve_owner(target).fcurves[0].keyframe_points) == 3
 
 
 def test_legs_that_follow_keyed_targets_are_compared_with_what_they_do(addon: Addon) -> None:

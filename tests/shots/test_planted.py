@@ -64,6 +64,29 @@ def test_feet_stay_out_of_the_ground_and_the_report_says_how_deep_they_were(
     assert "Depth in the ground" in plant["message"]
 
 
+def test_the_report_tells_what_is_saved(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
+    """Not what was planted: with fewer keys, and where only every other frame is keyed, feet slide more."""
+    walker.figure("turn")
+    bpy.context.scene.frame_end = 60
+    rigs.empty("Floor", (0.0, 0.0, 0.02))
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "turn.blend"))
+    told = []
+    for options in (("--reduce", "5mm"), ("--step", "5")):
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "turn.blend"))
+        report, output = tmp_path / "report.json", tmp_path / "baked.blend"
+        assert ik_bake("--plant", "--ground", "Floor", *options, "--report", report, "--output", output) == 0
+        bpy.ops.wm.open_mainfile(filepath=str(output))
+        ob = bpy.data.objects["Figure"]
+        plant = report_of(report)["plant"]
+        assert plant["slide"] == pytest.approx(
+            max(walker.slides(addon, ob, walker.play(ob)).values()), rel=1e-3, abs=1e-6
+        )
+        told.append((plant["slide"], plant["depth"]))
+    reduced, stepped = told
+    assert 1e-5 < reduced[0] < SLIDE < 0.001 < stepped[0], "all keys leave less than 1e-5"
+    assert reduced[1] == 0.0 < stepped[1]
+
+
 def test_contacts_that_were_marked_by_hand_stay(addon: Addon, ik_bake: Command, tmp_path: Path) -> None:
     ob = walker.figure("turn")
     activate(ob, "shin.L")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, FloatProperty
+import numpy as np
+from bpy.props import EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ...anatomy.figure import Figure
 from ...bake import bake_report
@@ -21,6 +22,12 @@ from ...translation.sentences import count, marked, say
 from ..active import ArmatureOperator, active_chain, armature
 from .options import ClipOperator
 
+ACTIONS = (
+    ("TOGGLE", "Toggle", "Unmark the frames if all of them are marked, otherwise mark them"),
+    ("ADD", "Mark", "The heel or toe touches on these frames"),
+    ("REMOVE", "Unmark", "The heel or toe touches on none of these frames"),
+)
+
 
 class IK_ADDON_OT_find_contacts(ClipOperator):
     """Find contacts and key them."""
@@ -33,6 +40,11 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
+    ground: StringProperty(
+        name="Ground",
+        description="The object that the feet were recorded on, if it is in the scene. A foot that is held in the air "
+        "above it has no contact",
+    )
     sensitivity: FloatProperty(
         name="Sensitivity",
         description="How fast and how high a contact may be: above 1 for recordings that slide much",
@@ -52,7 +64,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         soft_max=1.0,
     )
 
-    own = ("sensitivity", "shortest")
+    own = ("ground", "sensitivity", "shortest")
     confirm = marked("Find")
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")
@@ -67,6 +79,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             chosen,
             frames,
             on=self.support(context),
+            floor=self.named(context, self.ground),
             sensitivity=self.sensitivity,
             shortest=self.shortest,
         )
@@ -96,6 +109,28 @@ class ChainContactOperator(ArmatureOperator):
             return say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
         return "" if active_chain(context) is not None else say("No chain is active. Select a bone of one")
 
+    def mark(
+        self,
+        context: bpy.types.Context,
+        tip: bpy.types.PoseBone,
+        names: Sequence[str],
+        frames: tuple[float, float],
+        *,
+        on: bool,
+    ) -> bool:
+        """Let contacts touch from one frame to before another one, or not; report why that can't be."""
+        scale = time_scale(context.scene)
+        try:
+            with ExitStack() as undo:
+                contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
+                undo.pop_all()
+        except KeysError as error:
+            self.report({"ERROR"}, str(error))
+            return False
+        contact_keys.show(tip, context.scene.frame_current_final * scale)
+        context.view_layer.update()
+        return True
+
 
 class IK_ADDON_OT_mark_contact(ChainContactOperator):
     """Add or remove a contact by hand."""
@@ -103,29 +138,67 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
     bl_idname = "ik_addon.mark_contact"
     bl_label = "Mark Contact"
     bl_description = (
-        "Add a contact of the active chain from the current frame to its next key, or remove the one that is there"
+        "Mark a contact of the active chain on the current frame, or on the preview range if there is one. If these "
+        "frames are marked, unmark them"
     )
 
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
     )
+    action: EnumProperty(
+        name="Action", description="What to do on these frames", items=ACTIONS, default="TOGGLE", options={"SKIP_SAVE"}
+    )
+    frame_start: IntProperty(name="Start", description="First frame to mark", options={"SKIP_SAVE"})
+    frame_end: IntProperty(name="End", description="Last frame to mark", options={"SKIP_SAVE"})
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add or remove it."""
-        tip = active_chain(context)
-        time = context.scene.frame_current_final * time_scale(context.scene)
-        try:
-            with ExitStack() as undo:
-                is_on = contact_keys.toggle(tip, self.contact, time, undo)
-                undo.pop_all()
-        except KeysError as error:
-            self.report({"ERROR"}, str(error))
+        tip, scene = active_chain(context), context.scene
+        is_preview = scene.use_preview_range
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = scene.frame_preview_start if is_preview else scene.frame_current
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = max(scene.frame_preview_end if is_preview else scene.frame_current, self.frame_start)
+        if self.frame_end < self.frame_start:
+            self.report({"ERROR"}, say("The last frame is before the first one"))
             return {"CANCELLED"}
-        contact_keys.show(tip, time)
-        context.view_layer.update()
-        what = next(label for name, label, *_rest in CONTACTS if name == self.contact)
-        done = "Added a contact: {what} of '{tip}'" if is_on else "Removed a contact: {what} of '{tip}'"
-        self.report({"INFO"}, say(done, what=say(what), tip=tip.name))
+        if self.action == "TOGGLE":  # Adjust Last Operation goes on with what it was
+            flag = list(contact_keys.FLAGS).index(self.contact)
+            frames = np.arange(self.frame_start, self.frame_end + 1.0) * time_scale(scene)
+            self.action = "REMOVE" if contact_keys.read(tip, frames)[flag].all() else "ADD"
+        span = self.frame_start, self.frame_end + 1
+        if not self.mark(context, tip, [self.contact], span, on=self.action == "ADD"):
+            return {"CANCELLED"}
+        what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
+        on_frames = bake_report.count_of_frames(self.frame_end + 1 - self.frame_start)
+        done = (
+            say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
+            if self.action == "ADD"
+            else say("Unmarked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
+        )
+        self.report({"INFO"}, done)
+        return {"FINISHED"}
+
+
+class IK_ADDON_OT_remove_contact(ChainContactOperator):
+    """Remove a contact as a whole."""
+
+    bl_idname = "ik_addon.remove_contact"
+    bl_label = "Remove Contact"
+    bl_description = (
+        "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
+    )
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Remove it."""
+        tip, scale = active_chain(context), time_scale(context.scene)
+        span = contact_keys.whole(tip, context.scene.frame_current * scale)
+        if span is None:
+            self.report({"ERROR"}, say("'{tip}' has no contact on the current frame", tip=tip.name))
+            return {"CANCELLED"}
+        if not self.mark(context, tip, list(contact_keys.FLAGS), (span[0] / scale, span[1] / scale), on=False):
+            return {"CANCELLED"}
+        self.report({"INFO"}, say("Removed a contact of '{tip}'", tip=tip.name))
         return {"FINISHED"}
 
 
@@ -146,4 +219,9 @@ class IK_ADDON_OT_find_pivots(ChainContactOperator):
         return {"FINISHED"}
 
 
-CLASSES: tuple[Any, ...] = (IK_ADDON_OT_find_contacts, IK_ADDON_OT_mark_contact, IK_ADDON_OT_find_pivots)
+CLASSES: tuple[Any, ...] = (
+    IK_ADDON_OT_find_contacts,
+    IK_ADDON_OT_mark_contact,
+    IK_ADDON_OT_remove_contact,
+    IK_ADDON_OT_find_pivots,
+)

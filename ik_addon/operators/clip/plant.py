@@ -10,6 +10,7 @@ import bpy
 from bpy.props import BoolProperty, FloatProperty, StringProperty
 
 from ...planting import plant
+from ...planting.outcome import Planted
 from ...translation.sentences import marked
 from ..active import armature
 from .options import ClipOperator
@@ -80,7 +81,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     doing = marked("Planting")
     cancelled = marked("Planting cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context) -> Generator[float, None, plant.Planted]:
+    def steps(self, context: bpy.types.Context) -> Generator[float, None, Planted]:
         """Plant."""
         frames = self.frames(context)
         assert frames is not None, "there is no current frame to choose"
@@ -95,7 +96,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         )
         return plant.steps(context, armature(context), self.chosen(context), frames, options)
 
-    def finish(self, result: plant.Planted) -> set[str]:
+    def finish(self, result: Planted) -> set[str]:
         """Report what became of it."""
         self.report({"WARNING"} if result.short_frames or result.remarks else {"INFO"}, result.message)
         return {"FINISHED"}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import bpy
 
+from ...bake.selection import time_scale
 from ...data.contact_settings import CONTACTS
 from ...data.settings import chain_of
 from ...operators.active import active_chain
+from ...planting import contact_keys
 from ...rig.plan.chain import end_of
+from ...translation.sentences import say
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_setting, is_narrow
 
@@ -33,6 +38,9 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
         row = layout.row(align=True)
         for name, label, *_rest in CONTACTS:
             row.operator("ik_addon.mark_contact", text=label, depress=name in chain.contact).contact = name
+        if chain.contact:
+            row.operator("ik_addon.remove_contact", text="", icon="X")
+            layout.label(text=_when(context.scene, tip), translate=False)
         if end_of(tip) is not None:
             column = layout.column(align=True)
             column.use_property_split = not is_narrow(context)
@@ -40,6 +48,19 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
             draw_setting(column, context, chain, "heel_pivot")
             draw_setting(column, context, chain, "toe_pivot")
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
+
+
+def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:
+    """From which frame to which the contact on the current frame lasts."""
+    scale = time_scale(scene)
+    start, end = contact_keys.whole(tip, scene.frame_current_final * scale) or (-math.inf, math.inf)
+    if math.isinf(start) and math.isinf(end):
+        return say("Contact on all frames")
+    if math.isinf(start):
+        return say("Contact up to frame {last}", last=round(end / scale) - 1)
+    if math.isinf(end):
+        return say("Contact from frame {first} on", first=round(start / scale))
+    return say("Contact from frame {first} to {last}", first=round(start / scale), last=round(end / scale) - 1)
 
 
 CLASSES = (VIEW3D_PT_ik_addon_clip,)

@@ -1,0 +1,109 @@
+"""Hands, the head, and whatever else has a target of its own, taken along with the hips unless something holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..clip.filling import eased
+from ..data.settings import chain_of
+from ..goals.frames import Sampler
+from ..goals.movable import MovableGoal, Spot, channels_of, goals_of, key_goals, parents_of
+from ..goals.snapped import rows_of
+from ..live import registry
+from ..pose import keyframes
+from ..pose.keyframes import KeysError
+from ..rig.plan.chain import tips
+from ..solve.problem import Floats
+from . import contact_keys, memory
+from .pivots import is_of_leg
+
+
+@dataclass(frozen=True)
+class Follower:
+    """What of a chain follows the hips: its target, its pole, or both."""
+
+    tip: bpy.types.PoseBone
+    goals: list[MovableGoal]
+
+
+def followers(
+    ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
+) -> list[Follower]:
+    """What follows the hips of an armature when some of its chains are planted: nothing of a leg.
+
+    The targets of these chains are placed by planting itself. What a constraint, a lock or another object holds stays
+    where it is, and so does what has no keys; what is attached to the body goes along by itself.
+    """
+    figure, found = Figure.of(ob), []
+    carrying = {*parents_of(ob, ""), (ob, ""), *((ob, bone.name) for bone in hips.parent_recursive)}
+    for tip in tips(ob):
+        if chain_of(tip).enabled and chain_of(tip).target is not None and not is_of_leg(figure, tip):
+            goals = [goal for goal in goals_of(tip)[tip in planted :] if _is_free(goal, carrying)]
+            found += [Follower(tip, goals)] if goals else []
+    return found
+
+
+def _is_free(goal: MovableGoal, carrying: set[Spot]) -> bool:
+    """Whether nothing but keys moves a target or pole, beyond what takes the hips along as well."""
+    is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
+    if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
+        return False
+    try:
+        keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+    except KeysError:
+        return False
+    return True
+
+
+def steps(
+    view_layer: bpy.types.ViewLayer,
+    ob: bpy.types.Object,
+    going: Sequence[Follower],
+    frames: Sequence[int],
+    at: Floats,
+    moved: Floats,
+    blend: int,
+    undo: ExitStack,
+) -> Generator[float, None, list[MovableGoal]]:
+    """Key what follows the hips; yields the share that is done.
+
+    Args:
+        view_layer: where it plays.
+        ob: the armature object.
+        going: what follows.
+        frames: F.
+        at: (F,) when these are in the action.
+        moved: (F, 3) how the hips were moved, in world space.
+        blend: over so many frames it goes over into a contact, in which it stays.
+        undo: takes the keys back.
+
+    Returns:
+        What was keyed.
+    """
+    goals = [goal for follower in going for goal in follower.goals]
+    if not goals or not moved.any():
+        return []
+    places = [replace(goal, turns=False) for goal in goals]
+    sampler = Sampler.of(ob, [], places, shown=False)
+    with nullcontext() if sampler.is_solved else registry.paused(ob):
+        sampled = yield from sampler.sample(view_layer, frames)
+    wanted, g = sampled.goals[:, :, :3, 3].copy(), 0
+    for follower in going:
+        touches = contact_keys.read(follower.tip, at).any(axis=0)
+        for _goal in follower.goals:
+            wanted[:, g] += moved - eased(moved, np.asarray(touches), blend)
+            g += 1
+    rows = rows_of(places, sampled, wanted, {})
+    old = [memory.before(goal, at) for goal in goals]
+    for goal in goals:
+        undo.callback(goal.set_row, goal.row())
+    key_goals(places, rows, at, undo)
+    for goal, keys in zip(goals, old, strict=True):
+        memory.keep(goal, keys, at, undo, along=True)
+    return goals

@@ -1,0 +1,84 @@
+"""The ground that an armature was planted on: kept with its keys, so that a bake with fewer of them stays out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ..bake.baking import part
+from ..bake.sampling import at_frame
+from ..pose.skeleton import matrix_array
+from ..solve.problem import Floats
+from . import ground
+from .memory import PROPERTY
+
+GROUND = "ground"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """An object as what points are to stay above of; see `bake.reducing.Floor`."""
+
+    view_layer: bpy.types.ViewLayer
+    ob: bpy.types.Object
+
+    def steps(
+        self, frames: Sequence[int], points: Floats, reach: float
+    ) -> Generator[float, None, Callable[[Floats], Floats]]:
+        """Look at the object on frames; see there."""
+        worlds = None
+        if not ground.is_still(self.ob):
+            worlds = np.empty((len(frames), 4, 4))
+            for i, frame in enumerate(frames):
+                worlds[i] = matrix_array(self.ob.evaluated_get(at_frame(self.view_layer, frame)).matrix_world)
+                yield 0.5 * (i + 1) / len(frames)
+        support = np.repeat(np.eye(4)[None], len(frames), axis=0)
+        looking = ground.steps(self.view_layer, self.ob, frames, worlds, support, points, reach)
+        surface = yield from part(looking, 0.5, 1.0)
+        every = np.arange(len(frames))
+
+        def heights(found: Floats) -> Floats:
+            return np.stack([-surface.look(every, own)[0] for own in np.moveaxis(found, 1, 0)], axis=1)
+
+        return heights
+
+
+def keep(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
+    """Keep what an armature is planted on in its action, if it has one; None: nothing; `undo` takes it back."""
+    action = _action(ob)
+    if action is not None:
+        undo.callback(_write, action, _read(ob))
+        _write(action, on)
+
+
+def of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
+    """What an armature was planted on, if it is still there."""
+    on = _read(ob)
+    is_there = on is not None and view_layer.objects.get(on.name) == on
+    return Floor(view_layer, on) if on is not None and is_there else None
+
+
+def _action(ob: bpy.types.Object) -> Any:
+    return None if ob.animation_data is None else ob.animation_data.action
+
+
+def _read(ob: bpy.types.Object) -> bpy.types.Object | None:
+    action = _action(ob)
+    found = None if action is None else action.get(PROPERTY, {}).get(GROUND)
+    return found if isinstance(found, bpy.types.Object) else None
+
+
+def _write(action: Any, on: bpy.types.Object | None) -> None:
+    if on is not None:
+        if PROPERTY not in action:
+            action[PROPERTY] = {}
+        action[PROPERTY][GROUND] = on
+    elif PROPERTY in action and GROUND in action[PROPERTY]:
+        del action[PROPERTY][GROUND]
+        if not len(action[PROPERTY]):
+            del action[PROPERTY]

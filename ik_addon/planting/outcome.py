@@ -1,0 +1,149 @@
+"""What became of planted feet, and what is saved of that: how they are as Blender plays the keys that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..anatomy.figure import Figure
+from ..bake.bake_report import count_of_frames
+from ..bake.baking import part
+from ..bake.sampling import at_frame
+from ..bake.selection import time_scale
+from ..clip.foot import slide_of
+from ..data.settings import chain_of
+from ..live.reports import percent
+from ..pose import channels
+from ..pose.skeleton import inverse, matrix_array, orthonormal
+from ..rig.plan.chain import chain_bones, end_of
+from ..solve.maths.products import applied, determinants, times
+from ..solve.problem import Floats
+from ..translation.sentences import count, say
+from . import contact_keys, pivots
+from .floor import Floor
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What became of it. Distances are fractions of the length of the limb."""
+
+    frames: int
+    contacts: int
+    has_ground: bool
+    slide: tuple[float, float]
+    """The largest distance that a point in contact moves: before, and now."""
+    depth: tuple[float, float]
+    """How deep in the ground a point is at most: before, and now."""
+    hips: float
+    """The largest distance that the hips were moved."""
+    short: float
+    """By how much the limb that is farthest from a contact doesn't reach it."""
+    short_frames: int
+    """On how many frames one doesn't."""
+    remarks: list[str]
+    """Sentences about what was left alone."""
+
+    @property
+    def message(self) -> str:
+        """How much feet slid and how deep they were, before and after, and what the hips did."""
+        slide, depth = ([percent(part) for part in pair] for pair in (self.slide, self.depth))
+        said = [
+            say(
+                "{contacts} on {frames}: slide {before} before, {after} now",
+                contacts=count(self.contacts, "Planted 1 contact", "Planted {count} contacts"),
+                frames=count_of_frames(self.frames),
+                before=slide[0],
+                after=slide[1],
+            )
+        ]
+        if self.has_ground:
+            said.append(say("Depth in the ground {before} before, {after} now", before=depth[0], after=depth[1]))
+        if self.hips:
+            said.append(say("The hips moved by up to {distance} of the leg", distance=percent(self.hips)))
+        if self.short_frames:
+            said.append(
+                say(
+                    "A limb misses its contact by up to {distance} on {frames}: check its limits, or raise Hips Limit",
+                    distance=percent(self.short),
+                    frames=count_of_frames(self.short_frames),
+                )
+            )
+        return ". ".join([*said, *self.remarks])
+
+
+def as_saved(
+    context: bpy.types.Context,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    planted: Planted,
+    *,
+    on: bpy.types.Object | None,
+    floor: Floor | None,
+) -> Generator[float, None, Planted]:
+    """Play all frames, and tell of planted feet what is to be seen there; yields the share that is done.
+
+    Args:
+        context: for the scene and the view layer.
+        ob: the armature object.
+        tips: of the chains that were planted.
+        frames: on which they were.
+        planted: what was told of them then.
+        on: what they stand on; None: on what doesn't move.
+        floor: what they were kept out of.
+    """
+    scene, view_layer = context.scene, context.view_layer
+    here = scene.frame_current, scene.frame_subframe
+    at = time_scale(scene) * np.array(frames, dtype=np.float64)
+    points, lengths, support = yield from part(_played(view_layer, ob, tips, frames, on), 0.0, 0.8)
+    seen = inverse(support)
+    slides = [
+        slide_of(applied(seen[:, :3, :3], points[:, t, p]) + seen[:, :3, 3], touching) / lengths[t]
+        for t, tip in enumerate(tips)
+        for p, touching in enumerate(contact_keys.read(tip, at))
+    ]
+    depth = 0.0
+    if floor is not None:
+        flat = points.reshape(len(frames), -1, 3)
+        looking = floor.steps(frames, flat, max(lengths))
+        heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
+        depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
+    scene.frame_set(here[0], subframe=here[1])
+    return replace(planted, slide=(planted.slide[0], max(slides)), depth=(planted.depth[0], depth))
+
+
+def _played(
+    view_layer: bpy.types.ViewLayer,
+    ob: bpy.types.Object,
+    tips: Sequence[bpy.types.PoseBone],
+    frames: Sequence[int],
+    on: bpy.types.Object | None,
+) -> Generator[float, None, tuple[Floats, list[float], Floats]]:
+    """Where (F, C, 2, 3) heels and toes are in world space, how long limbs are, and (F, 4, 4) what feet stand on."""
+    figure, names = Figure.of(ob), ob.pose.bones.keys()
+    own = np.empty((len(tips), 2, 3))
+    ends = []
+    for t, tip in enumerate(tips):
+        end = end_of(tip)
+        ends.append(names.index((end or tip).name))
+        # A foot that doesn't turn with its target is held at its joint.
+        is_held = end is not None and chain_of(tip).use_end_rotation
+        own[t] = pivots.of(figure, tip) if is_held else (0.0, 0.0 if end else tip.bone.length, 0.0)
+    points, support = np.empty((len(frames), len(tips), 2, 3)), np.repeat(np.eye(4)[None], len(frames), axis=0)
+    scale = 1.0
+    for i, frame in enumerate(frames):
+        depsgraph = at_frame(view_layer, frame)
+        seen = ob.evaluated_get(depsgraph)
+        world = matrix_array(seen.matrix_world)
+        poses = times(np.repeat(world[None], len(tips), axis=0), channels.read_pose(seen, np.array(ends)))
+        points[i] = applied(poses[:, None, :3, :3], own) + poses[:, None, :3, 3]
+        if on is not None:
+            there = matrix_array(on.evaluated_get(depsgraph).matrix_world)
+            support[i, :3, 3], support[i, :3, :3] = there[:3, 3], orthonormal(there[None, :3, :3])[0]
+        if not i:
+            scale = float(np.cbrt(np.abs(determinants(world[None, :3, :3])))[0])
+        yield (i + 1) / len(frames)
+    return points, [scale * sum(bone.bone.length for bone in chain_bones(tip)) for tip in tips], support
