@@ -27,13 +27,9 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         """There must be a constraint."""
         return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Convert them."""
-        try:
-            done = convert.convert(context, armature(context))
-        except convert.ConvertError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        done = convert.convert(context, armature(context))
         self.report({"WARNING"} if done.warnings else {"INFO"}, done.message)
         return {"FINISHED"}
 
@@ -51,16 +47,11 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
         """There must be something to restore."""
         return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore them."""
-        try:
-            bones = convert.restore(context, armature(context))
-        except convert.ConvertError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        bones = convert.restore(context, armature(context))
         names = ", ".join(f"'{bone}'" for bone in bones)
-        self.report({"INFO"}, say("Restored the IK constraints on {names}", names=names))
-        return {"FINISHED"}
+        return self.done(say("Restored the IK constraints on {names}", names=names))
 
 
 CLASSES = (IK_ADDON_OT_convert_constraints, IK_ADDON_OT_restore_constraints)

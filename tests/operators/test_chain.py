@@ -450,7 +450,7 @@ def test_remove_leaves_other_chains_solved() -> None:
 
 def test_refuses_to_remove_what_is_not_there() -> None:
     limb(rigs.straight(2))
-    with refused("Select a bone of a chain"):
+    with refused("has no chain. Select a bone and press Add Chain"):
         bpy.ops.ik_addon.chain_remove()
 
 

@@ -8,7 +8,7 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 
 from ...posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
-from ...translation.sentences import say
+from ...translation.sentences import UserError, marked, say
 from ..active import ArmatureOperator, active_bone, armature
 
 
@@ -57,25 +57,23 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             }[properties.which]
         )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Pin or release."""
         ob = armature(context)
         assert ob is not None
         if self.which == "SELECTED":
-            bones, none = _chosen(context, ob), say("Select the bones to pin in Pose Mode")
+            bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
         else:
             bones = extremities(ob, Extremities[self.which])
-            none = say("No such bones found. Select the bones to pin")
+            none = marked("No such bones found. Select the bones to pin")
         if not bones:
-            self.report({"ERROR"}, none)
-            return {"CANCELLED"}
+            raise UserError(none)
         wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
         stored = stored_pins(ob)
         released = all(stored.get(bone) == wanted for bone in bones)
         set_pins(ob, bones, frozenset() if released else wanted)
         names = ", ".join(f"'{bone}'" for bone in bones)
-        self.report({"INFO"}, say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
-        return {"FINISHED"}
+        return self.done(say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
 
 
 def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
@@ -105,18 +103,16 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
         """There must be a pin."""
         return "" if stored_pins(ob) else say("No bone is pinned")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Release."""
         ob = armature(context)
         assert ob is not None
         pinned = stored_pins(ob)
         bones = [bone for bone in pinned if self.bone in ("", bone)]
         if not bones:
-            self.report({"ERROR"}, say("'{bone}' is not pinned", bone=self.bone))
-            return {"CANCELLED"}
+            raise UserError("'{bone}' is not pinned", bone=self.bone)
         set_pins(ob, bones, ())
-        self.report({"INFO"}, say("Released {bones}", bones=", ".join(f"'{bone}'" for bone in bones)))
-        return {"FINISHED"}
+        return self.done(say("Released {bones}", bones=", ".join(f"'{bone}'" for bone in bones)))
 
 
 CLASSES = (IK_ADDON_OT_pin, IK_ADDON_OT_pin_release)

@@ -15,10 +15,9 @@ from ...bake.selection import time_scale
 from ...clip.contacts import HEEL
 from ...data.contact_settings import CONTACTS
 from ...planting import contact_keys, find, pivots
-from ...pose.keyframes import KeysError
-from ...rig.plan.chain import end_of, tips
-from ...translation.sentences import count, marked, say
-from ..active import ArmatureOperator, active_chain, armature
+from ...rig.plan.chain import end_of
+from ...translation.sentences import UserError, count, marked, say
+from ..active import ChainOperator, active_chain, armature
 from .options import ClipOperator
 
 
@@ -80,24 +79,10 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             self.report({"WARNING"}, say("Found no contact on {frames}. Raise Sensitivity", frames=on_frames))
             return {"FINISHED"}
         done = count(found, "Found 1 contact", "Found {count} contacts")
-        self.report({"INFO"}, say("{done} on {frames}", done=done, frames=on_frames))
-        return {"FINISHED"}
+        return self.done(say("{done} on {frames}", done=done, frames=on_frames))
 
 
-class ChainContactOperator(ArmatureOperator):
-    """An operator on the contacts of the active chain."""
-
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """A chain must be active."""
-        if not tips(ob):
-            return say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
-        return "" if active_chain(context) is not None else say("No chain is active. Select a bone of one")
-
-
-class IK_ADDON_OT_mark_contact(ChainContactOperator):
+class IK_ADDON_OT_mark_contact(ChainOperator):
     """Add or remove a contact by hand."""
 
     bl_idname = "ik_addon.mark_contact"
@@ -105,43 +90,39 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
     bl_description = (
         "Add a contact of the active chain from the current frame to its next key, or remove the one that is there"
     )
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Add or remove it."""
         tip = active_chain(context)
         time = context.scene.frame_current_final * time_scale(context.scene)
-        try:
-            with ExitStack() as undo:
-                is_on = contact_keys.toggle(tip, self.contact, time, undo)
-                undo.pop_all()
-        except KeysError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        with ExitStack() as undo:
+            is_on = contact_keys.toggle(tip, self.contact, time, undo)
+            undo.pop_all()
         contact_keys.show(tip, time)
         context.view_layer.update()
         what = next(label for name, label, *_rest in CONTACTS if name == self.contact)
         done = "Added a contact: {what} of '{tip}'" if is_on else "Removed a contact: {what} of '{tip}'"
-        self.report({"INFO"}, say(done, what=say(what), tip=tip.name))
-        return {"FINISHED"}
+        return self.done(say(done, what=say(what), tip=tip.name))
 
 
-class IK_ADDON_OT_find_pivots(ChainContactOperator):
+class IK_ADDON_OT_find_pivots(ChainOperator):
     """Find where a foot touches."""
 
     bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Find and store them."""
         tip, ob = active_chain(context), armature(context)
         if end_of(tip) is None:
-            self.report({"ERROR"}, say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name))
-            return {"CANCELLED"}
+            raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         pivots.store(tip, pivots.found(Figure.of(ob), tip))
         return {"FINISHED"}
 

@@ -9,9 +9,9 @@ from ...anatomy.figure import Figure
 from ...goals.snapped import SnapError
 from ...planting.pivots import is_of_leg
 from ...rig.plan.chain import tips
-from ..active import armature
+from ..active import NONE_ACTIVE, armature
 from ..goals.snap import FramesOperator
-from ..solve import CHAINS, NONE_ACTIVE
+from ..solve import CHAINS
 from .frame_range import FRAME_RANGES
 
 CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs; all chains where there is none"), *CHAINS)

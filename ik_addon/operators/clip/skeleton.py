@@ -81,8 +81,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             frames=bake_report.count_of_frames(result.frames),
             name=result.ob.name,
         )
-        self.report({"WARNING"} if result.remarks else {"INFO"}, ". ".join([done, *result.remarks]))
-        return {"FINISHED"}
+        return self.done(done, result.remarks)
 
 
 CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake_skeleton,)

@@ -13,9 +13,9 @@ from ...goals import apply, snap
 from ...goals.snapped import Poles, SnapError
 from ...rig.plan.chain import tips
 from ...translation.sentences import count, marked, say
-from ..active import armature
+from ..active import NONE_ACTIVE, armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
-from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
+from ..solve import CHAINS, ChainsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
@@ -107,8 +107,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         done = count(chains, "Snapped the target", "Snapped the targets of {count} chains")
         if frames is not None:
             done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(frames))
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([done, *remarks]))
-        return {"FINISHED"}
+        return self.done(done, remarks)
 
 
 class IK_ADDON_OT_apply_pose(FramesOperator):
@@ -141,8 +140,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
         """Report what was applied."""
         message, remarks = result
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
-        return {"FINISHED"}
+        return self.done(message, remarks)
 
 
 CLASSES = (IK_ADDON_OT_snap_target, IK_ADDON_OT_apply_pose)

@@ -18,7 +18,7 @@ from ...pose.constraints import drivers_on, fighting_constraints
 from ...rig.plan import chain as chains
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...solve import Status
-from ...translation.sentences import is_like, say
+from ...translation.sentences import UserError, is_like, say
 from ..active import ArmatureOperator, armature
 from .fix import Fix, mute_label
 from .goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
@@ -151,24 +151,21 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
         return say(cls.bl_description) if fix is None else fix.label
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Do it, and let the chain be solved anew."""
         ob = armature(context)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
         if fix is None:
-            self.report({"ERROR"}, say("Nothing to fix on '{tip}'", tip=self.tip))
-            return {"CANCELLED"}
+            raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
         try:
             fix.apply()
-        except (chains.ChainError, RuntimeError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        except RuntimeError as error:
+            return self.refuse(str(error))
         reports.clear(ob, [self.tip])
         ob.update_tag()
         context.view_layer.update()  # solves where Live is on
-        self.report({"INFO"}, f"'{self.tip}': {fix.label}")
-        return {"FINISHED"}
+        return self.done(f"'{self.tip}': {fix.label}")
 
 
 def needs_lock(context: bpy.types.Context) -> bool:
