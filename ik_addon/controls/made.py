@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import bpy
 from mathutils import Matrix, Vector
@@ -15,8 +15,6 @@ from . import bones as control_bones
 from .bones import MADE, Control
 from .pole import attach
 
-Shape = Literal["CUBE", "SPHERE"]
-
 
 class Controls(Enum):
     """What targets and poles are made as."""
@@ -24,19 +22,6 @@ class Controls(Enum):
     EMPTIES = "EMPTIES"
     BONES = "BONES"
     """Control bones of the armature; a linked or overridden one takes none and gets empties."""
-
-
-class Wanted(NamedTuple):
-    """A target or pole to be made."""
-
-    name: str
-    world: Matrix
-    """Location and rotation in world space."""
-    shape: Shape
-    size: float
-    """In world space."""
-    parent_bone: str = ""
-    """The bone that takes it along; empty: none does."""
 
 
 Goal = tuple[bpy.types.Object, str]
@@ -63,14 +48,13 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
         )
 
 
-def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Wanted]) -> list[Goal]:
+def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Control]) -> list[Goal]:
     """Make targets and poles for the chains of an armature object.
 
     Making bones takes the armature through Edit Mode: its pose bones have to be looked up again.
     """
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
-        asked = [Control(own.name, own.world, own.size, own.shape, own.parent_bone) for own in wanted]
-        return [(ob, name) for name in control_bones.add(context, ob, asked)]
+        return [(ob, name) for name in control_bones.add(context, ob, wanted)]
     collection = _collection(context, ob)
     empties = [_empty(context, own, collection) for own in wanted]
     for own, empty in zip(wanted, empties, strict=True):
@@ -182,7 +166,7 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
     return collection
 
 
-def _empty(context: bpy.types.Context, wanted: Wanted, collection: bpy.types.Collection) -> bpy.types.Object:
+def _empty(context: bpy.types.Context, wanted: Control, collection: bpy.types.Collection) -> bpy.types.Object:
     empty = bpy.data.objects.new(wanted.name, None)
     empty[MADE] = collection[MADE]
     empty.empty_display_type = wanted.shape

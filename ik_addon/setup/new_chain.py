@@ -11,7 +11,8 @@ from mathutils import Matrix, Quaternion, Vector
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..controls import made
-from ..controls.made import Controls, Wanted
+from ..controls.bones import Control
+from ..controls.made import Controls
 from ..controls.pole import parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
@@ -103,10 +104,10 @@ def add_chain(
     size = (world @ tip.tail - world @ tip.head).length
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
-    wanted = [Wanted(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    wanted = [Control(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Wanted(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = made.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
