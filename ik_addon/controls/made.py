@@ -11,6 +11,7 @@ from mathutils import Matrix, Vector
 
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, tips
+from ..rig.plan.presence import all_layers
 from . import bones as control_bones
 from .bones import MADE, Control
 from .pole import attach
@@ -39,11 +40,11 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
     collection = _made_collection(ob)
     if collection is None:
         return
-    layer = _layer_collection(context.view_layer.layer_collection, collection)
+    layer = _layer_of(context, collection)
     if collection.hide_viewport or (layer is not None and layer.exclude):
         raise ChainError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
-            "so a target in it would not move; enable it",
+            "so a target in it would not move. Enable it",
             collection=collection.name,
         )
 
@@ -146,13 +147,9 @@ def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
     return collection if collection is not None and MADE in collection and collection.is_editable else None
 
 
-def _layer_collection(
-    inside: bpy.types.LayerCollection, collection: bpy.types.Collection
-) -> bpy.types.LayerCollection | None:
-    if inside.collection == collection:
-        return inside
-    found = (_layer_collection(child, collection) for child in inside.children)
-    return next((layer for layer in found if layer is not None), None)
+def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> bpy.types.LayerCollection | None:
+    layers = all_layers(context.view_layer.layer_collection)
+    return next((layer for layer in layers if layer.collection == collection), None)
 
 
 def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
@@ -161,7 +158,7 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
         collection[MADE] = ob.name
-    if _layer_collection(context.view_layer.layer_collection, collection) is None:
+    if _layer_of(context, collection) is None:
         context.scene.collection.children.link(collection)
     return collection
 

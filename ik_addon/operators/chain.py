@@ -17,7 +17,7 @@ from ..live import registry
 from ..pose.constraints import steered_bones
 from ..rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips
 from ..setup import ends, new_chain, removal
-from ..translation.sentences import UserError, say
+from ..translation.sentences import UserError, quoted, say
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
 from .clip.frame_range import FRAME_RANGES
 
@@ -35,7 +35,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 
     tip: StringProperty(
         name="Tip",
-        description="The last bone of the chain, which its target moves; empty: as the active bone suggests",
+        description="The last bone of the chain, which follows the target; empty: found from the active bone",
         options={"SKIP_SAVE"},
     )
     chain_length: IntProperty(
@@ -79,11 +79,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             return ""
         if bone is not None:
             return say(
-                "The active bone '{bone}' is hidden; click a bone of the limb, finger or tail in Pose Mode",
+                "The active bone '{bone}' is hidden. Click a bone of the limb, finger or tail in Pose Mode",
                 bone=bone.name,
             )
         return say(
-            "'{object}' has no active bone; click a bone of the limb, finger or tail in Pose Mode", object=ob.name
+            "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode", object=ob.name
         )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -99,7 +99,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
             raise UserError(
-                "No bone of '{rig}' is picked; click one of the limb, finger or tail in Pose Mode", rig=ob.name
+                "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode", rig=ob.name
             )
         self._find(ob)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
@@ -163,7 +163,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
 
     bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
-    bl_description = "Take the chain off the active bone and put its bones back into their FK pose"
+    bl_description = "Remove the chain of the active bone and put its bones back into their FK pose"
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     remove_targets: BoolProperty(
@@ -178,8 +178,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         kept = removal.remove_chain(context, tip, self.remove_targets)
         message = say("Removed the chain on '{tip}'", tip=tip.name)
         if kept:
-            names = ", ".join(f"'{name}'" for name in kept)
-            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=names)
+            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
         return self.done(message)
 
 

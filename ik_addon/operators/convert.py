@@ -7,7 +7,7 @@ import bpy
 from ..convert import convert
 from ..convert.remembered import converted_bones
 from ..setup.constraints import sources
-from ..translation.sentences import say
+from ..translation.sentences import quoted, say
 from .active import ArmatureOperator, armature
 
 
@@ -50,8 +50,7 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore them."""
         bones = convert.restore(context, armature(context))
-        names = ", ".join(f"'{bone}'" for bone in bones)
-        return self.done(say("Restored the IK constraints on {names}", names=names))
+        return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
 
 
 CLASSES = (IK_ADDON_OT_convert_constraints, IK_ADDON_OT_restore_constraints)

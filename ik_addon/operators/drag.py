@@ -9,6 +9,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringPro
 from mathutils import Vector
 
 from .. import compat
+from ..data.choices import ROLES
 from ..data.settings import chain_of
 from ..drag import cursor
 from ..drag.drag import Drag
@@ -16,18 +17,13 @@ from ..translation.sentences import say
 from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
 from .gesture import finish, start
 
-ROLES = (
-    ("TARGET", "Target", "What the tip of the chain follows"),
-    ("POLE", "Pole", "What the chain bends to"),
-)
-
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
     """Why no goal of a chain can be dragged, and what to do about it; empty where one can."""
     if tip is None:
         return say(NONE_ACTIVE)
     if not chain_of(tip).enabled:
-        return say("The chain on '{tip}' is switched off; enable it in the panel", tip=tip.name)
+        return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=tip.name)
     return ""
 
 
@@ -98,7 +94,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
         reason = why_not_draggable(tip)
         if reason or chain_of(tip).target:
             return reason
-        return say("The chain on '{tip}' has no target; choose one in the panel", tip=tip.name)
+        return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""
@@ -109,7 +105,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the target, and leave the rest to the mouse."""
         if context.area is None or context.area.type != "VIEW_3D":
-            return self.refuse(say("Use this in a 3D viewport"))
+            return self.refuse(say("Use this in a 3D Viewport"))
         view = next(region for region in context.area.regions if region.type == "WINDOW")
         operators: Any = bpy.ops
         with context.temp_override(region=view):

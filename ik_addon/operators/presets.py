@@ -34,14 +34,14 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         tip = active_chain(context)
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
-            raise UserError("'{filepath}' is no preset of chains", filepath=self.filepath)
+            raise UserError("'{filepath}' is not a chain preset", filepath=self.filepath)
         found = profile.profile_of(context)
         profile.clear(found)
         try:
             preset_file.read_file(path, found)
         except preset_file.PresetError as error:
             raise UserError(
-                "The preset '{preset}' can't be read: {error}; correct or remove '{path}'",
+                "The preset '{preset}' can't be read: {error}. Correct or remove '{path}'",
                 preset=path.stem,
                 error=error,
                 path=path,

@@ -29,8 +29,8 @@ PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPI
 MOVED = 1e-4
 """A chain whose bones are off by more than this, in its lengths, does not keep the pose that they were in."""
 
-ANIMATED = marked("These parts are animated; snap a range to take their animation over to the targets: {parts}")
-WITH_CONSTRAINTS = marked("These parts have IK constraints; Convert IK Constraints turns them into chains: {parts}")
+ANIMATED = marked("These parts are animated. Snap a range to transfer their animation to the targets: {parts}")
+WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
 """Remarks to which the panel has buttons."""
 
 _last: dict[int, Outcome] = {}

@@ -32,7 +32,7 @@ from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import quoted, say
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -190,13 +190,12 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     tip.id_data.update_tag()
     if not slanted:
         return []
-    names = ", ".join(f"'{name}'" for name in slanted)
     return [
         say(
-            "The limb bends up to {angle}° off the axes of {names}; "
-            "recalculate the roll in Edit Mode and apply the preset again",
+            "The limb bends up to {angle}° off the axes of {names}. "
+            "Recalculate the roll in Edit Mode and apply the preset again",
             angle=f"{max(slanted.values()):.0f}",
-            names=names,
+            names=quoted(slanted),
         )
     ]
 

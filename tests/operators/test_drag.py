@@ -147,7 +147,7 @@ def test_what_cannot_be_dragged_is_refused() -> None:
     activate(ob, "lower")
     chain = ob.pose.bones["lower"].ik_addon
     chain.enabled = False
-    with refused("switched off"):
+    with refused("is disabled"):
         bpy.ops.ik_addon.drag_target()
     chain.enabled, chain.target = True, None
     with refused("no target"):

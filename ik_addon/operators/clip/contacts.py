@@ -27,14 +27,15 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Contacts"
     bl_description = (
-        "Find where heels, toes and hands touch on a range of frames, and key it on the chains. Targets with keys "
-        "are looked at, else the FK pose"
+        "Find where heels, toes and hands touch on a range of frames, and key it on the chains, from the targets if "
+        "they have keys, otherwise from the FK pose"
     )
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     sensitivity: FloatProperty(
         name="Sensitivity",
-        description="How fast and how high a contact may be: above 1 for recordings that slide much",
+        description="How fast and how high a point may be and still touch. Use more than 1 for recordings in which "
+        "feet slide a lot",
         default=1.0,
         min=0.1,
         max=10.0,
@@ -43,7 +44,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     )
     shortest: FloatProperty(
         name="Shortest",
-        description="Shorter contacts don't count",
+        description="Contacts shorter than this don't count",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=HEEL.shortest,

@@ -41,7 +41,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     blend: FloatProperty(
         name="Blend",
-        description="How long a foot takes to go over into a contact and out of it",
+        description="How long a foot takes to ease into a contact and out of it",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=plant.Options.blend,

@@ -12,7 +12,7 @@ from ...data.settings import chain_of
 from ...goals import apply, snap
 from ...goals.snapped import Poles, SnapError
 from ...rig.plan.chain import tips
-from ...translation.sentences import count, marked, say
+from ...translation.sentences import count, marked, quoted, say
 from ..active import NONE_ACTIVE, armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
 from ..solve import CHAINS, ChainsOperator
@@ -128,8 +128,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise SnapError("None of these chains is enabled. Select a bone of one that is")
-        names = ", ".join(f"'{tip.name}'" for tip in found)
-        done = say("Applied the solved pose to {names}", names=names)
+        done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
         frames = self.frames(context)
         if frames is not None:
             report = yield from apply.steps(context, ob, found, frames)

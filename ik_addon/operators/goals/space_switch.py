@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
+from ...data.choices import ROLES
 from ...data.settings import chain_of, goal_of
 from ...goals.movable import MovableGoal
 from ...goals.space_switch import switch
@@ -14,10 +15,6 @@ from ...goals.spaces import Space, spaces_of
 from ...translation.sentences import UserError, say
 from ..active import ChainOperator, active_chain, armature
 
-ROLES = (
-    ("TARGET", "Target", "What the tip of the chain follows"),
-    ("POLE", "Pole", "What the chain bends towards"),
-)
 SPACES = (
     ("WORLD", "World", "Stay in place, whatever the body does"),
     ("PARENT", "Parent of the Limb", "Go with the bone that carries the limb, such as the hips or the chest"),
