@@ -75,9 +75,7 @@ class KeyReducer:
         self._skeleton = Skeleton.of(ob)
         order = {name: index for index, name in enumerate(self._skeleton.names)}
         self._bones = sorted({order[channel.bone] for channel in keyed})
-        owner = compat.curve_owner(ob)
-        assert owner is not None, "it was just keyed"
-        curves = curves_of(owner)
+        curves = curves_of(compat.curve_owner(ob))
         self._channels: list[list[Channel]] = [[] for _ in self._bones]
         self._before = 0
         for channel in keyed:
@@ -174,8 +172,7 @@ class KeyReducer:
 
     def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
         """Write the curves of the channels of each bone."""
-        owner = compat.curve_owner(self._ob)
-        curves = {} if owner is None else curves_of(owner)
+        curves = curves_of(compat.curve_owner(self._ob))
         pace = float(self._times[1] - self._times[0])
         for keyed, found in zip(self._channels, reduced, strict=True):
             for channel, own in zip(keyed, found, strict=True):

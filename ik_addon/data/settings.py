@@ -112,6 +112,11 @@ def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
     return bone.ik_addon
 
 
+def is_tip(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone carries a chain."""
+    return has_settings(bone) and chain_of(bone).is_chain
+
+
 def folds_of(chain: IKAddonChain, length: int) -> tuple[float, ...]:
     """How the joints of a chain of so many bones fold, from the root on; that of the root bone has none."""
     own = tuple(chain.folds)[: max(length - 1, 0)]

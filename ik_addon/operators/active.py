@@ -83,7 +83,9 @@ def why_chainless(ob: bpy.types.Object) -> str:
 
 
 class ReportingOperator(bpy.types.Operator):
-    """An operator whose report says what it did, or why it can't be done."""
+    """An operator whose report says what it did, or why it can't be done; a step of undo unless it says otherwise."""
+
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Do it."""

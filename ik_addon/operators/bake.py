@@ -29,7 +29,6 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
     bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
     step: IntProperty(

@@ -19,7 +19,6 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
     bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
     bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
@@ -41,7 +40,6 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy "
         "of the character, and keep it there"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
@@ -67,7 +65,6 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
         "This chain was made by version 0.1.0, where stiffness without limits changed the whole pose. "
         "Keep the even bend, and let stiff bones take a smaller share of it; the pose changes"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:

@@ -31,7 +31,6 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         "Put an IK chain on the limb, finger, spine or tail that the active bone belongs to, with a target at its tip; "
         "the pose stays as it is"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(
         name="Tip",
@@ -164,7 +163,6 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
     bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
     bl_description = "Remove the chain of the active bone and put its bones back into their FK pose"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -191,7 +189,6 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         "Have the hand or foot at the end of the active chain turn with the target, starting from how both are now; "
         "where it is animated, choose a range of frames to snap the target to it"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     snap: BoolProperty(
         name="Snap Range",

@@ -25,7 +25,6 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
         "is, and bones that already have a chain are left alone"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     regions: EnumProperty(
         name="Parts",
@@ -109,7 +108,6 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
     bl_description = (
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""

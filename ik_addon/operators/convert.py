@@ -20,7 +20,6 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
         "Restore Constraints undoes this"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -40,7 +39,6 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
     bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:

@@ -82,7 +82,6 @@ class IK_ADDON_OT_drag_target(ChainOperator):
     bl_idname = "ik_addon.drag_target"
     bl_label = "Drag Target"
     bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3

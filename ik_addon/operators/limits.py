@@ -59,7 +59,6 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Set this limit to the bone's current angle"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     direction: EnumProperty(
         name="Direction", description="The limit to set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
@@ -113,7 +112,6 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
     bl_description = "Give all selected bones the limits, locks and stiffness of the active bone"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:

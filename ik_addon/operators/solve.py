@@ -52,7 +52,6 @@ class IK_ADDON_OT_solve(ChainsOperator):
     bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
     bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Solve."""
@@ -96,7 +95,6 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     bl_description = (
         "Put the bones of the chains back into their FK pose from before they were solved, and turn Live off"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore the pose."""

@@ -21,7 +21,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         "Pin bones so that they stay while others are dragged, or release them if they are pinned. "
         "X-Axis Mirror pins the other side as well"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     what: EnumProperty(
         name="What",
@@ -86,7 +85,6 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
     bl_idname = "ik_addon.pin_release"
     bl_label = "Release Pins"
     bl_description = "Release all pinned bones of the armature"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(name="Bone", description="The bone to release; empty: all", options={"SKIP_SAVE", "HIDDEN"})
 

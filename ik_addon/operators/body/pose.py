@@ -68,7 +68,6 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
     bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
     bl_description = "Bring a bone to a place; pinned bones hold, and the whole body comes along within its limits"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(
         name="Bone",

@@ -30,7 +30,6 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         "Find where heels, toes and hands touch on a range of frames, and key it on the chains, from the targets if "
         "they have keys, otherwise from the FK pose"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     sensitivity: FloatProperty(
         name="Sensitivity",
@@ -91,7 +90,6 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
     bl_description = (
         "Add a contact of the active chain from the current frame to its next key, or remove the one that is there"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     contact: EnumProperty(
         name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
@@ -117,7 +115,6 @@ class IK_ADDON_OT_find_pivots(ChainOperator):
     bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
         """Find and store them."""

@@ -24,7 +24,6 @@ class IK_ADDON_OT_plant(ClipOperator):
         "Key the targets so that feet and hands stand still while they touch, roll about heel and toe, and move as "
         "before in between; the hips move so that legs reach"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     ground: StringProperty(
         name="Ground",

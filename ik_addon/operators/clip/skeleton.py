@@ -25,7 +25,6 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         "Make a new armature of the deform bones alone and key it as this one plays, for game engines: ready for "
         "Blender's glTF and FBX exporters. This armature stays as it is"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     only_deform: BoolProperty(
         name="Only Deform Bones",

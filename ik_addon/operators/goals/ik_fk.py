@@ -30,7 +30,6 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     bl_idname = "ik_addon.switch_ik_fk"
     bl_label = "Switch IK/FK"
     bl_description = "Switch between IK and FK from the current frame on, without a jump; everything needed is keyed"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     to: EnumProperty(name="Switch To", description="What to switch to", items=WAYS, options={"SKIP_SAVE"})
     chains: EnumProperty(name="Chains", description="The chains to switch", items=CHAINS, default="ACTIVE")

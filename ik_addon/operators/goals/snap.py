@@ -75,7 +75,6 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     bl_idname = "ik_addon.snap_target"
     bl_label = "Snap Target to Pose"
     bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
@@ -116,7 +115,6 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     bl_idname = "ik_addon.apply_pose"
     bl_label = "Apply Solved Pose"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     confirm = marked("Apply")
     doing = marked("Applying the solved pose")

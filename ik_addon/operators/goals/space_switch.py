@@ -33,7 +33,6 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         "From the current frame on, the target or pole goes with the world, a part of the body or an object; "
         "it stays where it is, and the switch is keyed"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     role: EnumProperty(name="Goal", description="What is switched", items=ROLES, default="TARGET")
     space: EnumProperty(name="Space", description="What the target or pole goes with", items=SPACES)
