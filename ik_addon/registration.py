@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import bpy
 
@@ -41,44 +41,69 @@ from .ui.panels import body, chain, chains, character, clip, limits, tools
 from .ui.preferences import drawing as drawn_preferences
 from .ui.preferences import keymap, tab
 
-CLASSES: Final = (
-    *preferences.CLASSES,
-    *settings.CLASSES,
-    *profile.CLASSES,
-    *chain_operators.CLASSES,
-    *bend_operators.CLASSES,
-    *solve_operators.CLASSES,
-    *bake_operators.CLASSES,
-    *convert_operators.CLASSES,
-    *character_operators.CLASSES,
-    *snap_operators.CLASSES,
-    *ik_fk_operators.CLASSES,
-    *space_operators.CLASSES,
-    *contact_operators.CLASSES,
-    *plant_operators.CLASSES,
-    *skeleton_operators.CLASSES,
-    *limit_operators.CLASSES,
-    *gesture.CLASSES,
-    *drag_operators.CLASSES,
-    *body_operators.CLASSES,
-    *pin_operators.CLASSES,
-    *body_tool.CLASSES,
-    *fix_operators.CLASSES,
-    *rig_fix_operators.CLASSES,
-    *preset_operators.CLASSES,
-    *panel.CLASSES,
-    *chains.CLASSES,
-    *chain.CLASSES,
-    *limits.CLASSES,
-    *bake_report.CLASSES,
-    *character.CLASSES,
-    *menus.CLASSES,
-    *body.CLASSES,
-    *clip.CLASSES,
-    *tools.CLASSES,
-    *presets.CLASSES,
-    *gizmos.CLASSES,
+CLASSES: Final = tuple(
+    cls
+    for module in (
+        preferences,
+        settings,
+        profile,
+        chain_operators,
+        bend_operators,
+        solve_operators,
+        bake_operators,
+        convert_operators,
+        character_operators,
+        snap_operators,
+        ik_fk_operators,
+        space_operators,
+        contact_operators,
+        plant_operators,
+        skeleton_operators,
+        limit_operators,
+        gesture,
+        drag_operators,
+        body_operators,
+        pin_operators,
+        body_tool,
+        fix_operators,
+        rig_fix_operators,
+        preset_operators,
+        panel,
+        chains,
+        chain,
+        limits,
+        bake_report,
+        character,
+        menus,
+        body,
+        clip,
+        tools,
+        presets,
+        gizmos,
+    )
+    for cls in module.CLASSES
 )
+
+PARTS: Final[tuple[Any, ...]] = (
+    settings,
+    profile,
+    versions,
+    new_chain,
+    handlers,
+    overrides,
+    overlay,
+    menus,
+    chains,
+    body,
+    graph,
+    presets,
+    keymap,
+    drawn_preferences,
+    toolbar,
+    bake_command,
+    pose_command,
+)
+"""What has a `register` and an `unregister` of its own."""
 
 _registered = False
 
@@ -102,26 +127,11 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     cursor.register()
-    drag_operators.register()
-    body_tool.register()
-    settings.register()
-    profile.register()
-    versions.register()
-    new_chain.register()
-    handlers.register()
-    overrides.register()
-    overlay.register()
-    menus.register()
-    chains.register()
-    body.register()
-    graph.register()
-    presets.register()
-    keymap.register()
-    drawn_preferences.register()
+    for macro in (*drag_operators.MACROS, *body_tool.MACROS):
+        gesture.compose(*macro)
+    for part in PARTS:
+        part.register()
     tab.register(CLASSES)
-    toolbar.register()
-    bake_command.register()
-    pose_command.register()
     _registered = True
 
 
@@ -130,24 +140,9 @@ def unregister() -> None:
     global _registered
     if not _registered:
         return
-    pose_command.unregister()
-    bake_command.unregister()
-    toolbar.unregister()
     tab.unregister()
-    drawn_preferences.unregister()
-    keymap.unregister()
-    presets.unregister()
-    graph.unregister()
-    body.unregister()
-    chains.unregister()
-    menus.unregister()
-    overlay.unregister()
-    overrides.unregister()
-    handlers.unregister()
-    new_chain.unregister()
-    versions.unregister()
-    profile.unregister()
-    settings.unregister()
+    for part in reversed(PARTS):
+        part.unregister()
     cursor.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

@@ -84,13 +84,14 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
 
 def _limb_parents(figure: Figure) -> list[int]:
     """The bones of the trunk on which limbs hang, from the root of the skeleton on."""
-    found = set()
-    for top in tops(figure):
-        above = (
-            b for b in figure.up(figure.parents[top]) if not side_of(figure.names[b]) and not is_helper(figure.names[b])
-        )
-        found.add(next(above, -1))
-    return sorted(on_trunk(figure, found - {-1}), key=lambda b: sum(1 for _ in figure.up(b)))
+    found = {trunk_above(figure, top) for top in tops(figure)} - {-1}
+    return sorted(on_trunk(figure, found), key=figure.depth)
+
+
+def trunk_above(figure: Figure, top: int) -> int:
+    """The bone of the trunk to which a limb is attached, by its first bone; -1 where there is none."""
+    above = figure.up(figure.parents[top])
+    return next((b for b in above if not side_of(figure.names[b]) and not is_helper(figure.names[b])), -1)
 
 
 def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:

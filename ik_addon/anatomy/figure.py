@@ -68,19 +68,26 @@ class Figure:
         for bone in reversed(range(len(self.names))):
             parent = self.parents[bone]
             if parent >= 0:
-                step = float(np.linalg.norm(self.heads[bone] - self.heads[parent]))
-                found[parent] = max(found[parent], step + found[bone])
+                found[parent] = max(found[parent], self.gap(bone, parent) + found[bone])
         return np.asarray(found)
 
     def length(self, bone: int) -> float:
         """Of a bone at rest."""
         return float(np.linalg.norm(self.tails[bone] - self.heads[bone]))
 
+    def gap(self, a: int, b: int) -> float:
+        """From the head of one bone to that of another."""
+        return float(np.linalg.norm(self.heads[a] - self.heads[b]))
+
     def up(self, bone: int) -> Iterator[int]:
         """A bone, its parent, and so on to the top."""
         while bone >= 0:
             yield bone
             bone = self.parents[bone]
+
+    def depth(self, bone: int) -> int:
+        """How many bones there are from a bone to the top."""
+        return sum(1 for _ in self.up(bone))
 
     def below(self, bone: int) -> Iterator[int]:
         """A bone and all that descend from it, nearest first."""

@@ -99,7 +99,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
             row.append(best)
     if end is not None:
         size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
-        while len(row) > 1 and _gap(figure, row[-1], end) < NO_SEGMENT * size:
+        while len(row) > 1 and figure.gap(row[-1], end) < NO_SEGMENT * size:
             if len(row) == 2 and part_of(figure, row[-1]) is not Part.HELPER:
                 break
             row.pop()
@@ -204,7 +204,7 @@ def _is_of_animal(figure: Figure) -> bool:
         return True
     hips: list[Floats] = []
     for row, end in ways:
-        hip, size = figure.heads[row[0]], _gap(figure, row[0], end)
+        hip, size = figure.heads[row[0]], figure.gap(row[0], end)
         is_new = all(float(np.linalg.norm(hip - other)) > APART * size for other in hips)
         if is_new and part_of(figure, end) is Part.FOOT:
             hips.append(hip)
@@ -289,10 +289,6 @@ def _worth(
         part in kind,
         float(figure.reaches[bone]),
     )
-
-
-def _gap(figure: Figure, a: int, b: int) -> float:
-    return float(np.linalg.norm(figure.heads[a] - figure.heads[b]))
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain_ends import find, on_trunk
+from .chain_ends import find, on_trunk, trunk_above
 from .figure import Figure
 from .limbs import TWIN, extremity_of, part_of, tops
-from .parts import ARM, Part, is_animal, is_helper, side_of
+from .parts import ARM, Part, is_animal, side_of
 from .sides import up_of
 
 UPRIGHT = math.cos(math.radians(50.0))
@@ -114,8 +114,7 @@ def _limbs(figure: Figure) -> list[Member]:
         is_known = any(not set(row).isdisjoint(known) or are_twins(figure, row, known) for known in rows)
         if len(row) > 1 and figure.is_free(row) and not is_known:
             rows.append(row)
-    parents = [_parent_bone(figure, row) for row in rows]
-    depths = [sum(1 for _ in figure.up(parent_bone)) for parent_bone in parents]
+    depths = [figure.depth(trunk_above(figure, row[0])) for row in rows]
     found = []
     for row, depth in zip(rows, depths, strict=True):
         end = extremity_of(figure, row)
@@ -126,21 +125,15 @@ def _limbs(figure: Figure) -> list[Member]:
     return found
 
 
-def _parent_bone(figure: Figure, row: Sequence[int]) -> int:
-    """The bone of the trunk that a limb is attached to; -1 where there is none."""
-    above = figure.up(figure.parents[row[0]])
-    return next((b for b in above if not side_of(figure.names[b]) and not is_helper(figure.names[b])), -1)
-
-
 # ---- trunk
 
 
 def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
     """The bone that arms or front legs are attached to; None where nothing tells it from the hips."""
-    parents = {_parent_bone(figure, member.row) for member in limbs} - {-1}
-    arms = {_parent_bone(figure, member.row) for member in limbs if member.region is Region.ARM} - {-1}
+    parents = {trunk_above(figure, member.row[0]) for member in limbs} - {-1}
+    arms = {trunk_above(figure, member.row[0]) for member in limbs if member.region is Region.ARM} - {-1}
     found = on_trunk(figure, parents) if len(parents) > 1 else arms
-    return max(found, key=lambda bone: sum(1 for _ in figure.up(bone)), default=None)
+    return max(found, key=figure.depth, default=None)
 
 
 def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:

@@ -93,7 +93,7 @@ def _has_mirror_image(figure: Figure, row: Sequence[int], joints: Floats) -> boo
     for bone in range(len(figure.names)):
         way = [bone]
         for size in sizes if bone not in row else ():
-            gaps = ((child, abs(_gap(figure, way[-1], child) - size)) for child in figure.children[way[-1]])
+            gaps = ((child, abs(figure.gap(way[-1], child) - size)) for child in figure.children[way[-1]])
             way += [child for child, gap in gaps if gap < near][:1]
         if len(way) == len(joints) and _are_mirrored(joints, figure.heads[way], near):
             return True
@@ -108,10 +108,6 @@ def _are_mirrored(joints: Floats, others: Floats, near: float) -> bool:
     normal = apart[0] / size
     aside = apart - np.outer(apart.dot(normal), normal)
     return bool(np.linalg.norm(aside, axis=1).max() < near and np.ptp(middles.dot(normal)) < near)
-
-
-def _gap(figure: Figure, a: int, b: int) -> float:
-    return float(np.linalg.norm(figure.heads[a] - figure.heads[b]))
 
 
 def _turns(joints: Floats) -> Floats:

@@ -19,7 +19,7 @@ from ..pose import channels, transforms
 from ..pose.channels import FIELDS, rotation_field
 from ..pose.key_curve import keyed_within, write_curve
 from ..pose.keyframes import Channel, curves_of, read_keys
-from ..pose.skeleton import inverse, matrix_array
+from ..pose.skeleton import Skeleton, inverse, matrix_array
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..solve.maths.products import applied, determinants, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
@@ -111,12 +111,10 @@ class KeyReducer:
         self._frames = np.arange(frames[0], frames[-1] + 1)
         scene: Any = view_layer.id_data
         self._times: Floats = self._frames * np.float64(time_scale(scene))
-        names = list(dict.fromkeys(channel.bone for channel in keyed))
-        order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
-        self._bones = sorted(order[name] for name in names)
-        owner = compat.curve_owner(ob)
-        assert owner is not None, "it was just keyed"
-        curves = curves_of(owner)
+        self._skeleton = Skeleton.of(ob)
+        order = {name: index for index, name in enumerate(self._skeleton.names)}
+        self._bones = sorted({order[channel.bone] for channel in keyed})
+        curves = curves_of(compat.curve_owner(ob))
         self._channels: list[list[Channel]] = [[] for _ in self._bones]
         self._before = 0
         for channel in keyed:
@@ -125,7 +123,7 @@ class KeyReducer:
             values = np.array([curve.evaluate(time) for time in self._times.tolist()])
             own = Channel(channel.bone, channel.field, channel.index, values)
             self._channels[self._bones.index(order[channel.bone])].append(own)
-        self._owners, self._places, self._local = _points_of(ob, self._bones)
+        self._owners, self._places, self._local = _points_of(ob, self._skeleton, self._bones)
         self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
         self._pivots = np.arange(2 * len(ob.pose.bones), len(self._places))  # as `_points_of` has them
 
@@ -233,14 +231,13 @@ class KeyReducer:
             basis = partial(_basis, bones[bone], keyed)
             own = inverse(played.poses[:, index])
             parents = times(played.poses[:, index], inverse(basis(values)))
-            above = [self._bones.index(b) for b in _above(self._ob, bone) if b in self._bones]
+            above = [self._bones.index(b) for b in self._skeleton.ancestors(bone) if b in self._bones]
             parts.append(Part(above[0] if above else -1, values, partial(_displacement, parents, basis, own)))
         return parts
 
     def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
         """Write the curves of the channels of each bone."""
-        owner = compat.curve_owner(self._ob)
-        curves = {} if owner is None else curves_of(owner)
+        curves = curves_of(compat.curve_owner(self._ob))
         pace = float(self._times[1] - self._times[0])
         for keyed, found in zip(self._channels, reduced, strict=True):
             for channel, own in zip(keyed, found, strict=True):
@@ -251,7 +248,7 @@ class KeyReducer:
         self._ob.update_tag()
 
 
-def _points_of(ob: bpy.types.Object, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
+def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
     """The points that are to stay where they are: heads and tails of all bones, and the pivots of hands and feet.
 
     Returns:
@@ -259,25 +256,18 @@ def _points_of(ob: bpy.types.Object, keyed: Sequence[int]) -> tuple[Ints, Ints, 
         bones: (m,) the bone that it belongs to.
         local: (m, 3) where it is in the axes of that bone.
     """
-    order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
     points: list[tuple[int, Sequence[float]]] = []
-    for index, bone in enumerate(ob.data.bones):
-        points += [(index, (0.0, 0.0, 0.0)), (index, (0.0, bone.length, 0.0))]
+    for index, length in enumerate(skeleton.lengths.tolist()):
+        points += [(index, (0.0, 0.0, 0.0)), (index, (0.0, length, 0.0))]
     for tip in tips(ob):
         end, chain = end_of(tip), chain_of(tip)
         if end is not None:
-            points += [(order[end.name], chain.heel_pivot[:]), (order[end.name], chain.toe_pivot[:])]
+            points += [(skeleton.names.index(end.name), pivot[:]) for pivot in (chain.heel_pivot, chain.toe_pivot)]
     owners = []
     for index, _local in points:
-        carriers = [bone for bone in (index, *_above(ob, index)) if bone in keyed]
+        carriers = [bone for bone in (index, *skeleton.ancestors(index)) if bone in keyed]
         owners.append(keyed.index(carriers[0]) if carriers else -1)
     return np.array(owners), np.array([index for index, _ in points]), np.array([local for _, local in points])
-
-
-def _above(ob: bpy.types.Object, bone: int) -> list[int]:
-    """The bones above one, the nearest first."""
-    order = {bone.name: index for index, bone in enumerate(ob.pose.bones)}
-    return [order[parent.name] for parent in ob.pose.bones[bone].parent_recursive]
 
 
 def _basis(bone: bpy.types.PoseBone, keyed: Sequence[Channel], values: Floats) -> Floats:

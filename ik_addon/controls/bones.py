@@ -27,16 +27,16 @@ LENGTH = 2.0
 
 
 class Control(NamedTuple):
-    """A control bone to be made."""
+    """A target or pole to be made, as a bone or as an empty."""
 
     name: str
     world: Matrix
     """Location and rotation in world space."""
+    shape: Literal["CUBE", "SPHERE"]
     size: float
     """Of its shape, in world space."""
-    shape: Literal["CUBE", "SPHERE"]
     parent_bone: str = ""
-    """The bone that becomes its parent; empty: none."""
+    """The bone that takes it along; empty: none does."""
 
 
 def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
@@ -87,7 +87,7 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     parent_bone = "" if bone.parent is None else bpy.utils.flip_name(bone.parent.name)
     parent_bone = parent_bone if parent_bone in ob.pose.bones else ""
     size = scale * bone.bone.length / LENGTH
-    return Control(bpy.utils.flip_name(name), world, size, "CUBE" if is_box else "SPHERE", parent_bone)
+    return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
 def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import bpy
 from mathutils import Matrix, Vector
 
 from ..data.settings import chain_of
 from ..rig.plan.chain import ChainError, tips
+from ..rig.plan.presence import all_layers
 from . import bones as control_bones
 from .bones import MADE, Control
 from .pole import attach
-
-Shape = Literal["CUBE", "SPHERE"]
 
 
 class Controls(Enum):
@@ -24,19 +23,6 @@ class Controls(Enum):
     EMPTIES = "EMPTIES"
     BONES = "BONES"
     """Control bones of the armature; a linked or overridden one takes none and gets empties."""
-
-
-class Wanted(NamedTuple):
-    """A target or pole to be made."""
-
-    name: str
-    world: Matrix
-    """Location and rotation in world space."""
-    shape: Shape
-    size: float
-    """In world space."""
-    parent_bone: str = ""
-    """The bone that takes it along; empty: none does."""
 
 
 Goal = tuple[bpy.types.Object, str]
@@ -54,23 +40,22 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
     collection = _made_collection(ob)
     if collection is None:
         return
-    layer = _layer_collection(context.view_layer.layer_collection, collection)
+    layer = _layer_of(context, collection)
     if collection.hide_viewport or (layer is not None and layer.exclude):
         raise ChainError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
-            "so a target in it would not move; enable it",
+            "so a target in it would not move. Enable it",
             collection=collection.name,
         )
 
 
-def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Wanted]) -> list[Goal]:
+def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Control]) -> list[Goal]:
     """Make targets and poles for the chains of an armature object.
 
     Making bones takes the armature through Edit Mode: its pose bones have to be looked up again.
     """
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
-        asked = [Control(own.name, own.world, own.size, own.shape, own.parent_bone) for own in wanted]
-        return [(ob, name) for name in control_bones.add(context, ob, asked)]
+        return [(ob, name) for name in control_bones.add(context, ob, wanted)]
     collection = _collection(context, ob)
     empties = [_empty(context, own, collection) for own in wanted]
     for own, empty in zip(wanted, empties, strict=True):
@@ -162,13 +147,9 @@ def _made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
     return collection if collection is not None and MADE in collection and collection.is_editable else None
 
 
-def _layer_collection(
-    inside: bpy.types.LayerCollection, collection: bpy.types.Collection
-) -> bpy.types.LayerCollection | None:
-    if inside.collection == collection:
-        return inside
-    found = (_layer_collection(child, collection) for child in inside.children)
-    return next((layer for layer in found if layer is not None), None)
+def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> bpy.types.LayerCollection | None:
+    layers = all_layers(context.view_layer.layer_collection)
+    return next((layer for layer in layers if layer.collection == collection), None)
 
 
 def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
@@ -177,12 +158,12 @@ def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.C
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")
         collection[MADE] = ob.name
-    if _layer_collection(context.view_layer.layer_collection, collection) is None:
+    if _layer_of(context, collection) is None:
         context.scene.collection.children.link(collection)
     return collection
 
 
-def _empty(context: bpy.types.Context, wanted: Wanted, collection: bpy.types.Collection) -> bpy.types.Object:
+def _empty(context: bpy.types.Context, wanted: Control, collection: bpy.types.Collection) -> bpy.types.Object:
     empty = bpy.data.objects.new(wanted.name, None)
     empty[MADE] = collection[MADE]
     empty.empty_display_type = wanted.shape

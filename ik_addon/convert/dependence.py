@@ -11,7 +11,7 @@ from typing import Any
 
 import bpy
 
-from ..pose.constraints import moved_by
+from ..pose.constraints import is_on, moved_by
 from ..rig.plan.attachments import PARENTING
 from ..setup.constraints import Source
 
@@ -33,7 +33,7 @@ def _moved_by_others(ob: bpy.types.Object, converted: Collection[bpy.types.Const
     return {
         name
         for bone, constraint in owners
-        if _is_on(constraint) and constraint not in converted
+        if is_on(constraint) and constraint not in converted
         for name in moved_by(bone, constraint)
     }
 
@@ -53,17 +53,13 @@ def _needed(ob: bpy.types.Object, source: Source, kept: Collection[str]) -> set[
         seen.add((name, is_loose))
         for bone in (start, *start.parent_recursive):
             seen.add((bone.name, is_loose))
-            for other in filter(_is_on, bone.constraints):
+            for other in filter(is_on, bone.constraints):
                 attaches = isinstance(other, PARENTING)
                 waiting += [(entry, is_loose or not attaches) for entry in _bones_of(ob, other)]
                 is_loose |= not attaches and bool(_bones_of(ob, other))
             # What is above now moves it in another way than rigidly.
             is_loose |= bone.name in kept
     return {name for name, is_loose in seen if is_loose}
-
-
-def _is_on(constraint: bpy.types.Constraint) -> bool:
-    return not constraint.mute and constraint.influence > 0.0
 
 
 def _bones_of(ob: bpy.types.Object, constraint: Any) -> list[str]:

@@ -12,6 +12,7 @@ from ..data.settings import chain_of
 from ..pose import keyframes
 from ..pose.skeleton import Skeleton
 from ..rig.plan.chain import ChainError, chain_bones, holding_constraints
+from ..rig.plan.limits import is_free
 from ..setup import ends
 from ..setup.constraints import Source, can_be_inverted, invert, mute_driver, silence
 from ..setup.present import Limb, seen_from, world_of
@@ -69,7 +70,7 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
         chain.out_of_reach = "STRETCH"
     warnings = _transfer_animation(ob, source)
     bones = chain_bones(tip)
-    if constraint.pole_target is not None and len(bones) == 2 and _is_limited(bones[0]):
+    if constraint.pole_target is not None and len(bones) == 2 and not is_free(bones[0]):
         chain.use_limits = False
         warnings.append(
             say(
@@ -145,10 +146,6 @@ def _is_end_rotation(
     path = f"{copy.path_from_id()}."
     is_animated = any(curve.data_path.startswith(path) for curve in curves_of(ob))
     return bool(same and whole and not inverted and in_one_space and not is_animated)
-
-
-def _is_limited(bone: bpy.types.PoseBone) -> bool:
-    return any(getattr(bone, f"{name}_{axis}") for name in ("use_ik_limit", "lock_ik") for axis in "xyz")
 
 
 def pole_angle_of(

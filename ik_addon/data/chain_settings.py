@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -72,6 +73,14 @@ def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context)
     group.id_data.update_tag()
 
 
+SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "update": _changed}
+"""What settings have in common that decide what is solved, or what it follows,"""
+STRUCTURE: dict[str, Any] = {**SWITCH, "options": set()}
+"""those of them that can't be animated,"""
+NUMBER: dict[str, Any] = {"override": OVERRIDABLE, "update": _number_changed}
+"""and numbers that a solve reads on each frame."""
+
+
 class IKAddonFKStore(bpy.types.PropertyGroup):
     """The FK store of a bone: what its channels held before the first solution was written into them."""
 
@@ -98,9 +107,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         name="Enabled",
         description="Solve this chain; when off, its bones go back to their FK pose",
         default=True,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     solver: EnumProperty(
         name="Solver",
@@ -117,35 +124,29 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=0,
         min=0,
         soft_max=64,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     target: PointerProperty(
         name="Target",
         description="The object that the tip of the chain follows",
         type=bpy.types.Object,
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     target_bone: StringProperty(
         name="Target Bone",
         description="The bone of the target armature whose head the tip follows",
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     pole: PointerProperty(
         name="Pole",
         description="The object towards which the chain bends",
         type=bpy.types.Object,
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     pole_bone: StringProperty(
         name="Pole Bone",
         description="The bone of the pole armature towards whose head the chain bends",
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     pole_angle: FloatProperty(
         name="Pole Angle",
@@ -153,15 +154,13 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         subtype="ANGLE",
         soft_min=-math.pi,
         soft_max=math.pi,
-        override=OVERRIDABLE,
-        update=_number_changed,
+        **NUMBER,
     )
     use_pole: BoolProperty(
         name="Use Pole",
         description="Bend towards the pole; when off, the chain bends as its FK pose does",
         default=True,
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     bend_side: FloatVectorProperty(
         name="Bend Side",
@@ -169,16 +168,12 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         "zero: as the FK pose bends, and a straight one about the root bone's X axis",
         size=3,
         subtype="XYZ",
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     bends_both_ways: BoolProperty(
         name="Both Ways",
         description="Bend as the FK pose does, and to the bend side only where that is straight: for spines and tails",
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     folds: FloatVectorProperty(
         name="Folds",
@@ -187,9 +182,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         size=FOLDS,
         min=-1.0,
         max=1.0,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     iterations: IntProperty(
         name="Iterations",
@@ -209,17 +202,14 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         max=1.0,
         precision=6,
         step=0.001,
-        override=OVERRIDABLE,
-        update=_number_changed,
+        **NUMBER,
     )
     out_of_reach: EnumProperty(
         name="Out of Reach",
         description="What the chain does when the target is too far away or too near",
         items=OUT_OF_REACH,
         default="EXTEND",
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     softness: FloatProperty(
         name="Softness",
@@ -229,8 +219,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         min=0.0,
         max=1.0,
         soft_max=0.3,
-        override=OVERRIDABLE,
-        update=_number_changed,
+        **NUMBER,
     )
     push_limit: FloatProperty(
         name="Push Limit",
@@ -238,16 +227,13 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=0.25,
         min=0.0,
         soft_max=1.0,
-        override=OVERRIDABLE,
-        update=_number_changed,
+        **NUMBER,
     )
     use_limits: BoolProperty(
         name="Limits",
         description="Keep the bones within their IK limits, locks and stiffness (Bone properties, Inverse Kinematics)",
         default=True,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     use_rotation: BoolProperty(
         name="Rotation",
@@ -259,8 +245,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     end_bone: StringProperty(
         name="End Bone",
         description="The hand or foot: a bone below the tip, whose head the chain brings to the target",
-        override=OVERRIDABLE,
-        update=_changed,
+        **SWITCH,
     )
     use_end_rotation: BoolProperty(
         name="End Rotation",
@@ -275,16 +260,12 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         size=4,
         subtype="QUATERNION",
         default=(1.0, 0.0, 0.0, 0.0),
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     planar: BoolProperty(
         name="Planar",
         description="Keep the chain in the plane of its rest pose, for flat characters and mechanisms",
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     weight: FloatProperty(
         name="Weight",
@@ -292,9 +273,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=1.0,
         min=0.001,
         soft_max=10.0,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     bend_lead: FloatProperty(
         name="Bend Lead",
@@ -303,9 +282,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=0.0,
         min=-1.0,
         max=1.0,
-        options=set(),
-        override=OVERRIDABLE,
-        update=_changed,
+        **STRUCTURE,
     )
     influence: FloatProperty(
         name="Influence",
@@ -314,8 +291,7 @@ class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
         default=1.0,
         min=0.0,
         max=1.0,
-        override=OVERRIDABLE,
-        update=_number_changed,
+        **NUMBER,
     )
     pin: EnumProperty(
         name="Pin",

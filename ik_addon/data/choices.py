@@ -11,6 +11,10 @@ OUT_OF_REACH = (
     ("PUSH_ROOT", "Push Root", "The root moves so that the tip still arrives; the root bone must not be connected"),
     ("STRETCH", "Stretch", "The bones lengthen so that the tip still arrives"),
 )
+ROLES = (
+    ("TARGET", "Target", "What the tip of the chain follows"),
+    ("POLE", "Pole", "What the chain bends towards"),
+)
 PINS = (
     ("LOCATION", "Location", "The head of the bone stays in its place"),
     ("ROTATION", "Rotation", "The bone keeps its orientation"),

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from bpy.props import EnumProperty, FloatVectorProperty
 
-OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+OVERRIDABLE: set[Literal["LIBRARY_OVERRIDABLE"]] = {"LIBRARY_OVERRIDABLE"}
 HEEL, TOE = "HEEL", "TOE"
 CONTACTS = (
     (HEEL, "Heel", "The heel, the root of the hand, or the end of a chain without either touches", 1),
     (TOE, "Toe", "The ball of the foot or the fingers touch", 2),
 )
 """The last numbers are those that keys hold, added where both touch."""
+
+
+def _pivot(name: str, description: str) -> Any:
+    return FloatVectorProperty(
+        name=name,
+        description=description,
+        size=3,
+        subtype="XYZ",
+        unit="LENGTH",
+        options=set(),
+        override=OVERRIDABLE,
+    )
 
 
 class ContactSettings:
@@ -24,22 +38,11 @@ class ContactSettings:
         options={"ENUM_FLAG", "ANIMATABLE"},
         override=OVERRIDABLE,
     )
-    heel_pivot: FloatVectorProperty(
-        name="Heel Pivot",
-        description="Where the heel touches, in the axes of the end bone at rest, from its head. "
+    heel_pivot: _pivot(
+        "Heel Pivot",
+        "Where the heel touches, in the axes of the end bone at rest, from its head. "
         "While both pivots are zero, they are found from the bones",
-        size=3,
-        subtype="XYZ",
-        unit="LENGTH",
-        options=set(),
-        override=OVERRIDABLE,
     )
-    toe_pivot: FloatVectorProperty(
-        name="Toe Pivot",
-        description="Where the ball of the foot touches, in the axes of the end bone at rest, from its head",
-        size=3,
-        subtype="XYZ",
-        unit="LENGTH",
-        options=set(),
-        override=OVERRIDABLE,
+    toe_pivot: _pivot(
+        "Toe Pivot", "Where the ball of the foot touches, in the axes of the end bone at rest, from its head"
     )

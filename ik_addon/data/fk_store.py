@@ -20,7 +20,7 @@ from ..pose import channels
 from ..pose.channels import REST, Row
 from ..solve.problem import Bools, Ints
 from .chain_settings import IKAddonChain, IKAddonFKStore
-from .settings import chain_of, has_settings
+from .settings import chain_of, has_settings, is_tip
 
 _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
@@ -122,7 +122,7 @@ def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
     for tip, bone in enumerate(ob.pose.bones):
         if not left:
             break
-        if has_settings(bone) and chain_of(bone).is_chain:
+        if is_tip(bone):
             path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
             if path & left:
                 _note(ob, tip, known.get(tip, set()) | (path & left))

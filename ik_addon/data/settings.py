@@ -42,6 +42,10 @@ def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Conte
         listener()
 
 
+def _shown(name: str, description: str) -> Any:
+    return BoolProperty(name=name, description=description, default=True, options=set())
+
+
 class IKAddonScene(bpy.types.PropertyGroup):
     """Settings of a scene."""
 
@@ -52,24 +56,14 @@ class IKAddonScene(bpy.types.PropertyGroup):
         options=set(),
         update=_overlay_switched,
     )
-    show_limits: BoolProperty(
-        name="Limits",
-        description="Show the directions and twists that the limits of the active chain's bones allow",
-        default=True,
-        options=set(),
+    show_limits: _shown("Limits", "Show the directions and twists that the limits of the active chain's bones allow")
+    show_pins: _shown(
+        "Pins", "Show which bones are pinned: a diamond where the place is, a ring where the orientation is"
     )
-    show_pins: BoolProperty(
-        name="Pins",
-        description="Show which bones are pinned: a diamond where the place is, a ring where the orientation is",
-        default=True,
-        options=set(),
-    )
-    show_reach: BoolProperty(
-        name="Reach",
-        description="Show how far the active chain reaches, as the outline of a sphere about its root, "
+    show_reach: _shown(
+        "Reach",
+        "Show how far the active chain reaches, as the outline of a sphere about its root, "
         "while something is dragged and where the target is missed",
-        default=True,
-        options=set(),
     )
 
 
@@ -110,6 +104,11 @@ def has_settings(bone: bpy.types.PoseBone) -> bool:
 def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
     """The chain settings of a pose bone (each bone has them; `is_chain` says whether it is a tip)."""
     return bone.ik_addon
+
+
+def is_tip(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone carries a chain."""
+    return has_settings(bone) and chain_of(bone).is_chain
 
 
 def folds_of(chain: IKAddonChain, length: int) -> tuple[float, ...]:

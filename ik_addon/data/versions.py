@@ -15,7 +15,7 @@ import bpy
 from ..solve import Solver
 from . import chain_settings, fk_store
 from .chain_settings import IKAddonChain
-from .settings import chain_of, has_settings, object_of
+from .settings import chain_of, is_tip, object_of
 
 FABRIK_IS_FABRIK = 2
 """The layout from which on FABRIK means FABRIK: until then an even bend was called so."""
@@ -29,7 +29,7 @@ def _from_0(ob: bpy.types.Object) -> None:
 def _from_1(ob: bpy.types.Object) -> None:
     """0.1.0 called an even bend FABRIK, and solved free chains with stiffness as it solved those with limits."""
     for tip in ob.pose.bones:
-        if not has_settings(tip) or not chain_of(tip).is_chain:
+        if not is_tip(tip):
             continue
         chain = chain_of(tip)
         if chain.solver == Solver.FABRIK.value:
@@ -67,7 +67,7 @@ def bring_up_all() -> None:
     """Bring all armature objects with chains up to date."""
     for ob in bpy.data.objects:
         is_old = ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).layout < newest()
-        if is_old and any(has_settings(bone) and chain_of(bone).is_chain for bone in ob.pose.bones):
+        if is_old and any(map(is_tip, ob.pose.bones)):
             bring_up(ob)
 
 

@@ -67,8 +67,8 @@ class Drag:
         goal, bone = goal_of(chain_of(tip), role)
         if goal is None:
             no_goal = {
-                "target": "The chain on '{tip}' has no target; choose one in the panel",
-                "pole": "The chain on '{tip}' has no pole; choose one in the panel",
+                "target": "The chain on '{tip}' has no target. Pick one",
+                "pole": "The chain on '{tip}' has no pole. Pick one",
             }
             raise ChainError(no_goal[role], tip=tip.name)
         self.handle = Handle(goal, bone, turns=turns)

@@ -237,13 +237,13 @@ def _why_invalid(ob: bpy.types.Object, frame: Sample, index: int) -> str:
     world = np.array(ob.matrix_world)
     if not np.isfinite(world).all():
         return say(
-            "The transform of '{object}' is not a finite number; reset its location, rotation and scale", object=ob.name
+            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if abs(np.linalg.det(world[:3, :3])) <= 1e-30:
-        return say("'{object}' is scaled to zero; give it a scale in which a target can be placed", object=ob.name)
+        return say("'{object}' is scaled to zero. Give it a scale in which a target can be placed", object=ob.name)
     goal = frame.goals[index]
     if not np.isfinite(goal.target).all():
-        return say("The target's position is not a finite number; reset its transform")
+        return say("The target's position is not a finite number. Reset its transform")
     if goal.pole is not None and not np.isfinite(goal.pole).all():
-        return say("The pole's position is not a finite number; reset its transform")
-    return say("The chain has no length in this pose, or a bone's transform is not a finite number; reset its bones")
+        return say("The pole's position is not a finite number. Reset its transform")
+    return say("The chain has no length in this pose, or a bone's transform is not a finite number. Reset its bones")

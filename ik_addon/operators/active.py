@@ -1,7 +1,8 @@
-"""What the operators and the panel work on: an armature, its active bone, its active chain."""
+"""What operators and panels work on, an armature, its active bone and its active chain, and what operators share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import bpy
@@ -15,7 +16,7 @@ from ..data.preferences import preferences
 from ..data.settings import chain_of
 from ..rig.plan.chain import chain_with, tips, why_closed
 from ..setup.new_chain import why_unposed
-from ..translation.sentences import marked, say
+from ..translation.sentences import UserError, marked, say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -73,11 +74,46 @@ def is_picked(ob: bpy.types.Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
-NO_CHAIN = marked("Select a bone of a chain")
-"""Where an operator needs the active chain."""
+NONE_ACTIVE = marked("No chain is active. Select a bone of one")
 
 
-class ArmatureOperator(bpy.types.Operator):
+def why_chainless(ob: bpy.types.Object) -> str:
+    """What to do on an armature without chains; empty where there is one."""
+    return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+
+
+class ReportingOperator(bpy.types.Operator):
+    """An operator whose report says what it did, or why it can't be done; a step of undo unless it says otherwise."""
+
+    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do it."""
+        return self.attempt(self.perform, context)
+
+    def perform(self, _context: bpy.types.Context) -> set[str]:
+        """The work; a `UserError` says why it can't be done."""
+        raise NotImplementedError
+
+    def attempt(self, work: Callable[[bpy.types.Context], set[str]], context: bpy.types.Context) -> set[str]:
+        """Do some work, and report why it can't be done."""
+        try:
+            return work(context)
+        except UserError as error:
+            return self.refuse(str(error))
+
+    def refuse(self, reason: str) -> set[str]:
+        """Report why nothing was done."""
+        self.report({"ERROR"}, reason)
+        return {"CANCELLED"}
+
+    def done(self, message: str, remarks: Sequence[str] = ()) -> set[str]:
+        """Report what was done, as a warning where there is more to say about it."""
+        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
+        return {"FINISHED"}
+
+
+class ArmatureOperator(ReportingOperator):
     """An operator on the active armature, whose button says why it is disabled."""
 
     @classmethod
@@ -107,7 +143,7 @@ class ChainOperator(ArmatureOperator):
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain, one that this operator can do something with."""
         tip = active_chain(context)
-        return say(NO_CHAIN) if tip is None else cls.why_unfit(ob, tip)
+        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(ob, tip)
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:

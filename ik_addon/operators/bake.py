@@ -9,14 +9,13 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from ..bake import BakeReport, bake_report, chosen_tips, frame_range, frames_between, steps
+from ..bake import BakeReport, bake_report, chosen_tips, frames_between, steps
 from ..data import preferences
 from ..planting import floor
 from ..rig.plan.chain import tips
 from ..translation.sentences import marked, say
 from .active import ArmatureOperator, active_chain, armature
-from .clip.frame_range import FRAME_RANGES
-from .steps import StepsOperator
+from .clip.frame_range import FrameRangeOperator
 
 CHAINS = (
     ("ALL", "All Chains", "All enabled chains of the armature"),
@@ -25,18 +24,14 @@ CHAINS = (
 )
 
 
-class IK_ADDON_OT_bake(StepsOperator):
+class IK_ADDON_OT_bake(FrameRangeOperator):
     """Bake chains of the active armature; with an error nothing is changed."""
 
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
     bl_description = "Write the solved pose to keyframes and disable the chains, so that it plays without the add-on"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012
 
     chains: EnumProperty(name="Chains", description="The chains to bake", items=CHAINS, default="ALL")
-    frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
-    frame_start: IntProperty(name="Start", description="First frame to key", default=1)
-    frame_end: IntProperty(name="End", description="Last frame to key", default=250)
     step: IntProperty(
         name="Step",
         description="Frame interval between keys (the last frame is always keyed)",
@@ -71,6 +66,7 @@ class IK_ADDON_OT_bake(StepsOperator):
         unit="LENGTH",
     )
 
+    confirm = marked("Bake")
     doing = marked("Baking IK")
     cancelled = marked("Bake cancelled. Nothing was changed")
 
@@ -79,27 +75,19 @@ class IK_ADDON_OT_bake(StepsOperator):
         """There must be a chain."""
         return "" if tips(ob) else say("'{object}' has no IK chain. Add one first", object=ob.name)
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Ask for the options; the bake then runs in steps and can be cancelled."""
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Ask for the options."""
         if not self.properties.is_property_set("max_distance"):
             self.max_distance = 0.001 / context.scene.unit_settings.scale_length
-        self.frame_range = self.frame_range  # what the dialog shows is chosen, see `steps`
-        self._in_window = True
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text="Bake")
+        self.frame_range = self.frame_range  # what the dialog shows is chosen, see `ends`
+        return super().invoke(context, event)
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The options; start and end only where they are used."""
+        """The options."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
-        layout.prop(self, "frame_range")
-        if self.frame_range == "CUSTOM":
-            column = layout.column(align=True)
-            column.prop(self, "frame_start")
-            column.prop(self, "frame_end")
+        self.draw_frames(layout)
         layout.prop(self, "step")
         layout.prop(self, "new_action")
         layout.prop(self, "smooth")
@@ -109,21 +97,18 @@ class IK_ADDON_OT_bake(StepsOperator):
         distance.active = self.reduce_keys
         distance.prop(self, "max_distance", text="")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Bake: at once when called from a script, step by step after the dialog."""
-        return self.run(context)
+    def ends(self, context: bpy.types.Context) -> tuple[int, int]:
+        """The first and the last of the chosen frames: a script that names a frame but no range means these."""
+        names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
+        if names_frames and not self.properties.is_property_set("frame_range"):
+            return self.frame_start, self.frame_end
+        return super().ends(context)
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
         """The bake."""
         ob = armature(context)
         chosen = chosen_tips(ob, self.chains, active_chain(context))
-        # A script that names a frame but no range means these frames.
-        names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
-        if self.frame_range == "CUSTOM" or (names_frames and not self.properties.is_property_set("frame_range")):
-            first, last = self.frame_start, self.frame_end
-        else:
-            first, last = frame_range(context.scene, ob, self.frame_range)
-        frames = frames_between(first, last, self.step)
+        frames = frames_between(*self.ends(context), self.step)
         distance = self.max_distance if self.reduce_keys else 0.0
         return steps(
             context,
@@ -164,7 +149,7 @@ class IK_ADDON_OT_report_close(ArmatureOperator):
     bl_description = "Close the report on the last bake of this armature"
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Forget it."""
         bake_report.forget(armature(context))
         return {"FINISHED"}

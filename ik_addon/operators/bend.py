@@ -6,10 +6,9 @@ import bpy
 import numpy as np
 
 from ..data.settings import chain_of, stored_folds
-from ..rig.plan.chain import ChainError, bending_bones, chain_bones
+from ..rig.plan.chain import bending_bones, chain_bones
 from ..rig.plan.chain_plan import has_old_stiffness
 from ..setup import bend_side, new_chain
-from ..solve.problem import Floats
 from ..translation.sentences import say
 from .active import ChainOperator, active_chain, armature
 
@@ -20,16 +19,16 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
     bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
     bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Flip it."""
         ob, tip = armature(context), active_chain(context)
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
             found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
             side, chain_of(tip).bends_both_ways = found.side, found.both_ways
-        return _set_side(self, context, tip, -side, say("Flipped the bend of the chain on '{tip}'", tip=tip.name))
+        remarks = new_chain.set_bend_side(context, tip, -side)
+        return self.done(say("Flipped the bend of the chain on '{tip}'", tip=tip.name), remarks)
 
 
 class IK_ADDON_OT_find_bend_side(ChainOperator):
@@ -41,9 +40,8 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         "Find the side to which the active chain bends from its poses, its animation, its limits and the anatomy "
         "of the character, and keep it there"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Find it."""
         ob, tip = armature(context), active_chain(context)
         found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
@@ -55,23 +53,7 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
             tip=tip.name,
             evidence=say(found.evidence.value),
         )
-        return _set_side(self, context, tip, found.side, message)
-
-
-def _set_side(
-    operator: bpy.types.Operator,
-    context: bpy.types.Context,
-    tip: bpy.types.PoseBone,
-    side: Floats,
-    message: str,
-) -> set[str]:
-    try:
-        remarks = new_chain.set_bend_side(context, tip, side)
-    except ChainError as error:
-        operator.report({"ERROR"}, str(error))
-        return {"CANCELLED"}
-    operator.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
-    return {"FINISHED"}
+        return self.done(message, new_chain.set_bend_side(context, tip, found.side))
 
 
 class IK_ADDON_OT_stiffness_share(ChainOperator):
@@ -83,7 +65,6 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
         "This chain was made by version 0.1.0, where stiffness without limits changed the whole pose. "
         "Keep the even bend, and let stiff bones take a smaller share of it; the pose changes"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
@@ -91,7 +72,7 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
         is_old = has_old_stiffness(bending_bones(tip))
         return "" if is_old else say("Stiffness shares out the bend of this chain already")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Do so."""
         tip = active_chain(context)
         chain_of(tip).stiff_as_limited = False

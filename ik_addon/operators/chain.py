@@ -15,9 +15,9 @@ from ..data.preferences import CONTROLS, preferences
 from ..data.settings import chain_of, object_of
 from ..live import registry
 from ..pose.constraints import steered_bones
-from ..rig.plan.chain import ChainError, chain_bones, chain_with, end_of, reach_of, tips
+from ..rig.plan.chain import chain_bones, chain_with, end_of, reach_of, tips
 from ..setup import ends, new_chain, removal
-from ..translation.sentences import say
+from ..translation.sentences import UserError, quoted, say
 from .active import ArmatureOperator, ChainOperator, active_bone, active_chain, armature, is_picked
 from .clip.frame_range import FRAME_RANGES
 
@@ -31,11 +31,10 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         "Put an IK chain on the limb, finger, spine or tail that the active bone belongs to, with a target at its tip; "
         "the pose stays as it is"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     tip: StringProperty(
         name="Tip",
-        description="The last bone of the chain, which its target moves; empty: as the active bone suggests",
+        description="The last bone of the chain, which follows the target; empty: found from the active bone",
         options={"SKIP_SAVE"},
     )
     chain_length: IntProperty(
@@ -79,11 +78,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             return ""
         if bone is not None:
             return say(
-                "The active bone '{bone}' is hidden; click a bone of the limb, finger or tail in Pose Mode",
+                "The active bone '{bone}' is hidden. Click a bone of the limb, finger or tail in Pose Mode",
                 bone=bone.name,
             )
         return say(
-            "'{object}' has no active bone; click a bone of the limb, finger or tail in Pose Mode", object=ob.name
+            "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode", object=ob.name
         )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -93,26 +92,19 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             self.live = object_of(ob).live or (preferences().live and not tips(ob))
         return self.execute(context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Add the chain."""
         ob = armature(context)
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
-            self.report(
-                {"ERROR"},
-                say("No bone of '{rig}' is picked; click one of the limb, finger or tail in Pose Mode", rig=ob.name),
+            raise UserError(
+                "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode", rig=ob.name
             )
-            return {"CANCELLED"}
         self._find(ob)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:
-            self.report({"ERROR"}, say("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip))
-            return {"CANCELLED"}
-        try:
-            bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
-        except ChainError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
+        bones = new_chain.add_chain(context, ob, tip, self.chain_length, self.with_pole, Controls[self.controls])
         tip = bones[-1]
         if active_bone(ob) not in bones:
             compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
@@ -170,8 +162,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
 
     bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
-    bl_description = "Take the chain off the active bone and put its bones back into their FK pose"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
+    bl_description = "Remove the chain of the active bone and put its bones back into their FK pose"
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -179,16 +170,14 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         default=True,
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Remove the chain."""
         tip = active_chain(context)
         kept = removal.remove_chain(context, tip, self.remove_targets)
         message = say("Removed the chain on '{tip}'", tip=tip.name)
         if kept:
-            names = ", ".join(f"'{name}'" for name in kept)
-            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=names)
-        self.report({"INFO"}, message)
-        return {"FINISHED"}
+            message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
+        return self.done(message)
 
 
 class IK_ADDON_OT_end_fit(ChainOperator):
@@ -200,7 +189,6 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         "Have the hand or foot at the end of the active chain turn with the target, starting from how both are now; "
         "where it is animated, choose a range of frames to snap the target to it"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     snap: BoolProperty(
         name="Snap Range",
@@ -219,25 +207,20 @@ class IK_ADDON_OT_end_fit(ChainOperator):
             return say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         return ""
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Turn it."""
         ob, tip = armature(context), active_chain(context)
         ops: Any = bpy.ops
         before = reach_of(tip)
         with registry.paused(ob):  # an end bone that is not connected is brought to another place than the tail was
-            try:
-                end = ends.turn(context, tip)
-            except ChainError as error:
-                self.report({"ERROR"}, str(error))
-                return {"CANCELLED"}
+            end = ends.turn(context, tip)
             if reach_of(tip) != before:
                 ops.ik_addon.snap_target(chains="ACTIVE", pose="SHOWN", frame_range="PRESENT")
         ob.update_tag()
         context.view_layer.update()
         if self.snap:
             return ops.ik_addon.snap_target(chains="ACTIVE", pose="FK", frame_range=self.frame_range)
-        self.report({"INFO"}, say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name))
-        return {"FINISHED"}
+        return self.done(say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name))
 
     def draw(self, _context: bpy.types.Context) -> None:
         """The frames, where they are used."""
@@ -265,13 +248,12 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         self.extend = event.shift
         return self.execute(context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Select the bone."""
         ob = armature(context)
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
-            self.report({"ERROR"}, say("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip))
-            return {"CANCELLED"}
+            raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         context.view_layer.objects.active = ob
         compat.select_bone(ob, bone, extend=self.extend)
         return {"FINISHED"}
@@ -298,29 +280,23 @@ class IK_ADDON_OT_setting_key(ArmatureOperator):
         ),
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Insert the key."""
         ob = armature(context)
         bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
-            self.report({"ERROR"}, say("'{object}' has no chain on a bone '{tip}'", object=ob.name, tip=self.tip))
-            return {"CANCELLED"}
+            raise UserError("'{object}' has no chain on a bone '{tip}'", object=ob.name, tip=self.tip)
         try:
             ob.keyframe_insert(f"{bone.path_from_id()}.ik_addon.{self.setting}", group=bone.name)
         except RuntimeError as error:
-            self.report({"ERROR"}, say("Can't key '{object}': {error}", object=ob.name, error=error))
-            return {"CANCELLED"}
-        frame = context.scene.frame_current
-        self.report(
-            {"INFO"},
-            say(
-                "Keyed {setting} of the chain on '{bone}' on frame {frame}",
-                setting=self.setting.replace("_", " "),
-                bone=bone.name,
-                frame=frame,
-            ),
+            raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
+        message = say(
+            "Keyed {setting} of the chain on '{bone}' on frame {frame}",
+            setting=self.setting.replace("_", " "),
+            bone=bone.name,
+            frame=context.scene.frame_current,
         )
-        return {"FINISHED"}
+        return self.done(message)
 
 
 CLASSES = (

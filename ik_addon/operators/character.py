@@ -25,7 +25,6 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         "Add IK chains to the arms, legs, spine and head of the armature, with targets and poles; the pose stays as it "
         "is, and bones that already have a chain are left alone"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     regions: EnumProperty(
         name="Parts",
@@ -69,7 +68,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         self.prefer(live="live")
         return self.execute(context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Add the chains."""
         ob = armature(context)
         self.prefer(with_poles="with_pole", controls="controls")
@@ -84,13 +83,11 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         remarks = outcome.remarks[:NAMED]
         if len(outcome.remarks) > NAMED:
             remarks += (say("The panel shows {count} more remarks", count=len(outcome.remarks) - NAMED),)
-        message = ". ".join([outcome.summary, *remarks])
         if not outcome.made:
             # Nothing was changed, so no step of undo either.
-            self.report({"INFO"} if outcome.tips else {"ERROR"}, message)
+            self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
             return {"CANCELLED"}
-        self.report({"WARNING"} if remarks else {"INFO"}, message)
-        return {"FINISHED"}
+        return self.done(outcome.summary, remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
         """The parts, then what is made for each."""
@@ -111,19 +108,13 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
     bl_description = (
         "Mirror the active chain to the bones of the other side, with its settings, limits, target and pole"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Mirror it."""
         tip = active_chain(context)
-        try:
-            other, remarks = mirror.mirror_chain(context, armature(context), tip)
-        except mirror.MirrorError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        other, remarks = mirror.mirror_chain(context, armature(context), tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
-        return {"FINISHED"}
+        return self.done(message, remarks)
 
 
 CLASSES = (IK_ADDON_OT_character_setup, IK_ADDON_OT_mirror_chain)

@@ -7,7 +7,7 @@ import bpy
 from ..convert import convert
 from ..convert.remembered import converted_bones
 from ..setup.constraints import sources
-from ..translation.sentences import say
+from ..translation.sentences import quoted, say
 from .active import ArmatureOperator, armature
 
 
@@ -20,20 +20,15 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         "Replace every enabled IK constraint of the armature with a chain, mute the constraint, and turn Live on. "
         "Restore Constraints undoes this"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a constraint."""
         return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Convert them."""
-        try:
-            done = convert.convert(context, armature(context))
-        except convert.ConvertError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        done = convert.convert(context, armature(context))
         self.report({"WARNING"} if done.warnings else {"INFO"}, done.message)
         return {"FINISHED"}
 
@@ -44,23 +39,16 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
     bl_description = "Remove the chains that Convert IK Constraints added, and enable the constraints again"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be something to restore."""
         return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore them."""
-        try:
-            bones = convert.restore(context, armature(context))
-        except convert.ConvertError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        names = ", ".join(f"'{bone}'" for bone in bones)
-        self.report({"INFO"}, say("Restored the IK constraints on {names}", names=names))
-        return {"FINISHED"}
+        bones = convert.restore(context, armature(context))
+        return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
 
 
 CLASSES = (IK_ADDON_OT_convert_constraints, IK_ADDON_OT_restore_constraints)

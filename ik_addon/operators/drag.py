@@ -9,26 +9,21 @@ from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringPro
 from mathutils import Vector
 
 from .. import compat
+from ..data.choices import ROLES
 from ..data.settings import chain_of
 from ..drag import cursor
 from ..drag.drag import Drag
-from ..rig.plan.chain import ChainError
 from ..translation.sentences import say
-from .active import NO_CHAIN, ArmatureOperator, active_chain, armature
-from .gesture import compose, finish, start
-
-ROLES = (
-    ("TARGET", "Target", "What the tip of the chain follows"),
-    ("POLE", "Pole", "What the chain bends to"),
-)
+from .active import NONE_ACTIVE, ArmatureOperator, ChainOperator, active_chain, armature
+from .gesture import finish, start
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
     """Why no goal of a chain can be dragged, and what to do about it; empty where one can."""
     if tip is None:
-        return say(NO_CHAIN)
+        return say(NONE_ACTIVE)
     if not chain_of(tip).enabled:
-        return say("The chain on '{tip}' is switched off; enable it in the panel", tip=tip.name)
+        return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=tip.name)
     return ""
 
 
@@ -48,20 +43,15 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold, and make the chain the active one."""
         ob = armature(context)
         assert ob is not None
         tip = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
         reason = why_not_draggable(tip)
         if reason:
-            self.report({"ERROR"}, reason)
-            return {"CANCELLED"}
-        try:
-            drag = Drag(context, tip, self.role.lower(), turns=self.turns)
-        except ChainError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            return self.refuse(reason)
+        drag = Drag(context, tip, self.role.lower(), turns=self.turns)
         if self.tip and tip != active_chain(context):
             compat.select_bone(ob, tip)
         cursor.CursorDrag(context, drag)
@@ -86,42 +76,35 @@ class IK_ADDON_OT_goal_turn(bpy.types.Macro):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class IK_ADDON_OT_drag_target(ArmatureOperator):
+class IK_ADDON_OT_drag_target(ChainOperator):
     """Drag the target of the active chain."""
 
     bl_idname = "ik_addon.drag_target"
     bl_label = "Drag Target"
     bl_description = "Move the target of the active chain with the mouse; the chain follows, with Live on or off"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     offset: FloatVectorProperty(
         name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
     )
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """There must be a chain with a target."""
-        tip = active_chain(context)
+    def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
+        """It must have a target."""
         reason = why_not_draggable(tip)
         if reason or chain_of(tip).target:
             return reason
-        return say("The chain on '{tip}' has no target; choose one in the panel", tip=tip.name)
+        return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Move the target by `offset` and solve."""
-        try:
-            drag = Drag(context, active_chain(context))
-        except ChainError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        drag = Drag(context, active_chain(context))
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold of the target, and leave the rest to the mouse."""
         if context.area is None or context.area.type != "VIEW_3D":
-            self.report({"ERROR"}, say("Use this in a 3D viewport"))
-            return {"CANCELLED"}
+            return self.refuse(say("Use this in a 3D Viewport"))
         view = next(region for region in context.area.regions if region.type == "WINDOW")
         operators: Any = bpy.ops
         with context.temp_override(region=view):
@@ -129,9 +112,8 @@ class IK_ADDON_OT_drag_target(ArmatureOperator):
 
 
 CLASSES = (IK_ADDON_OT_goal_hold, IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_turn, IK_ADDON_OT_drag_target)
-
-
-def register() -> None:
-    """Say what the macros consist of."""
-    compose(IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE)
-    compose(IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN)
+MACROS = (
+    (IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE),
+    (IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN),
+)
+"""With what they consist of, see `gesture.compose`."""

@@ -8,11 +8,11 @@ from typing import Any
 import bpy
 
 from ..drag import cursor
-from ..goals.snapped import SnapError
-from ..rig.plan.chain import ChainError
+from ..translation.sentences import UserError
+from .active import ReportingOperator
 
 
-class IK_ADDON_OT_release(bpy.types.Operator):
+class IK_ADDON_OT_release(ReportingOperator):
     """The last part of a drag with the mouse."""
 
     bl_idname = "ik_addon.release"
@@ -25,7 +25,7 @@ class IK_ADDON_OT_release(bpy.types.Operator):
         """The macro asks before it takes hold."""
         return True
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Let go."""
         held = cursor.current
         if held is None:
@@ -35,7 +35,7 @@ class IK_ADDON_OT_release(bpy.types.Operator):
 
 
 def finish(
-    operator: bpy.types.Operator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
+    operator: ReportingOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
 ) -> set[str]:
     """Keep what came of a drag, and say what that is.
 
@@ -44,18 +44,20 @@ def finish(
         context: of the view layer.
         drag: what was dragged.
         remarks: sentences to say before those of the drag.
+
+    Raises:
+        UserError: it can't be kept; everything is as before.
     """
     try:
         said = [*remarks, *drag.finish(context)]
-    except (ChainError, SnapError) as error:
+    except UserError:
         drag.cancel(context)
-        operator.report({"ERROR"}, str(error))
-        return {"CANCELLED"}
+        raise
     operator.report({"WARNING"} if said else {"INFO"}, ". ".join(said) or drag.done)
     return {"FINISHED"}
 
 
-def start(operator: bpy.types.Operator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
+def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
     """Begin a drag from another operator, which reports why it can't begin.
 
     Args:
@@ -66,8 +68,7 @@ def start(operator: bpy.types.Operator, macro: Callable[..., Any], **parts: dict
     try:
         macro("INVOKE_DEFAULT", **parts)
     except RuntimeError as error:
-        operator.report({"ERROR"}, str(error).removeprefix("Error: ").strip())
-        return {"CANCELLED"}
+        return operator.refuse(str(error).removeprefix("Error: ").strip())
     return {"INTERFACE"}  # the macro makes the step of undo, and is what can be adjusted afterwards
 
 

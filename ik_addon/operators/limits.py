@@ -9,8 +9,9 @@ from bpy.props import BoolProperty, EnumProperty
 
 from .. import compat
 from ..overlay.joints import angles_of
+from ..rig.plan.limits import SETTINGS
 from ..setup.joint_names import names_of
-from ..translation.sentences import count, say
+from ..translation.sentences import UserError, count, marked, say
 from .active import ArmatureOperator, active_bone, armature
 
 SIDES = {
@@ -33,9 +34,6 @@ DIRECTIONS = (
 )
 REST = math.radians(0.05)
 """A bone that is rotated by less than this is at rest."""
-SETTINGS = tuple(
-    f"{name}_{axis}" for axis in "xyz" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
-)
 
 
 def selected(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
@@ -61,7 +59,6 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
     bl_description = "Set this limit to the bone's current angle"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     direction: EnumProperty(
         name="Direction", description="The limit to set", items=DIRECTIONS, default="ALL", options={"SKIP_SAVE"}
@@ -72,7 +69,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
         default=False,
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Set the limits."""
         ob = armature(context)
         evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
@@ -82,12 +79,10 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
             degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
             said += [f"'{bone.name}' {name} {angle:.1f}°" for name, angle in degrees.items()]
         if not said:
-            at_rest = say("The selected bones are at rest. Pose the limit first")
-            not_turned = say("The selected bones are not turned in this direction. Pose the limit first")
-            self.report({"ERROR"}, at_rest if self.direction == "ALL" else not_turned)
-            return {"CANCELLED"}
-        self.report({"INFO"}, say("Limited {what}", what=", ".join(said)))
-        return {"FINISHED"}
+            at_rest = marked("The selected bones are at rest. Pose the limit first")
+            not_turned = marked("The selected bones are not turned in this direction. Pose the limit first")
+            raise UserError(at_rest if self.direction == "ALL" else not_turned)
+        return self.done(say("Limited {what}", what=", ".join(said)))
 
 
 def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
@@ -117,7 +112,6 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
     bl_description = "Give all selected bones the limits, locks and stiffness of the active bone"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
@@ -126,15 +120,14 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
             return reason
         return "" if len(selected(ob)) > 1 else say("Select other bones in Pose Mode, the one to copy from last")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Copy the limits."""
         source, *others = selected(armature(context))
         for bone in others:
             for name in SETTINGS:
                 setattr(bone, name, getattr(source, name))
         to = count(len(others), "1 bone", "{count} bones")
-        self.report({"INFO"}, say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
-        return {"FINISHED"}
+        return self.done(say("Copied the limits of '{source}' to {bones}", source=source.name, bones=to))
 
 
 CLASSES = (IK_ADDON_OT_limit_from_pose, IK_ADDON_OT_limits_copy)

@@ -11,7 +11,7 @@ from bpy.props import StringProperty
 
 from ..setup import preset_file, profile
 from ..setup.new_chain import why_unusable
-from ..translation.sentences import say
+from ..translation.sentences import UserError, say
 from .active import ChainOperator, active_chain
 
 MENU = "VIEW3D_PT_ik_addon_presets"
@@ -29,33 +29,27 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
         name="File", description="The preset's file", subtype="FILE_PATH", options={"HIDDEN", "SKIP_SAVE"}
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Read the file into a profile, and apply that."""
         tip = active_chain(context)
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
-            self.report({"ERROR"}, say("'{filepath}' is no preset of chains", filepath=self.filepath))
-            return {"CANCELLED"}
+            raise UserError("'{filepath}' is not a chain preset", filepath=self.filepath)
         found = profile.profile_of(context)
         profile.clear(found)
         try:
             preset_file.read_file(path, found)
         except preset_file.PresetError as error:
-            self.report(
-                {"ERROR"},
-                say(
-                    "The preset '{preset}' can't be read: {error}; correct or remove '{path}'",
-                    preset=path.stem,
-                    error=error,
-                    path=path,
-                ),
-            )
-            return {"CANCELLED"}
+            raise UserError(
+                "The preset '{preset}' can't be read: {error}. Correct or remove '{path}'",
+                preset=path.stem,
+                error=error,
+                path=path,
+            ) from None
         remarks = profile.apply(found, tip)
         context.view_layer.update()  # solves where Live is on
         message = say("Applied preset {name}", name=bpy.path.display_name(path.name, title_case=False))
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
-        return {"FINISHED"}
+        return self.done(message, remarks)
 
 
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
@@ -72,24 +66,24 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", "solver", *profile.SETTINGS))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do it; Blender's own class, which comes first, has one as well."""
+        return self.attempt(self.perform, context)
+
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Write or delete the file; those that came with the extension stay, wherever it is installed."""
         find: Any = bpy.utils.preset_find  # the stubs know of no result
         path = find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
-            self.report({"ERROR"}, say("'{preset}' came with the extension and can't be removed", preset=self.name))
-            return {"CANCELLED"}
+            raise UserError("'{preset}' came with the extension and can't be removed", preset=self.name)
         tip = active_chain(context)
         if tip is not None and (reason := why_unusable(tip)):
-            self.report({"ERROR"}, reason)
-            return {"CANCELLED"}
+            return self.refuse(reason)
         try:
             return super().execute(context)
         except OSError as error:
-            self.report(
-                {"ERROR"},
-                say("The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error),
-            )
-            return {"CANCELLED"}
+            raise UserError(
+                "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error
+            ) from None
 
     def pre_cb(self, context: bpy.types.Context) -> None:
         """Take what is written from the active chain."""

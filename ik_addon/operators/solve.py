@@ -13,14 +13,13 @@ from ..live import reports, solving
 from ..pose import channels
 from ..rig.plan.chain import tips
 from ..setup import removal
-from ..translation.sentences import count, marked, say
-from .active import ArmatureOperator, active_chain, armature
+from ..translation.sentences import UserError, count, marked, say
+from .active import NONE_ACTIVE, ArmatureOperator, active_chain, armature, why_chainless
 
 CHAINS = (
     ("ALL", "All", "All chains of the armature"),
     ("ACTIVE", "Active", "The chain that the active bone belongs to"),
 )
-NONE_ACTIVE = marked("No chain is active. Select a bone of one")
 
 
 class ChainsOperator(ArmatureOperator):
@@ -37,7 +36,7 @@ class ChainsOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
         """There must be a chain."""
-        return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
+        return why_chainless(ob)
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
         """The tip of the active chain where that one is asked for; None: all chains are."""
@@ -53,17 +52,15 @@ class IK_ADDON_OT_solve(ChainsOperator):
     bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
     bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Solve."""
         ob = armature(context)
         chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
         if not wanted:
-            none_enabled = say("No chain of '{object}' is enabled. Enable one in the panel", object=ob.name)
-            self.report({"ERROR"}, say(NONE_ACTIVE) if chosen == [] else none_enabled)
-            return {"CANCELLED"}
+            none_enabled = marked("No chain of '{object}' is enabled. Enable one in the panel")
+            raise UserError(NONE_ACTIVE if chosen == [] else none_enabled, object=ob.name)
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
         solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
@@ -98,15 +95,13 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     bl_description = (
         "Put the bones of the chains back into their FK pose from before they were solved, and turn Live off"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Restore the pose."""
         ob = armature(context)
         chosen = self.active_only(context)
         if chosen == []:
-            self.report({"ERROR"}, say(NONE_ACTIVE))
-            return {"CANCELLED"}
+            raise UserError(NONE_ACTIVE)
         was_live = object_of(ob).live
         restored = removal.restore_pose(ob, context.view_layer, chosen)
         said = [say("No chain is solved. The pose is unchanged")]

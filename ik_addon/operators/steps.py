@@ -8,9 +8,6 @@ from typing import Any
 
 import bpy
 
-from ..bake import BakeError
-from ..goals.snapped import SnapError
-from ..pose.keyframes import KeysError
 from ..translation.sentences import marked, say
 from .active import ArmatureOperator
 
@@ -22,8 +19,6 @@ BAR = 14.0
 """Width of the bar in the status bar, in Blender's units of its interface."""
 WIDE_ICON = 1.2
 """What the icon of Esc is wider than others, in Blender's separators."""
-ERRORS = (BakeError, KeysError, SnapError)
-"""What says why something can't be done; nothing is changed then."""
 
 
 class Progress:
@@ -122,7 +117,7 @@ class StepsOperator(ArmatureOperator):
         """Report what was done."""
         raise NotImplementedError
 
-    def run(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Work: at once when called from a script, step by step from a window."""
         try:
             self._todo = self.steps(context)
@@ -133,18 +128,17 @@ class StepsOperator(ArmatureOperator):
                 next(self._todo)
         except StopIteration as done:
             return self.finish(done.value)
-        except ERRORS as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Work for a moment at each tick of the timer."""
+        """Go on at each tick of the timer, until the work is cancelled."""
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             self.cancel(context)
             self.report({"INFO"}, say(self.cancelled))
             return {"CANCELLED"}
-        if event.type != "TIMER":
-            return {"RUNNING_MODAL"}
+        return self.attempt(self._go_on, context) if event.type == "TIMER" else {"RUNNING_MODAL"}
+
+    def _go_on(self, context: bpy.types.Context) -> set[str]:
+        """Work for a moment."""
         try:
             until = time.perf_counter() + PATIENCE
             while time.perf_counter() < until:
@@ -152,10 +146,6 @@ class StepsOperator(ArmatureOperator):
         except StopIteration as finished:
             self._stop(context)
             return self.finish(finished.value)
-        except ERRORS as error:
-            self.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
         except Exception:
             self.cancel(context)
             raise

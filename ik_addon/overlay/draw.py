@@ -19,7 +19,7 @@ from ..data.settings import overlay_of
 from ..drag.cursor import MACROS
 from ..pose.skeleton import inverse, matrix_array
 from .colours import Colour, Palette, Sizes, palette
-from .geometry import Drawing, Lines, drawing, transformed
+from .geometry import Drawing, Painted, drawing, transformed
 from .limits import reach
 from .pins import marks, pinned
 from .read import Reader, Wanted
@@ -159,9 +159,9 @@ def batches(shown: Drawing) -> _Batches:
     """Send geometry to the graphics card."""
     fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
     return _Batches(
-        faces=_coloured(fill, "TRIS", shown.faces.points, shown.faces.colours),
-        edges=_lines(line, shown.edges),
-        segments=_lines(line, shown.segments),
+        faces=_batch(fill, "TRIS", shown.faces),
+        edges=_batch(line, "LINES", shown.edges),
+        segments=_batch(line, "LINES", shown.segments),
         dots=batch_for_shader(point, "POINTS", {"pos": shown.dots}) if len(shown.dots) else None,
     )
 
@@ -223,12 +223,9 @@ def _set_line(shader: Any, size: tuple[int, int], width: float) -> None:
     shader.uniform_bool("lineSmooth", [True])
 
 
-def _lines(shader: Any, lines: Lines) -> Any:
-    return _coloured(shader, "LINES", lines.points, lines.colours)
-
-
-def _coloured(shader: Any, kind: str, points: Any, colours: Any) -> Any:
-    return batch_for_shader(shader, kind, {"pos": points, "color": colours}) if len(points) else None
+def _batch(shader: Any, kind: str, shown: Painted) -> Any:
+    content = {"pos": shown.points, "color": shown.colours}
+    return batch_for_shader(shader, kind, content) if len(shown.points) else None
 
 
 def _shader(name: str) -> Any:

@@ -26,39 +26,30 @@ FAINT = 0.4
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Lines between each two points."""
+class Painted:
+    """Lines between each two points, or triangles between each three."""
 
     points: Singles
-    """(2 k, 3)"""
+    """(k, 3)"""
     colours: Singles
-    """(2 k, 4)"""
+    """(k, 4)"""
 
-
-@dataclass(frozen=True)
-class Faces:
-    """Triangles."""
-
-    points: Singles
-    """(3 k, 3)"""
-    colours: Singles
-    """(3 k, 4)"""
+    def __add__(self, other: Painted) -> Painted:
+        """Both, one after the other."""
+        return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colours, other.colours]))
 
 
 @dataclass(frozen=True)
 class Drawing:
     """All that is drawn and does not depend on the view, in world space."""
 
-    segments: Lines
-    """To be drawn wide."""
-    edges: Lines
-    """To be drawn thin."""
-    faces: Faces
+    segments: Painted
+    """Lines, to be drawn wide."""
+    edges: Painted
+    """Lines, to be drawn thin."""
+    faces: Painted
     dots: Singles
     """(k, 3) joints that stand at a limit."""
-
-
-_NO_LINES = Lines(np.zeros((0, 3), dtype=np.float32), np.zeros((0, 4), dtype=np.float32))
 
 
 def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
@@ -78,11 +69,10 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
             for active in actives
             if active.end is not None
         ]
-    edges, faces, hands = _painted(moved), _painted(filled), _painted(ends)
     return Drawing(
-        segments=Lines(np.concatenate([wide.points, hands[0]]), np.concatenate([wide.colours, hands[1]])),
-        edges=Lines(np.concatenate([dashed.points, edges[0]]), np.concatenate([dashed.colours, edges[1]])),
-        faces=Faces(*faces),
+        segments=wide + _painted(ends),
+        edges=dashed + _painted(moved),
+        faces=_painted(filled),
         dots=chains.joints[chains.at_limit & np.isfinite(chains.joints).all(axis=1)].astype(np.float32),
     )
 
@@ -95,7 +85,7 @@ def transformed(matrix: Floats, points: Floats) -> Floats:
 # ---- chains
 
 
-def segments(chains: Chains, palette: Palette) -> Lines:
+def segments(chains: Chains, palette: Palette) -> Painted:
     """Return the segments of all chains in the colours of their states."""
     is_start = np.ones(len(chains.joints), dtype=bool)
     is_start[chains.ends] = False
@@ -106,7 +96,7 @@ def segments(chains: Chains, palette: Palette) -> Lines:
     return _finite_lines(np.stack([joints[first], joints[first + 1]], axis=1), colours)
 
 
-def goal_lines(chains: Chains, palette: Palette) -> Lines:
+def goal_lines(chains: Chains, palette: Palette) -> Painted:
     """Return dashed lines from each tip to its target, and from the middle of each chain to its pole."""
     starts = np.concatenate([[0], chains.ends[:-1] + 1]).astype(np.int64)[: len(chains.ends)]
     middle = (starts + chains.ends) // 2
@@ -117,8 +107,6 @@ def goal_lines(chains: Chains, palette: Palette) -> Lines:
     )
     away = np.flatnonzero(~arrived & np.isfinite(chains.targets).all(axis=1))
     bent = np.flatnonzero(np.isfinite(chains.poles).all(axis=1))
-    if not len(away) + len(bent):
-        return _NO_LINES
     points = np.concatenate(
         [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
     )
@@ -140,19 +128,17 @@ def _state_colours(chains: Chains, palette: Palette) -> Floats:
     return colours
 
 
-def _finite_lines(points: Singles, colours: Singles) -> Lines:
+def _finite_lines(points: Singles, colours: Singles) -> Painted:
     """Lines between pairs of points (k, 2, 3) in colours (k, 4), without those that have no place."""
     if not np.isfinite(points).all():
         keep = np.isfinite(points).all(axis=(1, 2))
         points, colours = points[keep], colours[keep]
-    return Lines(points.reshape(-1, 3), np.repeat(colours, 2, axis=0))
+    return Painted(points.reshape(-1, 3), np.repeat(colours, 2, axis=0))
 
 
-def _painted(parts: Sequence[Part]) -> tuple[Singles, Singles]:
+def _painted(parts: Sequence[Part]) -> Painted:
     """The points of all parts and the colour of each, without lines and faces that have no place."""
-    if not parts:
-        return np.zeros((0, 3), dtype=np.float32), np.zeros((0, 4), dtype=np.float32)
     usable = [(points, colour) for points, colour in parts if np.isfinite(points).all()]
-    points = [points for points, _ in usable] or [np.zeros((0, 3))]
-    colours = [np.tile(colour, (len(points), 1)) for points, colour in usable] or [np.zeros((0, 4))]
-    return np.concatenate(points).astype(np.float32), np.concatenate(colours).astype(np.float32)
+    points = [np.zeros((0, 3)), *(points for points, _ in usable)]
+    colours = [np.zeros((0, 4)), *(np.tile(colour, (len(points), 1)) for points, colour in usable)]
+    return Painted(np.concatenate(points).astype(np.float32), np.concatenate(colours).astype(np.float32))

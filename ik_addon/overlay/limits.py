@@ -37,6 +37,9 @@ EDGE, SPOKE = 0.8, 0.3
 ARROW = 0.12
 """Length of the arrow to the bend side, in lengths of the chain."""
 
+AXES = np.eye(3)[:, :, None]
+"""Unit vectors (3, 1), to be turned by many rotations."""
+
 Part = tuple[Floats, Colour]
 """Corners (k, 3) of lines or triangles, and their colour."""
 
@@ -96,7 +99,7 @@ def directions(cone: Sequence[float]) -> Floats:
     around = np.arange(SIDES) * (2.0 * np.pi / SIDES)
     limits = cone_of(np.array([cone]), np.array([[-np.inf, np.inf]]))
     edge = nearest_swing(np.stack([np.sin(around), np.cos(around)]), limits)
-    return rotate(joint_rotation(edge, np.zeros(SIDES)), _axis(1, 1)).T
+    return rotate(joint_rotation(edge, np.zeros(SIDES)), AXES[1]).T
 
 
 def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
@@ -105,12 +108,7 @@ def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
     limits = cone_of(np.zeros((1, 4)), np.array([joint.twist]))
     angles = np.linspace(limits.twist_low[0], limits.twist_high[0], ARC + 1)
     turns = joint_rotation(np.broadcast_to(swing[:, None], (2, ARC + 1)), angles)
-    return np.asarray(rotate(turns, _axis(0, 1)).T @ joint.rest.T), joint.frame[:, 0]
-
-
-def _axis(axis: int, behind: int) -> Floats:
-    """A unit vector that broadcasts against (3, ...) with so many axes behind."""
-    return np.eye(3)[axis].reshape(3, *(1,) * behind)
+    return np.asarray(rotate(turns, AXES[0]).T @ joint.rest.T), joint.frame[:, 0]
 
 
 def _loop(points: Floats) -> Floats:

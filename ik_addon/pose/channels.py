@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
-from ..solve.maths.rotations import quaternions
+from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats, Ints
 
 Row = NDArray[np.float32]
@@ -165,6 +165,11 @@ def quaternions_of(rotations: Floats) -> Floats:
     return np.where(away, -q, q).T if away.any() else q.T
 
 
+def rotations_of(q: Floats) -> Floats:
+    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
+    return np.ascontiguousarray(np.moveaxis(matrices(np.moveaxis(q, -1, 0)), (0, 1), (-2, -1)))
+
+
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
     """Rotations (..., 3, 3) between two others, on the shorter way, by a share (...) from 0 to 1."""
     a, b = quaternions_of(start), quaternions_of(end)
@@ -174,18 +179,10 @@ def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
     near = angle < 1e-6  # there the straight way between them is as good
     sine = np.where(near, 1.0, np.sin(angle))
     share = share[..., None]
-    w, x, y, z = np.moveaxis(
+    return rotations_of(
         a * np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-        + b * np.where(near, share, np.sin(share * angle) / sine),
-        -1,
-        0,
+        + b * np.where(near, share, np.sin(share * angle) / sine)
     )
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def matrix_of(row: Row, mode: str) -> Floats:

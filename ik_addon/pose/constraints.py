@@ -15,6 +15,11 @@ SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.ty
 """Constraints that leave a bone in its place, turned as it is."""
 
 
+def is_on(constraint: bpy.types.Constraint) -> bool:
+    """Whether a constraint has an effect."""
+    return not constraint.mute and constraint.influence > 0.0
+
+
 def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
     """Bone and channel of the drivers on rotations of these bones."""
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
@@ -36,9 +41,7 @@ def fighting_constraints(
     """Enabled constraints that move a bone of the chain after the solve, each with its bone."""
     names = {bone.name for bone in bones}
     for owner in ob.pose.bones if constrained is None else constrained:
-        for constraint in owner.constraints:
-            if constraint.mute or constraint.influence == 0.0:
-                continue
+        for constraint in filter(is_on, owner.constraints):
             if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
                 yield owner, constraint
 
@@ -50,9 +53,7 @@ def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for owner in ob.pose.bones:
-        for constraint in owner.constraints:
-            if constraint.mute or constraint.influence == 0.0:
-                continue
+        for constraint in filter(is_on, owner.constraints):
             for name in (owner.name, *moved_by(owner, constraint)):
                 found.setdefault(name, [])
             subtarget = getattr(constraint, "subtarget", "")

@@ -33,8 +33,7 @@ def key_step(
     Raises:
         KeysError: it cannot be done; nothing was changed.
     """
-    owner = compat.curve_owner(ob)
-    found = {} if owner is None else curves_of(owner)
+    found = curves_of(compat.curve_owner(ob))
     places = [(channel.data_path, channel.index) for channel in channels]
     old = {place: read_keys(found[place]) for place in places if place in found and found[place].keyframe_points}
     before = {place: found[place].evaluate(frames[0]) for place in old}
@@ -43,9 +42,7 @@ def key_step(
         for channel, place in zip(channels, places, strict=True)
     ]
     undo.callback(write_channels(ob, wanted, np.array(frames)))
-    owner = compat.curve_owner(ob)
-    assert owner is not None, "it has keys now"
-    found = curves_of(owner)
+    found = curves_of(compat.curve_owner(ob))
     for channel, place in zip(wanted, places, strict=True):
         write_keys(found[place], _stepped(old.get(place), frames, channel.values, held))
     ob.update_tag()

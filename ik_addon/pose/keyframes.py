@@ -124,7 +124,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
     _check_action(ob, new_action)
     driven = {(driver.data_path, driver.array_index) for driver in data.drivers}
     owner = compat.curve_owner(ob)
-    curves = {} if owner is None else curves_of(owner)
+    curves = curves_of(owner)
     groups = {} if owner is None else {group.name: group for group in owner.groups}
     for channel in channels:
         what = say("'{field}' of bone '{bone}' in '{object}'", field=channel.field, bone=channel.bone, object=ob.name)
@@ -222,7 +222,7 @@ def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
         wrong = (
-            "'{field}' of bone '{bone}' is not a finite number on frame {frame}; look for a faulty F-curve or driver"
+            "'{field}' of bone '{bone}' is not a finite number on frame {frame}. Look for a faulty F-curve or driver"
         )
         raise KeysError(wrong, field=channels[c].field, bone=channels[c].bone, frame=f"{keys['co'][t, 0]:g}")
 
@@ -311,9 +311,9 @@ def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
     return {**baked, **ends}
 
 
-def curves_of(owner: compat.CurveOwner) -> dict[tuple[str, int], bpy.types.FCurve]:
+def curves_of(owner: compat.CurveOwner | None) -> dict[tuple[str, int], bpy.types.FCurve]:
     """F-curves by what they animate; Blender would look through all of them for each."""
-    return {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
+    return {} if owner is None else {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
 
 
 # What is undone later is looked up by name again: a user may have changed the action in between.

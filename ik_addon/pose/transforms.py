@@ -9,18 +9,12 @@ import numpy as np
 
 from ..solve.maths.rotations import multiply
 from ..solve.problem import Bools, Floats
-from .channels import FIELDS, Row, rotation_field
+from .channels import FIELDS, Row, rotation_field, rotations_of
 
 
 def rotations(values: Floats | Row, mode: str) -> Floats:
     """Rotation matrices (..., 3, 3) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
-    w, x, y, z = np.moveaxis(quaternions(values, mode), -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return rotations_of(quaternions(values, mode))
 
 
 def quaternions(values: Floats | Row, mode: str) -> Floats:

@@ -16,11 +16,10 @@ from ..controls.made import Controls
 from ..data.settings import chain_of, object_of
 from ..pose.constraints import steered_bones
 from ..rig.plan.chain import ChainError, chain_bones, end_of, tips
-from ..rig.plan.limits import is_free
-from ..rig.read import fcurves
+from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from ..translation.sentences import count, marked, say
-from . import preset_file, profile
+from . import ends, preset_file, profile
 from .constraints import sources
 from .new_chain import add_chain
 from .present import read_poses
@@ -29,11 +28,9 @@ PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPI
 """The shipped preset files for the chains of a human."""
 MOVED = 1e-4
 """A chain whose bones are off by more than this, in its lengths, does not keep the pose that they were in."""
-AXES = "xyz"
-JOINT_SETTINGS = ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
 
-ANIMATED = marked("These parts are animated; snap a range to take their animation over to the targets: {parts}")
-WITH_CONSTRAINTS = marked("These parts have IK constraints; Convert IK Constraints turns them into chains: {parts}")
+ANIMATED = marked("These parts are animated. Snap a range to transfer their animation to the targets: {parts}")
+WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
 """Remarks to which the panel has buttons."""
 
 _last: dict[int, Outcome] = {}
@@ -92,7 +89,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         object_of(ob).live = True
         context.view_layer.update()
         if wishes.with_presets and members.is_human(figure, found):
-            remarks += _apply_presets(context, ob, made, before)
+            remarks += _apply_presets(context, made, before)
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > MOVED],
             marked("These parts were bent away from the side that they bend to, so their pose changed: {parts}"),
@@ -100,10 +97,7 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
-    remarks += _about(
-        [part for part, tip in made.items() if _is_animated(tip)],
-        ANIMATED,
-    )
+    remarks += _about([part for part, tip in made.items() if _is_animated(tip)], ANIMATED)
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
     outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
@@ -161,9 +155,8 @@ def _about(parts: Sequence[Member], sentence: str) -> list[str]:
 
 def _is_animated(tip: bpy.types.PoseBone) -> bool:
     """Whether bones of a chain, or its hand or foot, are animated, which a target that stands still takes away."""
-    ob, end = tip.id_data, end_of(tip)
-    bones = [*chain_bones(tip), *([] if end is None else [end])]
-    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
+    end = end_of(tip)
+    return ends.is_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[bpy.types.PoseBone]]) -> list[Member]:
@@ -212,10 +205,7 @@ def _left_out(
 
 
 def _apply_presets(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    made: Mapping[Member, bpy.types.PoseBone],
-    before: Mapping[str, Floats],
+    context: bpy.types.Context, made: Mapping[Member, bpy.types.PoseBone], before: Mapping[str, Floats]
 ) -> list[str]:
     """Apply the presets of human joints to a live armature, but none that moves a bone from its pose (4, 4)."""
     applied: dict[Member, list[tuple[Any, str, object]]] = {}
@@ -267,8 +257,7 @@ def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
 def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
     """What a preset may change of the chain on `tip`: owner, name and value."""
     for bone in chain_bones(tip):
-        for name in JOINT_SETTINGS:
-            for axis in AXES:
-                yield bone, f"{name}_{axis}", getattr(bone, f"{name}_{axis}")
+        for name in SETTINGS:
+            yield bone, name, getattr(bone, name)
     for name in (*profile.SETTINGS, "solver"):
         yield chain_of(tip), name, getattr(chain_of(tip), name)

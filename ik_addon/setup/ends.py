@@ -79,10 +79,10 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     return end
 
 
-def is_animated(end: bpy.types.PoseBone) -> bool:
-    """Whether animation turns an end bone, so that a target that stands still would take that away."""
-    ob = end.id_data
-    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(end.name)])).any())
+def is_animated(*bones: bpy.types.PoseBone) -> bool:
+    """Whether bones are animated, which a target that stands still would take away."""
+    ob = bones[0].id_data
+    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
 
 
 def waiting(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:

@@ -11,7 +11,8 @@ from mathutils import Matrix, Quaternion, Vector
 from ..anatomy import limbs
 from ..anatomy.figure import Figure
 from ..controls import made
-from ..controls.made import Controls, Wanted
+from ..controls.bones import Control
+from ..controls.made import Controls
 from ..controls.pole import parent_bone_of
 from ..data import chain_settings
 from ..data.chain_settings import IKAddonChain
@@ -40,14 +41,14 @@ def why_unposed(ob: bpy.types.Object) -> str:
     """Why an armature object has no bones to pose, and what to do; empty where it has."""
     if ob.pose is not None:
         return ""
-    return say("'{object}' has no pose before it is shown for the first time; enable it in viewports", object=ob.name)
+    return say("'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name)
 
 
 def why_unusable(tip: bpy.types.PoseBone) -> str:
     """Why a chain can't be worked with: a file that was made by hand may hold anything; empty where it can."""
     for _name, label in unusable(chain_of(tip)):
         return say(
-            "'{label}' of the chain on '{tip}' has a value that is not allowed; reset this setting",
+            "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
             label=label,
             tip=tip.name,
         )
@@ -103,10 +104,10 @@ def add_chain(
     size = (world @ tip.tail - world @ tip.head).length
     parent_bone = parent_bone_of(ob, bones)
     place = Matrix.LocRotScale(target_place, turn, None)
-    wanted = [Wanted(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
+    wanted = [Control(f"IK Target {tip.name}", place, "CUBE", 0.15 * size, parent_bone if with_body else "")]
     if pole_place is not None:
         place = Matrix.Translation(pole_place)
-        wanted.append(Wanted(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
+        wanted.append(Control(f"IK Pole {tip.name}", place, "SPHERE", 0.1 * size, parent_bone))
     names, last_name = [bone.name for bone in bones], last.name
     goals = made.make(context, ob, controls, wanted)
     bones = [ob.pose.bones[name] for name in names]
@@ -158,7 +159,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
         else:
             remarks.append(say("The pole '{pole}' stays where it is, and the chain bends towards it", pole=pole.name))
     if bend_side.opposed_by_limits(ob, bones, side):
-        remarks.append(say("Its limits let it bend to the other side only; apply its preset again or change them"))
+        remarks.append(say("Its limits only let it bend to the other side. Change them, or apply its preset again"))
     return remarks
 
 
@@ -182,7 +183,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> None:
     if chain_of(tip).is_chain:
-        raise ChainError("Bone '{tip}' has a chain already; change its settings, or remove it first", tip=tip.name)
+        raise ChainError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
     chains.check_bones(ob, bones)
 
 
@@ -191,11 +192,11 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
         raise ChainError(
-            "The transform of '{object}' is not a finite number; reset its location, rotation and scale", object=ob.name
+            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
         )
     if abs(np.linalg.det(matrix[:3, :3])) <= 1e-30:
         raise ChainError(
-            "'{object}' is scaled to zero; give it a scale in which a target can be placed", object=ob.name
+            "'{object}' is scaled to zero. Give it a scale in which a target can be placed", object=ob.name
         )
 
 
@@ -209,13 +210,13 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
     for bone, head, tail in zip(posed, joints, joints[1:], strict=False):
         if not (np.isfinite(head).all() and np.isfinite(tail).all()):
-            raise ChainError("The transform of bone '{bone}' is not a finite number; reset it", bone=bone.name)
+            raise ChainError("The transform of bone '{bone}' is not a finite number. Reset it", bone=bone.name)
     # As the solver sees it: a mirrored bone keeps its rotation.
     frames = [np.array(bone.matrix.to_3x3()) * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0) for bone in posed]
     limb = Limb(joints, orthonormal(np.array(frames, dtype=np.float64)))
     if not limb.length > 0.0:
         raise ChainError(
-            "The chain that ends in '{bone}' has no length in this pose; reset its bones", bone=bones[-1].name
+            "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
         )
     return limb
 

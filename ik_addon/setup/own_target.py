@@ -6,7 +6,8 @@ import bpy
 from mathutils import Matrix, Quaternion
 
 from ..controls import made
-from ..controls.made import Controls, Wanted
+from ..controls.bones import Control
+from ..controls.made import Controls
 from ..data.settings import chain_of
 from ..rig.plan.chain import end_of, reach_of, turning_end
 from ..rig.read.orientation import target_rotation
@@ -34,6 +35,6 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
         place = world @ pose[end.name].head
     turn = target_rotation(world, pose[turned.name].matrix, offset)
     size = (world @ pose[tip.name].tail - world @ pose[tip.name].head).length
-    wanted = Wanted(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
+    wanted = Control(f"IK Target {tip.name}", Matrix.LocRotScale(place, turn, None), "CUBE", 0.15 * size)
     ((target, bone),) = made.make(context, ob, Controls.EMPTIES, [wanted])
     chain.target, chain.target_bone = target, bone

@@ -39,7 +39,7 @@ def read_file(path: Path, profile: IKAddonProfile) -> None:
             raise PresetError("it is larger than {size} MB", size=LARGEST // 1_000_000)
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise PresetError("it is no text") from None
+        raise PresetError("it is not text") from None
     except OSError as error:
         raise PresetError(str(error.strerror)) from None
     read(text, profile)
@@ -54,7 +54,7 @@ def read(text: str, profile: IKAddonProfile) -> None:
     try:
         lines = ast.parse(text).body
     except SyntaxError as error:
-        raise PresetError("line {line} is no setting of a preset", line=error.lineno or 1) from None
+        raise PresetError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
     except WRONG:
         raise PresetError("it is nested too deeply") from None
     owners: dict[str, Any] = {NAME: profile}
@@ -80,7 +80,7 @@ def read(text: str, profile: IKAddonProfile) -> None:
                         "line {line}: '{setting}' can't be {value}", line=line.lineno, setting=setting, value=shown
                     ) from None
             case _:
-                raise PresetError("line {line} is no setting of a preset", line=line.lineno)
+                raise PresetError("line {line} is not a setting of a preset", line=line.lineno)
 
 
 def _is_call(call: ast.Call, method: str) -> bool:

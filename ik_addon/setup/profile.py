@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import bpy
 import numpy as np
@@ -32,7 +33,7 @@ from ..data.settings import chain_of
 from ..pose.skeleton import Skeleton, matrix_array, orthonormal
 from ..rig.plan.chain import chain_bones
 from ..solve.problem import Floats
-from ..translation.sentences import say
+from ..translation.sentences import quoted, say
 
 SUBDIR = "ik_addon"
 """Blender looks for presets below `presets/` in a folder of this name."""
@@ -50,6 +51,21 @@ CENTRED = 0.01
 """A chain nearer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
+def _range(name: str, axis: str) -> Any:
+    return FloatVectorProperty(
+        name=name,
+        description=f"Minimum and maximum rotation about {axis}",
+        size=2,
+        subtype="EULER",
+        default=(-math.pi, math.pi),
+    )
+
+
+def _ways(name: str, description: str) -> Any:
+    items = [(way, way.title(), way.title()) for way in WAYS]
+    return EnumProperty(name=name, description=description, items=items, options={"ENUM_FLAG"}, default=set())
+
+
 class IKAddonJoint(bpy.types.PropertyGroup):
     """How far one joint may turn, and how willingly."""
 
@@ -57,41 +73,11 @@ class IKAddonJoint(bpy.types.PropertyGroup):
         name="From Straight",
         description="Count the bend from the straight limb and not from the rest pose, as of an elbow or a knee",
     )
-    bend: FloatVectorProperty(
-        name="Bend",
-        description="Least and greatest rotation about the axis about which the limb bends",
-        size=2,
-        subtype="EULER",
-        default=(-math.pi, math.pi),
-    )
-    side: FloatVectorProperty(
-        name="Side",
-        description="Least and greatest rotation to the side, on the left side of the body",
-        size=2,
-        subtype="EULER",
-        default=(-math.pi, math.pi),
-    )
-    twist: FloatVectorProperty(
-        name="Twist",
-        description="Least and greatest rotation about the length of the bone, on the left side of the body",
-        size=2,
-        subtype="EULER",
-        default=(-math.pi, math.pi),
-    )
-    limited: EnumProperty(
-        name="Limited",
-        description="The rotations that have limits",
-        items=[(way, way.title(), f"{way.title()} has limits") for way in WAYS],
-        options={"ENUM_FLAG"},
-        default=set(),
-    )
-    locked: EnumProperty(
-        name="Locked",
-        description="The rotations that are locked",
-        items=[(way, way.title(), f"{way.title()} is locked") for way in WAYS],
-        options={"ENUM_FLAG"},
-        default=set(),
-    )
+    bend: _range("Bend", "the axis about which the limb bends")
+    side: _range("Side", "the axis across that one, on the left side of the body")
+    twist: _range("Twist", "the length of the bone, on the left side of the body")
+    limited: _ways("Limited", "The rotations that have limits")
+    locked: _ways("Locked", "The rotations that are locked")
     stiffness: FloatVectorProperty(
         name="Stiffness", description="Of bend, side and twist", size=3, min=0.0, max=0.99, default=(0.0, 0.0, 0.0)
     )
@@ -122,7 +108,7 @@ class IKAddonProfile(bpy.types.PropertyGroup):
     bend_lead: FloatProperty(
         name="Bend Lead", description="Which joints of an even bend turn most", min=-1.0, max=1.0, default=0.0
     )
-    iterations: IntProperty(name="Iterations", description="Most passes of the solver", min=1, default=100)
+    iterations: IntProperty(name="Iterations", description="Maximum passes of the solver", min=1, default=100)
     planar: BoolProperty(name="Planar", description="Keep the chain in the plane of its rest pose")
 
 
@@ -190,13 +176,12 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
     tip.id_data.update_tag()
     if not slanted:
         return []
-    names = ", ".join(f"'{name}'" for name in slanted)
     return [
         say(
-            "The limb bends up to {angle}° off the axes of {names}; "
-            "recalculate the roll in Edit Mode and apply the preset again",
+            "The limb bends up to {angle}° off the axes of {names}. "
+            "Recalculate the roll in Edit Mode and apply the preset again",
             angle=f"{max(slanted.values()):.0f}",
-            names=names,
+            names=quoted(slanted),
         )
     ]
 

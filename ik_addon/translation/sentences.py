@@ -7,6 +7,7 @@ bone=name)`. Blender itself translates labels, tooltips and the names of setting
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from string import Formatter
 from typing import Any
 
@@ -23,6 +24,11 @@ def say(sentence: str, /, **fields: object) -> str:
 def count(number: int, one: str, more: str) -> str:
     """A number of things, by the sentence for one or that for `{count}` of them."""
     return say(one if number == 1 else more, count=number)
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names, as a sentence has them."""
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def marked(sentence: str, /) -> str:

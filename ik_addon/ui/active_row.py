@@ -1,14 +1,31 @@
-"""The active row of a list of bones: a property of the window manager that follows the active bone, and sets it."""
+"""Lists of bones. The active row is a property of the window manager that follows the active bone, and sets it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import bpy
 
 from ..operators.active import armature, obstacle
+
+
+class BoneList(bpy.types.UIList):
+    """A list of some bones of an armature, which can be searched for a name."""
+
+    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+        """The names of these bones."""
+        raise NotImplementedError
+
+    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+        """Draw the search for a name."""
+        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
+
+    def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+        """Show these bones, in the order of the armature."""
+        wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
+        return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)], []
 
 
 @dataclass(frozen=True)
@@ -23,6 +40,11 @@ class ActiveRow:
     """The bone of the row."""
     choose: Callable[[bpy.types.Context, bpy.types.PoseBone], None]
     """Called with the bone of a row that is clicked."""
+
+    def draw(self, layout: bpy.types.UILayout, context: bpy.types.Context, kind: type[BoneList], rows: int) -> None:
+        """Draw a list of so many rows."""
+        pose, manager = armature(context).pose, context.window_manager
+        layout.template_list(kind.__name__, "", pose, "bones", manager, self.property, rows=rows, maxrows=rows)
 
     def register(self) -> None:
         """Make the property."""

@@ -61,7 +61,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_message(layout, context, BLIND_PATHS, icon="INFO")
 
 
-BLIND_PATHS = "Motion paths don't show what Live solves; bake the chains, then update the paths"
+BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then update the paths"
 
 
 def live_texts(ob: bpy.types.Object) -> list[str]:

@@ -219,7 +219,7 @@ def test_the_hand_of_an_arm_that_has_a_chain_belongs_to_it_or_gets_its_own() -> 
     activate(ob, "hand")
     bpy.ops.ik_addon.chain_add()
     activate(ob, "hand")
-    with pytest.raises(RuntimeError, match="Bone 'forearm' has a chain already"):
+    with pytest.raises(RuntimeError, match="Bone 'forearm' already has a chain"):
         bpy.ops.ik_addon.chain_add()
     ob.pose.bones["forearm"].ik_addon.end_bone = ""
     bpy.ops.ik_addon.chain_add()

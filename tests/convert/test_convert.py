@@ -460,5 +460,5 @@ def test_is_one_step_of_undo() -> None:
 def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
     ob, _target, _constraint = limb(3, pole=False)
     ob.scale = (0.0, 1.0, 1.0)
-    with refused("is scaled to zero; give it a scale in which a target can be placed"):
+    with refused("is scaled to zero. Give it a scale in which a target can be placed"):
         bpy.ops.ik_addon.convert_constraints()

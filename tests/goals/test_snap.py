@@ -485,5 +485,5 @@ def test_a_chain_that_is_scaled_to_nothing_puts_no_goal_nowhere() -> None:
 def test_refuses_an_armature_that_is_scaled_to_zero() -> None:
     ob = limb()
     ob.scale.y = 0.0
-    with refused("'Rig' is scaled to zero; give it a scale in which a target can be placed"):
+    with refused("'Rig' is scaled to zero. Give it a scale in which a target can be placed"):
         bpy.ops.ik_addon.snap_target()

@@ -142,12 +142,12 @@ def test_auto_keying_keys_the_target(arm: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_what_cannot_be_dragged_is_refused() -> None:
     ob, target = rigs.arm()
     activate(ob, None)
-    with refused("Select a bone of a chain"):
+    with refused("No chain is active. Select a bone of one"):
         bpy.ops.ik_addon.drag_target()
     activate(ob, "lower")
     chain = ob.pose.bones["lower"].ik_addon
     chain.enabled = False
-    with refused("switched off"):
+    with refused("is disabled"):
         bpy.ops.ik_addon.drag_target()
     chain.enabled, chain.target = True, None
     with refused("no target"):

@@ -154,7 +154,7 @@ def test_presets_are_read_and_not_run(kind: str, tmp_path: Path) -> None:
     for path in (folder / "Evil.py", tmp_path / "Evil.py", folder / ".." / "Evil.py"):
         path.write_text(EVIL[kind].format(trace=str(trace)), encoding="utf-8")
         try:
-            with pytest.raises(RuntimeError, match=r"is no preset of chains|'Evil' can't be read"):
+            with pytest.raises(RuntimeError, match=r"is not a chain preset|'Evil' can't be read"):
                 OPERATORS.ik_addon.preset_apply(filepath=str(path))
         finally:
             path.unlink()

@@ -64,7 +64,7 @@ def test_the_panel_and_all_operators_say_what_is_missing(addon: Addon) -> None:
     new = unposed("disabled")
     bpy.context.view_layer.objects.active = new
     assert bpy.context.active_object == new
-    words = "'New' has no pose before it is shown for the first time; enable it in viewports"
+    words = "'New' has no pose until it is shown for the first time. Enable it in viewports"
     assert addon.module("operators.active").obstacle(bpy.context) == words
     for name in dir(bpy.ops.ik_addon):
         operator: Any = getattr(bpy.ops.ik_addon, name)

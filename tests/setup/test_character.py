@@ -108,7 +108,7 @@ def test_a_recorded_pose_stays(walker: bpy.types.Object, frame: int, addon: Addo
     bpy.context.scene.frame_set(frame)
     assert len(set_up(walker)) == 6
     remarks = addon.module("setup.character").last(walker).remarks
-    assert "snap a range to take their animation over to the targets: spine, head, left leg" in " ".join(remarks)
+    assert "Snap a range to transfer their animation to the targets: spine, head, left leg" in " ".join(remarks)
 
 
 @pytest.mark.usefixtures("rigify")

@@ -342,7 +342,7 @@ def test_refuses_a_target_bone_without_a_mirror_image() -> None:
 
 def test_needs_a_chain() -> None:
     ob = symmetrical(1)
-    with refused("Select a bone of a chain"):
+    with refused("has no chain. Select a bone and press Add Chain"):
         bpy.ops.ik_addon.mirror_chain()
     assert not ob.pose.bones["bone1.R"].ik_addon.is_chain
 

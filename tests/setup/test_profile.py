@@ -178,7 +178,7 @@ def test_solves_with_every_preset(name: str) -> None:
 def test_a_slanted_hinge_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     limb(30.0, roll=45.0)
     said_this = said(capfd, bpy.ops.ik_addon.preset_apply, filepath=str(file_of("Human_Elbow")))
-    assert "bends up to 45° off the axes of 'forearm'; recalculate the roll" in said_this
+    assert "bends up to 45° off the axes of 'forearm'. Recalculate the roll" in said_this
 
 
 def test_live_follows_at_once() -> None:
@@ -243,7 +243,7 @@ def test_no_other_file_is_run(tmp_path: Path) -> None:
     limb(30.0)
     file = tmp_path / "other.py"
     file.write_text("raise SystemExit")
-    with pytest.raises(RuntimeError, match="is no preset of chains"):
+    with pytest.raises(RuntimeError, match="is not a chain preset"):
         bpy.ops.ik_addon.preset_apply(filepath=str(file))
 
 
@@ -278,11 +278,11 @@ WRONG: dict[str, tuple[str, str]] = {
     "long text": (f"profile.solver = '{'x' * 300_000}'", "line 1: 'solver' can't be 'xxx"),
     "what cannot be set": ("profile.rna_type = 1", "line 1: 'rna_type' can't be 1"),
     "deep": (f"profile.softness = {'-' * 300_000}1", "it is nested too deeply"),
-    "deep brackets": (f"profile.softness = {'[' * 300_000}", "line 1 is no setting of a preset"),
+    "deep brackets": (f"profile.softness = {'[' * 300_000}", "line 1 is not a setting of a preset"),
     "deep names": (f"profile.{'joints.' * 100_000}clear()", "it is nested too deeply"),
-    "no end": ("profile.softness = (", "line 1 is no setting of a preset"),
-    "zeros": ("profile.softness = 0\0", "line 1 is no setting of a preset"),
-    "bytes": ("\udcff", "it is no text"),
+    "no end": ("profile.softness = (", "line 1 is not a setting of a preset"),
+    "zeros": ("profile.softness = 0\0", "line 1 is not a setting of a preset"),
+    "bytes": ("\udcff", "it is not text"),
     "huge": ("# " + "x" * 2_000_000, "it is larger than 1 MB"),
 }
 """What a preset file holds, and what is said of it."""
@@ -304,7 +304,7 @@ def test_a_preset_made_by_hand_is_refused_in_one_sentence(kind: str) -> None:
         file.unlink()
     said = str(refusal.value).strip()
     assert said.startswith(f"Error: The preset 'By Hand' can't be read: {expected}")
-    assert said.endswith(f"; correct or remove '{file}'")
+    assert said.endswith(f". Correct or remove '{file}'")
     assert len(said.splitlines()) == 1
     assert len(said) < 300
     assert ([limits(bone) for bone in ob.pose.bones], ob.pose.bones[-1].ik_addon.iterations) == before

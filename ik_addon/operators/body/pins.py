@@ -8,7 +8,7 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 
 from ...posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
-from ...translation.sentences import say
+from ...translation.sentences import UserError, marked, quoted, say
 from ..active import ArmatureOperator, active_bone, armature
 
 
@@ -18,16 +18,15 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     bl_idname = "ik_addon.pin"
     bl_label = "Pin Bones"
     bl_description = (
-        "Pin bones, so that they stay while others are dragged; again: release them. "
+        "Pin bones so that they stay while others are dragged, or release them if they are pinned. "
         "X-Axis Mirror pins the other side as well"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     what: EnumProperty(
         name="What",
-        description="What of the bones stays",
+        description="What the pins hold",
         items=(
-            ("BOTH", "Both", "The place and the orientation"),
+            ("BOTH", "Both", "Location and rotation"),
             ("LOCATION", "Location", "The place of the head"),
             ("ROTATION", "Rotation", "The orientation"),
         ),
@@ -50,32 +49,27 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         """Say which bones a button pins."""
         if properties.which == "SELECTED":
             return say(cls.bl_description)
-        return say(
-            {
-                Extremities.FEET.name: "Pin the feet of the figure where they stand; again: release them",
-                Extremities.HANDS.name: "Pin the hands of the figure where they are; again: release them",
-            }[properties.which]
-        )
+        feet = marked("Pin the feet of the figure where they stand, or release them if they are pinned")
+        hands = marked("Pin the hands of the figure where they are, or release them if they are pinned")
+        return say(feet if properties.which == Extremities.FEET.name else hands)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Pin or release."""
         ob = armature(context)
         assert ob is not None
         if self.which == "SELECTED":
-            bones, none = _chosen(context, ob), say("Select the bones to pin in Pose Mode")
+            bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
         else:
             bones = extremities(ob, Extremities[self.which])
-            none = say("No such bones found. Select the bones to pin")
+            none = marked("No such bones found. Select the bones to pin")
         if not bones:
-            self.report({"ERROR"}, none)
-            return {"CANCELLED"}
+            raise UserError(none)
         wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
         stored = stored_pins(ob)
         released = all(stored.get(bone) == wanted for bone in bones)
         set_pins(ob, bones, frozenset() if released else wanted)
-        names = ", ".join(f"'{bone}'" for bone in bones)
-        self.report({"INFO"}, say("Released {bones}", bones=names) if released else say("Pinned {bones}", bones=names))
-        return {"FINISHED"}
+        done = "Released {bones}" if released else "Pinned {bones}"
+        return self.done(say(done, bones=quoted(bones)))
 
 
 def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
@@ -91,7 +85,6 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
     bl_idname = "ik_addon.pin_release"
     bl_label = "Release Pins"
     bl_description = "Release all pinned bones of the armature"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(name="Bone", description="The bone to release; empty: all", options={"SKIP_SAVE", "HIDDEN"})
 
@@ -105,18 +98,16 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
         """There must be a pin."""
         return "" if stored_pins(ob) else say("No bone is pinned")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Release."""
         ob = armature(context)
         assert ob is not None
         pinned = stored_pins(ob)
         bones = [bone for bone in pinned if self.bone in ("", bone)]
         if not bones:
-            self.report({"ERROR"}, say("'{bone}' is not pinned", bone=self.bone))
-            return {"CANCELLED"}
+            raise UserError("'{bone}' is not pinned", bone=self.bone)
         set_pins(ob, bones, ())
-        self.report({"INFO"}, say("Released {bones}", bones=", ".join(f"'{bone}'" for bone in bones)))
-        return {"FINISHED"}
+        return self.done(say("Released {bones}", bones=quoted(bones)))
 
 
 CLASSES = (IK_ADDON_OT_pin, IK_ADDON_OT_pin_release)

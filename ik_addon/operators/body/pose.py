@@ -19,8 +19,7 @@ from ...live.reports import percent
 from ...posing.drag import MISSED, Ask, BodyDrag
 from ...posing.extent import Free
 from ...posing.pins import FLAGS
-from ...rig.plan.chain import ChainError
-from ...translation.sentences import marked, say
+from ...translation.sentences import UserError, marked, say
 from ..active import ArmatureOperator, active_bone, armature
 from ..gesture import finish
 
@@ -69,7 +68,6 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
     bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
     bl_description = "Bring a bone to a place; pinned bones hold, and the whole body comes along within its limits"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     bone: StringProperty(
         name="Bone",
@@ -108,23 +106,16 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         """What is posed must belong to this file."""
         return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Pose."""
         ob = armature(context)
         assert ob is not None
-        name = self.bone or name_of_active(self, ob)
-        if not name:
-            return {"CANCELLED"}
+        name = self.bone or name_of_active(ob)
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
-            self.report({"ERROR"}, say("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown))
-            return {"CANCELLED"}
-        try:
-            drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins], self.length))
-        except ChainError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
+        drag = BodyDrag(context, ob, Ask(name, self.use_tail, pins or None, Free[self.without_pins], self.length))
         is_placed = self.properties.is_property_set("location")
         posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         remarks = []
@@ -135,13 +126,16 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
         return finish(self, context, drag, remarks)
 
 
-def name_of_active(operator: bpy.types.Operator, ob: bpy.types.Object) -> str:
-    """The name of the active bone; where there is none, the operator reports it."""
+def name_of_active(ob: bpy.types.Object) -> str:
+    """The name of the active bone.
+
+    Raises:
+        UserError: there is none.
+    """
     active = active_bone(ob)
-    if active is not None:
-        return active.name
-    operator.report({"ERROR"}, say("No bone is active. Select the bone to move"))
-    return ""
+    if active is None:
+        raise UserError("No bone is active. Select the bone to move")
+    return active.name
 
 
 def _flags(pin: IKAddonPinArgument) -> frozenset[str]:

@@ -14,10 +14,9 @@ from ...drag import cursor
 from ...posing.drag import Ask, BodyDrag
 from ...posing.extent import Free
 from ...posing.pick import Picked, picked
-from ...rig.plan.chain import ChainError
 from ...translation.sentences import say
 from ..active import ArmatureOperator, active_bone, armature
-from ..gesture import compose, start
+from ..gesture import start
 from .pose import length_setting, name_of_active, without_pins_setting
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
@@ -44,9 +43,9 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Take hold for a drag with the mouse."""
-        return self._hold(context)
+        return self.attempt(self._hold, context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
         if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
@@ -56,15 +55,9 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     def _hold(self, context: bpy.types.Context) -> set[str]:
         ob = armature(context)
         assert ob is not None
-        name = self.bone or name_of_active(self, ob)
-        if not name:
-            return {"CANCELLED"}
+        name = self.bone or name_of_active(ob)
         ask = Ask(name, self.use_tail, without_pins=Free[self.without_pins], length=self.length)
-        try:
-            drag = BodyDrag(context, ob, ask)
-        except ChainError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        drag = BodyDrag(context, ob, ask)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
 
@@ -166,8 +159,5 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
 
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
-
-
-def register() -> None:
-    """Say what the macro consists of."""
-    compose(IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE)
+MACROS = ((IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE),)
+"""With what they consist of, see `gesture.compose`."""

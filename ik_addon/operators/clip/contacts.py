@@ -16,10 +16,9 @@ from ...bake.selection import time_scale
 from ...clip.contacts import HEEL
 from ...data.contact_settings import CONTACTS
 from ...planting import contact_keys, find, pivots
-from ...pose.keyframes import KeysError
-from ...rig.plan.chain import end_of, tips
-from ...translation.sentences import count, marked, say
-from ..active import ArmatureOperator, active_chain, armature
+from ...rig.plan.chain import end_of
+from ...translation.sentences import UserError, count, marked, say
+from ..active import ChainOperator, active_chain, armature
 from .options import ClipOperator
 
 ACTIONS = (
@@ -35,10 +34,9 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Contacts"
     bl_description = (
-        "Find where heels, toes and hands touch on a range of frames, and key it on the chains. Targets with keys "
-        "are looked at, else the FK pose"
+        "Find where heels, toes and hands touch on a range of frames, and key it on the chains, from the targets if "
+        "they have keys, otherwise from the FK pose"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     ground: StringProperty(
         name="Ground",
@@ -47,7 +45,8 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     )
     sensitivity: FloatProperty(
         name="Sensitivity",
-        description="How fast and how high a contact may be: above 1 for recordings that slide much",
+        description="How fast and how high a point may be and still touch. Use more than 1 for recordings in which "
+        "feet slide a lot",
         default=1.0,
         min=0.1,
         max=10.0,
@@ -56,7 +55,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     )
     shortest: FloatProperty(
         name="Shortest",
-        description="Shorter contacts don't count",
+        description="Contacts shorter than this don't count",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=HEEL.shortest,
@@ -93,46 +92,27 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
             self.report({"WARNING"}, say("Found no contact on {frames}. Raise Sensitivity", frames=on_frames))
             return {"FINISHED"}
         done = count(found, "Found 1 contact", "Found {count} contacts")
-        self.report({"INFO"}, say("{done} on {frames}", done=done, frames=on_frames))
-        return {"FINISHED"}
+        return self.done(say("{done} on {frames}", done=done, frames=on_frames))
 
 
-class ChainContactOperator(ArmatureOperator):
-    """An operator on the contacts of the active chain."""
-
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """A chain must be active."""
-        if not tips(ob):
-            return say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
-        return "" if active_chain(context) is not None else say("No chain is active. Select a bone of one")
-
-    def mark(
-        self,
-        context: bpy.types.Context,
-        tip: bpy.types.PoseBone,
-        names: Sequence[str],
-        frames: tuple[float, float],
-        *,
-        on: bool,
-    ) -> bool:
-        """Let contacts touch from one frame to before another one, or not; report why that can't be."""
-        scale = time_scale(context.scene)
-        try:
-            with ExitStack() as undo:
-                contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
-                undo.pop_all()
-        except KeysError as error:
-            self.report({"ERROR"}, str(error))
-            return False
-        contact_keys.show(tip, context.scene.frame_current_final * scale)
-        context.view_layer.update()
-        return True
+def mark(
+    context: bpy.types.Context,
+    tip: bpy.types.PoseBone,
+    names: Sequence[str],
+    frames: tuple[float, float],
+    *,
+    on: bool,
+) -> None:
+    """Let contacts touch from one frame to before another one, or not; `KeysError` says why that can't be."""
+    scale = time_scale(context.scene)
+    with ExitStack() as undo:
+        contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
+        undo.pop_all()
+    contact_keys.show(tip, context.scene.frame_current_final * scale)
+    context.view_layer.update()
 
 
-class IK_ADDON_OT_mark_contact(ChainContactOperator):
+class IK_ADDON_OT_mark_contact(ChainOperator):
     """Add or remove a contact by hand."""
 
     bl_idname = "ik_addon.mark_contact"
@@ -151,7 +131,7 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
     frame_start: IntProperty(name="Start", description="First frame to mark", options={"SKIP_SAVE"})
     frame_end: IntProperty(name="End", description="Last frame to mark", options={"SKIP_SAVE"})
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Add or remove it."""
         tip, scene = active_chain(context), context.scene
         is_preview = scene.use_preview_range
@@ -160,27 +140,23 @@ class IK_ADDON_OT_mark_contact(ChainContactOperator):
         if not self.properties.is_property_set("frame_end"):
             self.frame_end = max(scene.frame_preview_end if is_preview else scene.frame_current, self.frame_start)
         if self.frame_end < self.frame_start:
-            self.report({"ERROR"}, say("The last frame is before the first one"))
-            return {"CANCELLED"}
+            raise UserError("The last frame is before the first one")
         if self.action == "TOGGLE":  # Adjust Last Operation goes on with what it was
             flag = list(contact_keys.FLAGS).index(self.contact)
             frames = np.arange(self.frame_start, self.frame_end + 1.0) * time_scale(scene)
             self.action = "REMOVE" if contact_keys.read(tip, frames)[flag].all() else "ADD"
         span = self.frame_start, self.frame_end + 1
-        if not self.mark(context, tip, [self.contact], span, on=self.action == "ADD"):
-            return {"CANCELLED"}
+        mark(context, tip, [self.contact], span, on=self.action == "ADD")
         what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
         on_frames = bake_report.count_of_frames(self.frame_end + 1 - self.frame_start)
-        done = (
+        return self.done(
             say("Marked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
             if self.action == "ADD"
             else say("Unmarked a contact on {frames}: {what} of '{tip}'", what=what, tip=tip.name, frames=on_frames)
         )
-        self.report({"INFO"}, done)
-        return {"FINISHED"}
 
 
-class IK_ADDON_OT_remove_contact(ChainContactOperator):
+class IK_ADDON_OT_remove_contact(ChainOperator):
     """Remove a contact as a whole."""
 
     bl_idname = "ik_addon.remove_contact"
@@ -189,32 +165,28 @@ class IK_ADDON_OT_remove_contact(ChainContactOperator):
         "Remove the contact of the active chain on the current frame, heel and toe, from its first frame to its last"
     )
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Remove it."""
         tip, scale = active_chain(context), time_scale(context.scene)
         span = contact_keys.whole(tip, context.scene.frame_current * scale)
         if span is None:
-            self.report({"ERROR"}, say("'{tip}' has no contact on the current frame", tip=tip.name))
-            return {"CANCELLED"}
-        if not self.mark(context, tip, list(contact_keys.FLAGS), (span[0] / scale, span[1] / scale), on=False):
-            return {"CANCELLED"}
-        self.report({"INFO"}, say("Removed a contact of '{tip}'", tip=tip.name))
-        return {"FINISHED"}
+            raise UserError("'{tip}' has no contact on the current frame", tip=tip.name)
+        mark(context, tip, list(contact_keys.FLAGS), (span[0] / scale, span[1] / scale), on=False)
+        return self.done(say("Removed a contact of '{tip}'", tip=tip.name))
 
 
-class IK_ADDON_OT_find_pivots(ChainContactOperator):
+class IK_ADDON_OT_find_pivots(ChainOperator):
     """Find where a foot touches."""
 
     bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Find and store them."""
         tip, ob = active_chain(context), armature(context)
         if end_of(tip) is None:
-            self.report({"ERROR"}, say("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name))
-            return {"CANCELLED"}
+            raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
         pivots.store(tip, pivots.found(Figure.of(ob), tip))
         return {"FINISHED"}
 

@@ -22,7 +22,7 @@ FRAME_RANGES = (
 class FrameRangeOperator(StepsOperator):
     """An operator that works on a range of frames."""
 
-    frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
+    frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
@@ -37,15 +37,15 @@ class FrameRangeOperator(StepsOperator):
         manager: Any = context.window_manager
         return manager.invoke_props_dialog(self, confirm_text=self.confirm)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        """Work: at once when called from a script, step by step after the dialog."""
-        return self.run(context)
+    def ends(self, context: bpy.types.Context) -> tuple[int, int]:
+        """The first and the last of the chosen frames."""
+        if self.frame_range == "CUSTOM":
+            return self.frame_start, self.frame_end
+        return frame_range(context.scene, armature(context), self.frame_range)
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
         """The chosen frames."""
-        if self.frame_range == "CUSTOM":
-            return frames_between(self.frame_start, self.frame_end)
-        return frames_between(*frame_range(context.scene, armature(context), self.frame_range))
+        return frames_between(*self.ends(context))
 
     def draw_frames(self, layout: bpy.types.UILayout) -> None:
         """The range; start and end only where they are used."""

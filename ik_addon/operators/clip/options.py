@@ -9,12 +9,12 @@ from ...anatomy.figure import Figure
 from ...goals.snapped import SnapError
 from ...planting.pivots import is_of_leg
 from ...rig.plan.chain import tips
-from ..active import armature
+from ..active import NONE_ACTIVE, armature
 from ..goals.snap import FramesOperator
-from ..solve import CHAINS, NONE_ACTIVE
+from ..solve import CHAINS
 from .frame_range import FRAME_RANGES
 
-CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs; all chains where there is none"), *CHAINS)
+CLIP_CHAINS = (("LEGS", "Legs", "The chains on legs, or all chains if there are none"), *CHAINS)
 
 OBJECTS = {"on", "ground"}
 """Options that name an object."""
@@ -27,7 +27,7 @@ class ClipOperator(FramesOperator):
     frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
     on: StringProperty(
         name="On",
-        description="The object that the feet stand on, where it moves: a lift, a horse, a prop",
+        description="The object that the feet stand on, if it moves, such as a lift or a horse",
     )
 
     own: tuple[str, ...] = ()

@@ -25,7 +25,6 @@ class IK_ADDON_OT_plant(ClipOperator):
         "Key the targets so that feet and hands stand still while they touch, roll about heel and toe, and move as "
         "before in between; the hips move so that legs reach"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     ground: StringProperty(
         name="Ground",
@@ -42,7 +41,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     )
     blend: FloatProperty(
         name="Blend",
-        description="How long a foot takes to go over into a contact and out of it",
+        description="How long a foot takes to ease into a contact and out of it",
         subtype="TIME",
         unit="TIME_ABSOLUTE",
         default=plant.Options.blend,

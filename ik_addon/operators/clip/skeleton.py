@@ -25,7 +25,6 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         "Make a new armature of the deform bones alone and key it as this one plays, for game engines: ready for "
         "Blender's glTF and FBX exporters. This armature stays as it is"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     only_deform: BoolProperty(
         name="Only Deform Bones",
@@ -34,20 +33,20 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     )
     meshes: BoolProperty(
         name="Meshes",
-        description="Let copies of the meshes that this armature deforms follow the new one",
+        description="Copy the meshes that this armature deforms, and let the copies follow the new armature",
         default=skeleton.Options.meshes,
     )
     use_root: BoolProperty(
         name="Root Motion",
-        description="Move a bone on the ground as the hips go, so that engines can move the character",
+        description="Move a bone along the ground with the hips, so that engines can move the character",
     )
     root: StringProperty(
         name="Root",
-        description="The bone that gets the motion; a new one where there is none of this name",
+        description="The bone that gets the motion, added if there is none of this name",
         default="root",
     )
-    root_height: BoolProperty(name="Up and Down", description="The root goes up and down with the hips, too")
-    root_turn: BoolProperty(name="Turn", description="The root turns about the vertical with the hips, too")
+    root_height: BoolProperty(name="Up and Down", description="The root also goes up and down with the hips")
+    root_turn: BoolProperty(name="Turn", description="The root also turns about the vertical with the hips")
 
     confirm = marked("Bake")
     doing = marked("Baking to a skeleton")
@@ -81,8 +80,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             frames=bake_report.count_of_frames(result.frames),
             name=result.ob.name,
         )
-        self.report({"WARNING"} if result.remarks else {"INFO"}, ". ".join([done, *result.remarks]))
-        return {"FINISHED"}
+        return self.done(done, result.remarks)
 
 
 CLASSES: tuple[Any, ...] = (IK_ADDON_OT_bake_skeleton,)

@@ -8,10 +8,9 @@ from bpy.props import EnumProperty
 from ...data.settings import object_of
 from ...goals.ik_fk import is_ik, switch
 from ...rig.plan.chain import tips
-from ...translation.sentences import marked, say
-from ..active import active_chain, armature
-from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
-from ..steps import ERRORS
+from ...translation.sentences import UserError, marked, say
+from ..active import NONE_ACTIVE, active_chain, armature
+from ..solve import CHAINS, ChainsOperator
 
 WAYS = (
     ("OTHER", "The Other", "From IK to FK, or from FK to IK"),
@@ -31,7 +30,6 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     bl_idname = "ik_addon.switch_ik_fk"
     bl_label = "Switch IK/FK"
     bl_description = "Switch between IK and FK from the current frame on, without a jump; everything needed is keyed"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     to: EnumProperty(name="Switch To", description="What to switch to", items=WAYS, options={"SKIP_SAVE"})
     chains: EnumProperty(name="Chains", description="The chains to switch", items=CHAINS, default="ACTIVE")
@@ -41,24 +39,19 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
         """Say which way."""
         return say(TOOLTIPS.get(getattr(properties, "to", ""), cls.bl_description))
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch."""
         ob = armature(context)
         chosen = tips(ob) if self.chains == "ALL" else [tip for tip in (active_chain(context),) if tip is not None]
         if not chosen:
-            self.report({"ERROR"}, say(NONE_ACTIVE))
-            return {"CANCELLED"}
+            raise UserError(NONE_ACTIVE)
         to_ik = not is_ik(chosen[0]) if self.to == "OTHER" else self.to == "IK"
         way = "IK" if to_ik else "FK"
         others = [tip for tip in chosen if is_ik(tip) != to_ik]
         if not others:
             self.report({"INFO"}, say("Already in {way} on this frame", way=way))
             return {"CANCELLED"}
-        try:
-            remarks = switch(context, ob, others, to_ik=to_ik)
-        except ERRORS as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        remarks = switch(context, ob, others, to_ik=to_ik)
         frame = f"{context.scene.frame_current_final:g}"
         if len(others) == 1:
             done = say("Switched '{tip}' to {way} from frame {frame} on", tip=others[0].name, way=way, frame=frame)

@@ -12,10 +12,10 @@ from ...data.settings import chain_of
 from ...goals import apply, snap
 from ...goals.snapped import Poles, SnapError
 from ...rig.plan.chain import tips
-from ...translation.sentences import count, marked, say
-from ..active import armature
+from ...translation.sentences import count, marked, quoted, say
+from ..active import NONE_ACTIVE, armature
 from ..clip.frame_range import FRAME_RANGES, FrameRangeOperator
-from ..solve import CHAINS, NONE_ACTIVE, ChainsOperator
+from ..solve import CHAINS, ChainsOperator
 
 FRAMES = (("PRESENT", "Current Frame", "The current frame, keyed if auto keying is on"), *FRAME_RANGES)
 POSES = (
@@ -75,7 +75,6 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     bl_idname = "ik_addon.snap_target"
     bl_label = "Snap Target to Pose"
     bl_description = "Move the target and the pole to match the visible pose, so that solving changes nothing"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     pose: EnumProperty(name="Pose", description="The pose to match", items=POSES, default="AUTO")
     poles: EnumProperty(name="Poles", description="What to do with poles", items=POLES, default="MATCH")
@@ -107,8 +106,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         done = count(chains, "Snapped the target", "Snapped the targets of {count} chains")
         if frames is not None:
             done = say("{done} on {frames}", done=done, frames=bake_report.count_of_frames(frames))
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([done, *remarks]))
-        return {"FINISHED"}
+        return self.done(done, remarks)
 
 
 class IK_ADDON_OT_apply_pose(FramesOperator):
@@ -117,7 +115,6 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     bl_idname = "ik_addon.apply_pose"
     bl_label = "Apply Solved Pose"
     bl_description = "Make the solved pose the FK pose, so that it stays when the chain is disabled"
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     confirm = marked("Apply")
     doing = marked("Applying the solved pose")
@@ -129,8 +126,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise SnapError("None of these chains is enabled. Select a bone of one that is")
-        names = ", ".join(f"'{tip.name}'" for tip in found)
-        done = say("Applied the solved pose to {names}", names=names)
+        done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
         frames = self.frames(context)
         if frames is not None:
             report = yield from apply.steps(context, ob, found, frames)
@@ -141,8 +137,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
         """Report what was applied."""
         message, remarks = result
-        self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
-        return {"FINISHED"}
+        return self.done(message, remarks)
 
 
 CLASSES = (IK_ADDON_OT_snap_target, IK_ADDON_OT_apply_pose)

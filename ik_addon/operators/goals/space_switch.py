@@ -7,20 +7,14 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
+from ...data.choices import ROLES
 from ...data.settings import chain_of, goal_of
 from ...goals.movable import MovableGoal
-from ...goals.space_switch import SpaceError, switch
+from ...goals.space_switch import switch
 from ...goals.spaces import Space, spaces_of
-from ...pose.keyframes import KeysError
-from ...rig.plan.chain import tips
-from ...translation.sentences import say
-from ..active import ArmatureOperator, active_chain, armature
-from ..solve import NONE_ACTIVE
+from ...translation.sentences import UserError, say
+from ..active import ChainOperator, active_chain, armature
 
-ROLES = (
-    ("TARGET", "Target", "What the tip of the chain follows"),
-    ("POLE", "Pole", "What the chain bends towards"),
-)
 SPACES = (
     ("WORLD", "World", "Stay in place, whatever the body does"),
     ("PARENT", "Parent of the Limb", "Go with the bone that carries the limb, such as the hips or the chest"),
@@ -30,7 +24,7 @@ SPACES = (
 )
 
 
-class IK_ADDON_OT_switch_space(ArmatureOperator):
+class IK_ADDON_OT_switch_space(ChainOperator):
     """Take a target or pole of the active chain to another space, at the current frame."""
 
     bl_idname = "ik_addon.switch_space"
@@ -39,7 +33,6 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
         "From the current frame on, the target or pole goes with the world, a part of the body or an object; "
         "it stays where it is, and the switch is keyed"
     )
-    bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     role: EnumProperty(name="Goal", description="What is switched", items=ROLES, default="TARGET")
     space: EnumProperty(name="Space", description="What the target or pole goes with", items=SPACES)
@@ -51,13 +44,6 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
     bone: StringProperty(
         name="Bone", description="The bone of that object to go with; empty: the object", options={"SKIP_SAVE"}
     )
-
-    @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be an active chain."""
-        if not tips(ob):
-            return say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
-        return "" if active_chain(context) is not None else say(NONE_ACTIVE)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Ask what goes where."""
@@ -81,7 +67,7 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
         space = self._space(context)
         layout.label(text="Not found" if space is None else say("Goes with {space}", space=space.name))
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Switch."""
         ob, tip = armature(context), active_chain(context)
         space = self._space(context)
@@ -91,8 +77,7 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
                 "TARGET": "The chain on '{tip}' has no target. Pick one",
                 "POLE": "The chain on '{tip}' has no pole. Pick one",
             }
-            self.report({"ERROR"}, say(no_goal[self.role], tip=tip.name))
-            return {"CANCELLED"}
+            raise UserError(no_goal[self.role], tip=tip.name)
         if space is None:
             missing = {
                 "OBJECT": "Pick an object to go with",
@@ -100,22 +85,16 @@ class IK_ADDON_OT_switch_space(ArmatureOperator):
                 "CHEST": "'{object}' shows no chest. Pick an object",
                 "HEAD": "'{object}' shows no head. Pick an object",
             }
-            self.report({"ERROR"}, say(missing[self.space], tip=tip.name, object=ob.name))
-            return {"CANCELLED"}
+            raise UserError(missing[self.space], tip=tip.name, object=ob.name)
         movable = MovableGoal(goal, bone)
-        try:
-            later = switch(context, ob, tip, movable, space)
-        except (SpaceError, KeysError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        later = switch(context, ob, tip, movable, space)
         frame = f"{context.scene.frame_current_final:g}"
         message = say(
             "'{movable}' goes with {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
         )
         if later:
             message += ". " + say("Later switches go on from there: {count}", count=later)
-        self.report({"INFO"}, message)
-        return {"FINISHED"}
+        return self.done(message)
 
     def _space(self, context: bpy.types.Context) -> Space | None:
         """The space that was chosen; None where the active chain has none like it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import bpy
@@ -18,9 +18,9 @@ from ...pose.constraints import drivers_on, fighting_constraints
 from ...rig.plan import chain as chains
 from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
 from ...solve import Status
-from ...translation.sentences import is_like, say
+from ...translation.sentences import UserError, is_like, say
 from ..active import ArmatureOperator, armature
-from .fix import Fix, mute_label
+from .fix import Fix, mute_label, set_all
 from .goals import fixes_in_renders, fixes_of_goal, fixes_of_loop, fixes_of_transforms
 
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
@@ -44,7 +44,7 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
         if report.status is Status.LIMITED and chain.use_limits and locked:
             one = say("Unlock '{bone}'", bone=locked[0].name)
             label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
-            return Fix(label, lambda: _unlock(locked))
+            return Fix(label, partial(set_all, locked, LOCKS, False))
     return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
 
 
@@ -69,7 +69,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
     if end is not None:
         fighting += [constraint for _, constraint in chains.holding_constraints(ob, tip, end)]
     if fighting:
-        yield Fix(mute_label(fighting), lambda: _mute(fighting))
+        yield Fix(mute_label(fighting), partial(set_all, fighting, ("mute",), True))
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
     yield from _fixes_of_drivers(ob, paths)
     if chain.solver == "TWO_BONE" and len(bones) != 2:
@@ -89,7 +89,7 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
         names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
         broken = [name for name in names if not math.isfinite(getattr(bone, name))]
         if broken:
-            yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(_set_zero, bone, broken))
+            yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(set_all, [bone], broken, 0.0))
 
 
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
@@ -109,28 +109,12 @@ def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[
     """What ends drivers on these data paths."""
     driving = drivers_on(ob, paths)
     if driving:
-        yield Fix(say("Mute Drivers"), lambda: _mute(driving))
+        yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
 
 
 def _disconnect(ob: bpy.types.Object, bone: str) -> None:
     with editing(bpy.context, ob) as bones:
         bones[bone].use_connect = False
-
-
-def _set_zero(bone: bpy.types.PoseBone, names: Sequence[str]) -> None:
-    for name in names:
-        setattr(bone, name, 0.0)
-
-
-def _unlock(bones: list[bpy.types.PoseBone]) -> None:
-    for bone in bones:
-        for name in LOCKS:
-            setattr(bone, name, False)
-
-
-def _mute(items: list[bpy.types.Constraint] | list[bpy.types.FCurve]) -> None:
-    for item in items:
-        item.mute = True
 
 
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
@@ -151,24 +135,21 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
         fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
         return say(cls.bl_description) if fix is None else fix.label
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Do it, and let the chain be solved anew."""
         ob = armature(context)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
         if fix is None:
-            self.report({"ERROR"}, say("Nothing to fix on '{tip}'", tip=self.tip))
-            return {"CANCELLED"}
+            raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
         try:
             fix.apply()
-        except (chains.ChainError, RuntimeError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        except RuntimeError as error:
+            return self.refuse(str(error))
         reports.clear(ob, [self.tip])
         ob.update_tag()
         context.view_layer.update()  # solves where Live is on
-        self.report({"INFO"}, f"'{self.tip}': {fix.label}")
-        return {"FINISHED"}
+        return self.done(f"'{self.tip}': {fix.label}")
 
 
 def needs_lock(context: bpy.types.Context) -> bool:

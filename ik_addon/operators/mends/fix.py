@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import bpy
 
@@ -16,6 +16,13 @@ class Fix(NamedTuple):
     label: str
     """Text of the button, in the language of the interface."""
     apply: Callable[[], object]
+
+
+def set_all(owners: Iterable[Any], names: Iterable[str], value: object) -> None:
+    """Set these properties of all of them."""
+    for owner in owners:
+        for name in names:
+            setattr(owner, name, value)
 
 
 def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:

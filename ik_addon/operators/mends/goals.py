@@ -13,13 +13,14 @@ from ...controls.bones import can_be_made, editing
 from ...data.chain_settings import IKAddonChain
 from ...data.settings import chain_of, goal_of
 from ...pose.channels import FIELDS, REST, rotation_field
+from ...pose.constraints import is_on
 from ...pose.skeleton import matrix_array
 from ...rig.plan.attachments import all_parent_bones_of, uid_of
 from ...rig.plan.chain import posed_bones, tips
-from ...rig.plan.presence import is_in
+from ...rig.plan.presence import all_layers, is_in
 from ...setup.own_target import make_target
 from ...translation.sentences import say
-from .fix import Fix, mute_label
+from .fix import Fix, mute_label, set_all
 
 IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
 IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
@@ -37,7 +38,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         return
     layer = view_layer.layer_collection
     if not is_in(view_layer.objects, goal):
-        excluded = [found for found in _layers_of(goal, layer) if found.exclude]
+        excluded = [own for own in all_layers(layer) if own.exclude and is_in(own.collection.objects, goal)]
         if excluded:
             label = say("Include '{collection}'", collection=excluded[0].name)
             yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
@@ -46,7 +47,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         else:
             yield Fix(say("Clear Pole"), lambda: setattr(chain, role, None))
     elif off := disabled(goal, layer, "hide_viewport"):
-        yield Fix(say(IN_VIEWPORTS[role]), partial(_enable, off, "hide_viewport"))
+        yield Fix(say(IN_VIEWPORTS[role]), partial(set_all, off, ("hide_viewport",), False))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
         yield Fix(say(NO_BONE[role]), lambda: setattr(chain, f"{role}_bone", ""))
     elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
@@ -58,7 +59,7 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
     for role in ("target", "pole"):
         goal, _bone = goal_of(chain, role)
         if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
-            yield Fix(say(IN_RENDERS[role]), partial(_enable, off, "hide_render"))
+            yield Fix(say(IN_RENDERS[role]), partial(set_all, off, ("hide_render",), False))
 
 
 def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
@@ -121,7 +122,7 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
         return
     is_bone = bool(bone) and goal.type == "ARMATURE"
     holder: Any = goal.pose.bones[bone] if is_bone else goal
-    holding = [c for c in holder.constraints if not c.mute and c.influence > 0.0 and _targets(c, tip.id_data)]
+    holding = [c for c in holder.constraints if is_on(c) and _targets(c, tip.id_data)]
     if holding:
         yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
     elif not is_bone and goal.parent is not None:
@@ -142,8 +143,7 @@ def _targets(constraint: Any, ob: bpy.types.Object) -> bool:
 
 def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:
     world = goal.matrix_world.copy()
-    for constraint in constraints:
-        constraint.mute = True
+    set_all(constraints, ("mute",), True)
     bpy.context.view_layer.update()
     if isinstance(constraints[0].id_data, bpy.types.Object) and constraints[0] in list(goal.constraints):
         goal.matrix_world = world
@@ -179,14 +179,6 @@ def _numbers(bone: Any) -> list[float]:
 # ---- what is disabled
 
 
-def _layers_of(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
-    """The collections of a view layer that an object is in itself."""
-    if is_in(layer.collection.objects, goal):
-        yield layer
-    for child in layer.children:
-        yield from _layers_of(goal, child)
-
-
 def disabled(
     goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
 ) -> list[bpy.types.Object | bpy.types.Collection]:
@@ -205,8 +197,3 @@ def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterat
     for child in layer.children:
         for way in _ways_to(goal, child):
             yield [layer, *way]
-
-
-def _enable(items: list[bpy.types.Object | bpy.types.Collection], switch: str) -> None:
-    for item in items:
-        setattr(item, switch, False)

@@ -11,7 +11,7 @@ import bpy
 from ...rig.plan.chain import tips
 from ...rig.plan.presence import is_in
 from ...translation.sentences import UserError, say
-from ..active import armature, obstacle
+from ..active import ReportingOperator, armature, obstacle
 from .fix import Fix
 
 
@@ -102,7 +102,7 @@ def _override_with(
     _select(context, rig)
 
 
-class IK_ADDON_OT_rig_fix(bpy.types.Operator):
+class IK_ADDON_OT_rig_fix(ReportingOperator):
     """Let the armature be worked on."""
 
     bl_idname = "ik_addon.rig_fix"
@@ -110,19 +110,16 @@ class IK_ADDON_OT_rig_fix(bpy.types.Operator):
     bl_description = "Do what the button says, so that the chains can be worked on"
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: bpy.types.Context) -> set[str]:
         """Do it."""
         fix = rig_fix_of(context)
         if fix is None:
-            self.report({"ERROR"}, obstacle(context) or say("Nothing to fix"))
-            return {"CANCELLED"}
+            return self.refuse(obstacle(context) or say("Nothing to fix"))
         try:
             fix.apply()
-        except (UserError, RuntimeError) as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, fix.label)
-        return {"FINISHED"}
+        except RuntimeError as error:
+            return self.refuse(str(error))
+        return self.done(fix.label)
 
 
 CLASSES = (IK_ADDON_OT_rig_fix,)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import bpy
 
+from ...pose.constraints import is_on
 from ...pose.data_paths import BONE_PATH
 
 PARENTING = (
@@ -92,11 +93,7 @@ class Hold(NamedTuple):
 
 def _takes_along(constraint: Any) -> bool:
     """Whether a constraint makes its object or bone follow another one."""
-    return isinstance(constraint, PARENTING) and _is_on(constraint) and constraint.target is not None
-
-
-def _is_on(constraint: bpy.types.Constraint) -> bool:
-    return not constraint.mute and constraint.influence > 0.0
+    return isinstance(constraint, PARENTING) and is_on(constraint) and constraint.target is not None
 
 
 def _is_bone(entry: Any) -> bool:
@@ -109,7 +106,7 @@ def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator
     yield from (attachment.parent for attachment in attachments_of(ob, bone))
     while ob is not None:
         for constraint in ob.constraints:
-            if isinstance(constraint, PULLING) and _is_on(constraint):
+            if isinstance(constraint, PULLING) and is_on(constraint):
                 entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
                 yield from (ParentBone(uid_of(entry.target), entry.subtarget) for entry in entries if _is_bone(entry))
         ob = ob.parent

@@ -10,7 +10,7 @@ from mathutils import Vector
 
 from ...data import versions
 from ...data.chain_settings import IKAddonChain
-from ...data.settings import chain_of, end_name, has_settings, unusable
+from ...data.settings import chain_of, end_name, is_tip, unusable
 from ...pose.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...translation.sentences import UserError, say
 from .attachments import all_parent_bones_of, uid_of
@@ -23,7 +23,7 @@ class ChainError(UserError):
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
     """The tip bones of all chains of an armature; none in an object that Blender has not evaluated yet."""
-    return [] if ob.pose is None else [bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).is_chain]
+    return [] if ob.pose is None else [bone for bone in ob.pose.bones if is_tip(bone)]
 
 
 def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
@@ -86,7 +86,7 @@ def reach_of(tip: bpy.types.PoseBone) -> Vector:
 
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     """The tip of the chain that `bone` belongs to: its own, else the first that runs through it or ends in it."""
-    if has_settings(bone) and chain_of(bone).is_chain:
+    if is_tip(bone):
         return bone
     every = tips(bone.id_data)
     through = next((tip for tip in every if bone in chain_bones(tip)), None)

@@ -26,15 +26,10 @@ LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one
 class Shape(NamedTuple):
     """What groups must have in common to be solved as one batch; see `Problem` for what is named as there."""
 
-    solver: Solver
-    out_of_reach: OutOfReach
-    iterations: int
     parents: tuple[int, ...]
     """(n,) the parent of each bone within the group, -1 for the root."""
     segments: tuple[int, ...]
     """(E,) the bone of each effector."""
-    weights: tuple[float, ...]
-    """(E,)"""
     poles: tuple[bool, ...]
     """(E,) chains that bend towards a pole."""
     turns: tuple[bool, ...]
@@ -43,15 +38,20 @@ class Shape(NamedTuple):
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
     """(n, 6) minimum and maximum angle about X, Z and Y."""
-    stiffness: tuple[tuple[float, ...], ...] | None
-    """(n, 3) about X, Y and Z."""
-    bend_lead: float
-    planar: bool
-    """A free chain that stays in the plane of its rest pose."""
-    is_end: bool
-    """Each group is the end bone of a chain, which takes the target's rotation."""
     plain: bool
     """The bones have no special inheritance flags, see `Skeleton.plain`."""
+    solver: Solver = Solver.AUTO
+    out_of_reach: OutOfReach = OutOfReach.EXTEND
+    iterations: int = 0
+    weights: tuple[float, ...] = (1.0,)
+    """(E,)"""
+    stiffness: tuple[tuple[float, ...], ...] | None = None
+    """(n, 3) about X, Y and Z."""
+    bend_lead: float = 0.0
+    planar: bool = False
+    """A free chain that stays in the plane of its rest pose."""
+    is_end: bool = False
+    """Each group is the end bone of a chain, which takes the target's rotation."""
 
     @property
     def is_chain(self) -> bool:

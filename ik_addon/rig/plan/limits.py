@@ -10,6 +10,10 @@ from .chain import ChainError
 
 Range = tuple[float, float]
 FREE: Range = (-math.inf, math.inf)
+SETTINGS = tuple(
+    f"{name}_{axis}" for axis in "xyz" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
+)
+"""Blender's settings of a bone for its limits, locks and stiffness."""
 
 
 def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:

@@ -288,7 +288,6 @@ def _shape(
         stiffness=tuple(stiffness) if is_stiff else None,
         bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
         planar=settings[0].planar and len(own) == 1,
-        is_end=False,
         plain=bool(skeleton.plain[list(group.bones)].all()),
     )
 
@@ -297,22 +296,15 @@ def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleto
     """The shape of the end bone of a chain, which is seen as evaluated."""
     x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
     return Shape(
-        solver=Solver.AUTO,
-        out_of_reach=OutOfReach.EXTEND,
-        iterations=0,
         parents=(-1,),
         segments=(0,),
-        weights=(1.0,),
         poles=(False,),
         turns=(True,),
         inherits=(bone.bone.use_inherit_rotation,),
         stretch_weights=(0.0,),
         limits=None if (x, z, y) == (FREE,) * 3 else ((*x, *z, *y),),
-        stiffness=None,
-        bend_lead=0.0,
-        planar=False,
-        is_end=True,
         plain=bool(skeleton.plain[chain.end]),
+        is_end=True,
     )
 
 

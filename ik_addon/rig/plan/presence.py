@@ -35,6 +35,13 @@ def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
         shown = shown.background_set
 
 
+def all_layers(layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
+    """A collection of a view layer, and all that are in it."""
+    yield layer
+    for child in layer.children:
+        yield from all_layers(child)
+
+
 def is_in(objects: Any, ob: bpy.types.Object) -> bool:
     """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
     found = objects.get(ob.name)

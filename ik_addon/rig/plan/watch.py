@@ -18,6 +18,7 @@ from ...data.settings import chain_of
 from ...pose.channels import FIELDS
 from ...pose.constraints import CHAIN_CONSTRAINTS
 from ...pose.data_paths import BONE_PATH, value_at
+from . import limits
 from .chain import tips
 from .reference import Reference
 
@@ -53,15 +54,7 @@ BONE_FACTS = (
     "use_relative_parent",
 )
 """What a plan depends on of a bone at rest, beside its matrix and its parent."""
-JOINT_FACTS = (
-    "rotation_mode",
-    "ik_stretch",
-    *(
-        f"{kind}_{axis}"
-        for kind in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
-        for axis in ("x", "y", "z")
-    ),
-)
+JOINT_FACTS = ("rotation_mode", "ik_stretch", *limits.SETTINGS)
 """The same of a pose bone that a chain poses."""
 READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in NUMBERS)))
 """What is read of a pose bone on each frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -174,16 +174,13 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
 
 def stack(samples: Sequence[Sample]) -> Sample:
     """Frames that were sampled one by one, as one batch."""
-    return Sample(
-        world=np.concatenate([s.world for s in samples]),
-        channels=np.concatenate([s.channels for s in samples]),
-        basis=np.concatenate([s.basis for s in samples]),
-        poses=np.concatenate([s.poses for s in samples]),
-        carried=np.concatenate([s.carried for s in samples]),
-        goals=Goals(
-            **{name: np.concatenate([vars(s.goals)[name] for s in samples]) for name in vars(samples[0].goals)}
-        ),
-    )
+
+    def joined(parts: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
+        return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+
+    goals = [one.goals for one in samples]
+    own = joined(samples, ("world", "channels", "basis", "poses", "carried"))
+    return Sample(**own, goals=Goals(**joined(goals, vars(goals[0]))))
 
 
 def _goals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import bpy
@@ -11,7 +12,7 @@ from ...data.settings import chain_of
 from ...operators.active import active_bone, armature
 from ...posing.pins import Extremities, stored_pins
 from ...translation.sentences import say
-from ..active_row import ActiveRow
+from ..active_row import ActiveRow, BoneList
 from ..panel import ArmaturePanel
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
@@ -20,7 +21,7 @@ ROWS = 4
 ICONS = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
 
 
-class IK_ADDON_UL_pins(bpy.types.UIList):
+class IK_ADDON_UL_pins(BoneList):
     """A row for each pinned bone: its name, what of it is pinned, and a button that releases it."""
 
     def draw_item(
@@ -32,8 +33,6 @@ class IK_ADDON_UL_pins(bpy.types.UIList):
         _icon: int,
         _active_data: Any,
         _active_property: str,
-        _index: int = 0,
-        _flag: int = 0,
     ) -> None:
         """Draw a row."""
         row = layout.row(align=True)
@@ -42,14 +41,9 @@ class IK_ADDON_UL_pins(bpy.types.UIList):
             row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)  # type: ignore[arg-type]
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
 
-    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
-        """Draw the search for a name."""
-        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
-
-    def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
-        """Show the pinned bones, in the order of the armature."""
-        wanted = {bone for bone in stored_pins(pose.id_data) if self.filter_name.lower() in bone.lower()}
-        return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)], []
+    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+        """The pinned bones."""
+        return stored_pins(ob)
 
 
 def _active(context: bpy.types.Context) -> bpy.types.PoseBone | None:
@@ -73,16 +67,7 @@ class VIEW3D_PT_ik_addon_body(ArmaturePanel):
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the list, what pins and releases, and the active bone."""
         layout, ob = self.layout, armature(context)
-        layout.template_list(
-            "IK_ADDON_UL_pins",
-            "",
-            ob.pose,
-            "bones",
-            context.window_manager,
-            ROW.property,
-            rows=ROWS,
-            maxrows=ROWS,
-        )
+        ROW.draw(layout, context, IK_ADDON_UL_pins, ROWS)
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
         both = column if is_narrow(context) else column.row(align=True)

@@ -5,6 +5,7 @@ Nothing here moves when a chain is added, solved or missed, so what is under the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import bpy
@@ -18,7 +19,7 @@ from ...rig.plan import chain as chains
 from ...setup.constraints import sources
 from ...solve import Status
 from ...translation.sentences import say
-from ..active_row import ActiveRow
+from ..active_row import ActiveRow, BoneList
 from ..menus import IK_ADDON_MT_pose
 from ..panel import ArmaturePanel
 from ..text import draw_button, draw_message, fit, is_narrow
@@ -37,7 +38,7 @@ SHORT = {
 """How a miss is called where there is little room."""
 
 
-class IK_ADDON_UL_chains(bpy.types.UIList):
+class IK_ADDON_UL_chains(BoneList):
     """A row for each chain: whether it is on, its state and its name."""
 
     def draw_item(
@@ -49,8 +50,6 @@ class IK_ADDON_UL_chains(bpy.types.UIList):
         _icon: int,
         _active_data: Any,
         _active_property: str,
-        _index: int = 0,
-        _flag: int = 0,
     ) -> None:
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
@@ -64,15 +63,9 @@ class IK_ADDON_UL_chains(bpy.types.UIList):
         select = row.operator("ik_addon.chain_select", text=tip.name, icon=icon, emboss=False, translate=False)
         select.tip = tip.name
 
-    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
-        """Draw the search for a name."""
-        layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
-
-    def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
-        """Show the bones that carry a chain, in the order of the armature."""
-        bones = getattr(pose, name)
-        wanted = {tip.name for tip in chains.tips(pose.id_data) if self.filter_name.lower() in tip.name.lower()}
-        return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in bones], []
+    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+        """The bones that carry a chain."""
+        return (tip.name for tip in chains.tips(ob))
 
 
 def _select(_context: bpy.types.Context, bone: bpy.types.PoseBone) -> None:
@@ -94,16 +87,7 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
         layout, ob = self.layout, armature(context)
         narrow = is_narrow(context)
         row = layout.column() if narrow else layout.row()
-        row.template_list(
-            "IK_ADDON_UL_chains",
-            "",
-            ob.pose,
-            "bones",
-            context.window_manager,
-            ROW.property,
-            rows=ROWS,
-            maxrows=ROWS,
-        )
+        ROW.draw(row, context, IK_ADDON_UL_chains, ROWS)
         beside = row.row(align=True) if narrow else row.column(align=True)
         beside.menu(IK_ADDON_MT_pose.bl_idname, text="", icon="DOWNARROW_HLT")
         beside.separator()

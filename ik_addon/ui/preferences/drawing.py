@@ -9,17 +9,8 @@ import bpy
 from ...data import preferences
 from . import keymap
 
-COLORS = (
-    "color_unsolved",
-    "color_reached",
-    "color_limited",
-    "color_out_of_reach",
-    "color_failed",
-    "color_swing",
-    "color_twist",
-    "color_reach",
-    "color_pin",
-)
+COLORS = "color_"
+"""What the names of colors begin with."""
 SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 
 
@@ -52,8 +43,9 @@ def draw(own: Any, context: bpy.types.Context) -> None:
     column = box.column()
     column.prop(own, "use_theme")
     if not own.use_theme:
-        for name in COLORS:
-            column.prop(own, name)
+        for name in own.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
+            if name.startswith(COLORS):
+                column.prop(own, name)
     column = box.column(align=True)
     for name in SIZES:
         column.prop(own, name)
