@@ -52,9 +52,9 @@ class Outcomes:
         distance = solution.error[:, None] if wave.shape.is_chain else solution.error
         with np.errstate(all="ignore"):
             error = distance / lengths
-            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
         # A tree has one status, but some of its chains may have reached their targets.
-        status = np.where(reached, np.int8(Status.REACHED), solution.status[:, None])
+        reached, own = error <= goals.tolerance, solution.status[:, None]
+        status = np.where(reached & (own != Status.INVALID), np.int8(Status.REACHED), own)
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)
         self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])

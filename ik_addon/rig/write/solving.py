@@ -16,14 +16,12 @@ from ...solve.problem import Bools, Floats
 from ..plan.groups import paths
 from ..read.sample import Goals
 from .ends import turned_ends
-from .limb import Limbs
+from .limb import WRITTEN_TOLERANCE, Limbs
 from .once import once
 from .outcomes import Outcomes
 
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
-WRITTEN_TOLERANCE = 1e-6
-"""The miss, in chain lengths, from which that is worthwhile."""
 CLEARLY_NEARER = 0.1
 """Of the first miss: what is left of it where solving again has helped."""
 SINGLE_STEPS = 6.0
@@ -43,9 +41,10 @@ def solve_limbs(
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
-    posed, solution, missed = _refined(posed, solution, goals, hurried)
-    if missed.any():
-        _correct_outcome(solution, posed, goals, missed)
+    if not limbs.is_exact():
+        posed, solution, missed = _refined(posed, solution, goals, hurried)
+        if missed.any():
+            _correct_outcome(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
     if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
