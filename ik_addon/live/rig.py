@@ -25,7 +25,7 @@ from ..rig.read import fcurves
 from ..rig.read.goals import Still
 from ..rig.read.keyed import Keyed
 from ..rig.read.sample import Sample, sample
-from ..rig.write.lookup import Lookup
+from ..rig.write.lookup import Lookup, is_tabulated
 from ..rig.write.waves import Moves, Posed, pose
 from .live_bones import LiveBones
 from .playback import Playback, Source
@@ -273,7 +273,7 @@ class Rig:
             source = Keyed(self.plan, self.plan.determined, self.bones.stored, self.bones.animated)
         if source is not None:
             last = None if self.view.solved is None else self.view.solved[:2]
-            lookup = self.lookup(ob, frame, make=not is_dragged)
+            lookup = self.lookup(ob, frame, make=not (is_dragged and is_tabulated(self.plan)))
             self.view.playback = Playback(ob, self.plan, source, lookup, last)
             self.view.is_dragged = is_dragged and self.plan.is_static and lookup is None
             self.enter(State.PLAYBACK)

@@ -278,7 +278,7 @@ class Limbs:
         return bool((strain <= WRITTEN_TOLERANCE / 2.0).all()) and bool(np.isfinite(self.poses).all())
 
     @once
-    def _kept(self) -> Floats:
+    def kept(self) -> Floats:
         """(B, n, 3, 3) by which the frames of bones, seen from their parents', become the rotations of channels."""
         below, parents = above(self.wave.shape.parents)
         frames = self.frames()
@@ -294,7 +294,7 @@ class Limbs:
         below, parents = above(self.wave.shape.parents)
         local, basis = frames.copy(), self.basis.copy()
         local[:, below] = back_times(frames[:, parents], frames[:, below])
-        rotations = _finite_or_none(times(self._kept(), local))
+        rotations = _finite_or_none(times(self.kept(), local))
         basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():

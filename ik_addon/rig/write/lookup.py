@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 import numpy as np
@@ -22,9 +23,10 @@ from ...solve.problem import Floats
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
+from .held_limbs import HeldLimbs, are_limbs
 from .limb import Limbs
 from .outcomes import Outcomes
-from .waves import Posed, fk_limbs, pose, posed_by, with_ends_turned
+from .waves import Posed, fk_limbs, members_of, pose, posed_by, with_ends_turned
 
 ROTATION = FIELDS["rotation_quaternion"]
 
@@ -89,6 +91,24 @@ class _Chains:
             goals.pole_angle[:, own].T,
         )
 
+    def put(self, outcomes: Outcomes, found: Found, goals: Goals) -> None:
+        """Set how the solves ended."""
+        own = self.wave.chains[:, 0]
+        outcomes.status[:, own] = _status(found, goals.tolerance[:, own].T).T
+        outcomes.error[:, own] = np.abs(found.distance - found.wanted).T
+
+
+def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
+    """What finds the pose of a wave in its FK pose, whose chains have goals (1, C); None where it takes the long way."""
+    if are_limbs(limbs.wave.shape):
+        return HeldLimbs.of(limbs, members_of(limbs.wave, goals[limbs.wave.chains]))
+    return _Chains.of(limbs, only)
+
+
+def is_tabulated(plan: Plan) -> bool:
+    """Whether any chain has to be tabulated, which is worth while for many frames only."""
+    return not all(wave.shape.is_end or are_limbs(wave.shape) for wave in plan.waves)
+
 
 def _in_space(to_space: Floats, points: Floats) -> Floats:
     """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
@@ -107,7 +127,7 @@ class Lookup:
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
         ends = [wave for wave in plan.waves if wave.shape.is_end]
         waves = [wave for wave in plan.waves if not wave.shape.is_end] if plan.is_static else []
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in waves]
+        chains = [_looked_up(fk_limbs(ob, plan, frame, wave), frame.goals, only) for wave in waves]
         self._chains = [own for own in chains if own is not None]
         self._has_ends = bool(ends)
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
@@ -120,7 +140,7 @@ class Lookup:
     def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
         """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
         found = [own.find(frame.goals) for own in self._chains]
-        rows = np.tile(self._rows, (len(frame.world), 1, 1))
+        rows = np.repeat(self._rows[None], len(frame.world), axis=0)
         usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
         for own, looked_up in zip(self._chains, found, strict=True):
             rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
@@ -134,13 +154,11 @@ class Lookup:
             outcomes.put_frames(~usual, other.outcomes)
         return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
-    def _outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
+    def _outcomes(self, goals: Goals, found: Sequence[Any]) -> Outcomes:
         """How the solves of all chains ended."""
         outcomes = Outcomes(self._plan, len(goals.target))
         for own, looked_up in zip(self._chains, found, strict=True):
-            chosen = own.wave.chains[:, 0]
-            outcomes.status[:, chosen] = _status(looked_up, goals.tolerance[:, chosen].T).T
-            outcomes.error[:, chosen] = np.abs(looked_up.distance - looked_up.wanted).T
+            own.put(outcomes, looked_up, goals)
         return outcomes
 
 

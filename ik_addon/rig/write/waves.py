@@ -129,7 +129,7 @@ def pose(
             limbs = current.limbs(wave)
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
-        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried, smooth=smooth))
+        current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
     current.put_fk()
     is_moved = world is not sample.world  # the armature itself
     for bone in plan.followed:
@@ -145,7 +145,7 @@ def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row
     for wave in plan.waves:
         limbs = current.limbs(wave)
         turns = wave.shape.is_end
-        current.put(solve_limbs(limbs, _members(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
+        current.put(solve_limbs(limbs, members_of(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
     return current.rows
 
 
@@ -303,6 +303,6 @@ class _Poses:
         return posed
 
 
-def _members(wave: Wave, goals: Goals) -> Goals:
+def members_of(wave: Wave, goals: Goals) -> Goals:
     """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
     return Goals(**{name: wave.as_members(value) for name, value in vars(goals).items()})
