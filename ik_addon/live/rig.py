@@ -251,8 +251,9 @@ class Rig:
         if view.lookup is None or not view.lookup.fits(frame):
             if not make:
                 return None
-            view.tables_made += 1
-            view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)))
+            view.tables_made += is_tabulated(self.plan)
+            fk = view.solved[1].fk if view.solved is not None and view.solved[0] is frame else {}
+            view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)), fk=fk)
         return view.lookup if view.lookup.works and view.lookup.fits(frame) else None
 
     def begin_playback(self, ob: bpy.types.Object, frame: Sample, *, is_dragged: bool = False) -> None:

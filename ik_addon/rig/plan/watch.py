@@ -129,7 +129,8 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
-    return (*_bones(ob.original), *_flags(ob.original), *_placing(ob.original), *_of_goal(ob.original))
+    ob = ob.original
+    return (*_bones(ob), *_flags(ob), *_placing(ob), *_of_goal(ob))
 
 
 def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:

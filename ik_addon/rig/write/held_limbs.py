@@ -5,8 +5,8 @@ All but the targets is taken down once, in plain floats. The numbers are those o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple
 
@@ -49,6 +49,15 @@ class _Held(NamedTuple):
     length: float
 
 
+class _Last(NamedTuple):
+    """What one limb was asked for, and what came of it."""
+
+    aim: Aim | None
+    solved: Solved | None
+    turns: Sequence[Sequence[float]]
+    """The quaternions of its channels."""
+
+
 class Looked(NamedTuple):
     """What was found for C limbs on F frames."""
 
@@ -68,6 +77,8 @@ class HeldLimbs:
     problem: Problem
     known: KnownLimbs
     held: list[_Held]
+    last: dict[int, _Last] = field(default_factory=dict)
+    """What each limb was asked for last, and what came of it: mostly one of several targets is moved."""
 
     @classmethod
     def of(cls, limbs: Limbs, goals: Goals) -> HeldLimbs | None:
@@ -96,16 +107,19 @@ class HeldLimbs:
 
     def find(self, goals: Goals) -> Looked:
         """Solve for goals (F, C) of the armature's chains."""
-        aims = list(self._aims(goals))
-        solved = [None if aim is None else solved_limb(self.problem, self.known, i, aim) for i, aim in aims]
-        turns = [
-            held.old if each is None else _turned(held, each)
-            for (i, _), each in zip(aims, solved, strict=True)
-            for held in (self.held[i],)
-        ]
-        shape = len(self.held), len(goals.target)
-        usual = np.array([each is not None for each in solved]).reshape(shape)
-        return Looked(np.array(turns, dtype=np.float32).reshape(*shape, 2, 4), solved, usual)
+        found = [self._found(i, aim) for i, aim in self._aims(goals)]
+        solved, shape = [each.solved for each in found], (len(self.held), len(goals.target))
+        turns = np.array([each.turns for each in found], dtype=np.float32)
+        usual = np.array([each is not None for each in solved])
+        return Looked(turns.reshape(*shape, 2, 4), solved, usual.reshape(shape))
+
+    def _found(self, i: int, aim: Aim | None) -> _Last:
+        last = self.last.get(i)
+        if last is None or last.aim != aim:
+            solved = None if aim is None else solved_limb(self.problem, self.known, i, aim)
+            held = self.held[i]
+            last = self.last[i] = _Last(aim, solved, held.old if solved is None else _turned(held, solved))
+        return last
 
     def put(self, outcomes: Outcomes, looked: Looked, goals: Goals) -> None:
         """Set how the solves ended, where they are usual."""

@@ -6,8 +6,9 @@ by its targets. It is a shorter way to the same pose as `pose`, to single precis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import bpy
@@ -99,7 +100,13 @@ class _Chains:
 
 
 def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
-    """What finds the pose of a wave in its FK pose, whose chains have goals (1, C); None where it takes the long way."""
+    """What finds the pose of a wave that is in its FK pose; None where it takes the long way.
+
+    Args:
+        limbs: the wave.
+        goals: (1, C) any goals of all chains of the plan.
+        only: see `Lookup`.
+    """
     if are_limbs(limbs.wave.shape):
         return HeldLimbs.of(limbs, members_of(limbs.wave, goals[limbs.wave.chains]))
     return _Chains.of(limbs, only)
@@ -121,13 +128,29 @@ def _in_space(to_space: Floats, points: Floats) -> Floats:
 class Lookup:
     """The chains of an armature in one FK pose."""
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample, only: Goals | None = None) -> None:
-        """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
+    def __init__(
+        self,
+        ob: bpy.types.Object,
+        plan: Plan,
+        frame: Sample,
+        only: Goals | None = None,
+        fk: Mapping[int, Limbs] = MappingProxyType({}),
+    ) -> None:
+        """Prepare for solving frames whose FK pose is that of `frame` (F = 1).
+
+        Args:
+            ob: the armature object.
+            plan: its plan.
+            frame: with any goals.
+            only: the goals of these frames; None: any.
+            fk: waves in that pose, as far as they are known, see `Posed.fk`.
+        """
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
         ends = [wave for wave in plan.waves if wave.shape.is_end]
-        waves = [wave for wave in plan.waves if not wave.shape.is_end] if plan.is_static else []
-        chains = [_looked_up(fk_limbs(ob, plan, frame, wave), frame.goals, only) for wave in waves]
+        waves = [(w, wave) for w, wave in enumerate(plan.waves) if not wave.shape.is_end and plan.is_static]
+        limbs = [fk[w] if w in fk else fk_limbs(ob, plan, frame, wave) for w, wave in waves]
+        chains = [_looked_up(each, frame.goals, only) for each in limbs]
         self._chains = [own for own in chains if own is not None]
         self._has_ends = bool(ends)
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
@@ -156,10 +179,12 @@ class Lookup:
 
     def _outcomes(self, goals: Goals, found: Sequence[Any]) -> Outcomes:
         """How the solves of all chains ended."""
-        outcomes = Outcomes(self._plan, len(goals.target))
-        for own, looked_up in zip(self._chains, found, strict=True):
-            own.put(outcomes, looked_up, goals)
-        return outcomes
+
+        def put(outcomes: Outcomes) -> None:
+            for own, looked_up in zip(self._chains, found, strict=True):
+                own.put(outcomes, looked_up, goals)
+
+        return Outcomes(self._plan, len(goals.target), put)
 
 
 def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
