@@ -21,7 +21,7 @@ from .maths.rotations import (
     norm,
 )
 from .planar import laid_flat, lifted
-from .problem import Bools, Floats, Goal, Problem, Solution, Solver, Status
+from .problem import Floats, Goal, Problem, Solution, Solver, Status
 from .side_start import begin_on_side, free_pose, search_from
 
 FEW = 8
@@ -34,14 +34,10 @@ class Known(NamedTuple):
     fk: Checked
     unsolved: Solution
     """The members as they are."""
-    legs: Bools
-    """(B,) see `can_fold`."""
-    on_side: Bools
-    """(B,) see `begin_on_side`."""
 
 
 def check(problem: Problem) -> Known | None:
-    """Look once at all but where the goals of a problem are, which `solve` then need not do for each place of theirs.
+    """Look once at all but the goals of a problem, which then need not be done in `solve` for each of its goals.
 
     None where there is nothing to be known before a solve.
 
@@ -55,7 +51,7 @@ def check(problem: Problem) -> Known | None:
 
 
 def _known(problem: Problem) -> Known:
-    return Known(checked_fk(problem), _unsolved(problem), can_fold(problem), begin_on_side(problem))
+    return Known(checked_fk(problem), _unsolved(problem))
 
 
 def solve(problem: Problem, known: Known | None = None) -> Solution:
@@ -66,8 +62,7 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
 
     Args:
         problem: B chains of n bones; see `Problem` for shapes, units and space.
-        known: what `check` found of a problem that is the same but for where its goals are; only these are looked at
-            then.
+        known: what `check` found of a problem that is the same but for its goals; only these are looked at then.
 
     Raises:
         ValueError: if shapes do not fit together, if settings are outside their range, or if `Solver.TWO_BONE` is
@@ -117,11 +112,11 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     """Return the solution of bodies, limbs among them."""
     solution = known.unsolved.copy()
     index = np.flatnonzero(valid_members(problem, known.fk))
-    is_leg = known.legs[index]
+    is_leg = can_fold(problem)[index]
     if is_leg.any():
         fold_within(problem, solution, index[is_leg])
         index = index[~is_leg]
-    on_side = known.on_side[index]
+    on_side = begin_on_side(problem)[index]
     if on_side.any():
         search_from(problem, free_pose(problem, solve), solution, index[on_side])
         index = index[~on_side]

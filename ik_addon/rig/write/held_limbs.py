@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS
 from ...solve import Problem, Status
+from ...solve.limb.folds import can_fold
 from ...solve.limb.limb import Aim, KnownLimbs, Solved, solved_limb
 from ...solve.maths.rotations import quaternion_of
 from ...solve.maths.vectors import Matrix, Vector, product
 from ...solve.problem import Bools
+from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..read.sample import Goals
 from .limb import Limbs
@@ -91,7 +93,7 @@ class HeldLimbs:
         problem, known = fixed(limbs, *goals_of(limbs, goals))
         if known is None or known.fk.limbs is None or not known.fk.valid.all() or (known.fk.side < 0.0).any():
             return None
-        if known.legs.any() or known.on_side.any():
+        if can_fold(problem).any() or begin_on_side(problem).any():
             return None
         tips, near = tips_of(limbs)
         parts = zip(

@@ -212,9 +212,10 @@ class Limbs:
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
         rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
-        # What is not blended, or was not solved, keeps its FK channels exactly.
-        still = ((influence == 0.0) | (self.rows == fk.rows).all(axis=2))[:, :, None]
-        rows, basis = np.where(still, fk.rows, rows), np.where(still[..., None], fk.basis, basis)
+        # What is not blended, or was not solved, keeps its FK channels exactly, and what is all solved its own.
+        still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
+        for chosen, own in ((influence == 1.0, self), (still, fk)):
+            rows[chosen], basis[chosen] = own.rows[chosen], own.basis[chosen]
         return replace(self, rows=rows, basis=basis)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
@@ -266,16 +267,14 @@ class Limbs:
     def is_exact(self) -> bool:
         """Whether bones are as good as rigid: then a solution in their channels makes the pose that was solved.
 
-        A bone that is strained misses it by two times the strain at most.
+        Of a strained bone it misses that by twice the strain at most, on its own part of the chain.
         """
         if self.wave.shape.out_of_reach is not OutOfReach.EXTEND or not self.rigid().all():
             return False
-        linear = self.poses[:, :, :3, :3]
-        square = back_times(linear, linear)
-        size = np.trace(square, axis1=2, axis2=3)[:, :, None, None] / 3.0
-        with np.errstate(all="ignore"):
-            strain = np.sqrt(((square / size - np.eye(3)) ** 2).sum(axis=(2, 3)))
-        return bool((strain <= WRITTEN_TOLERANCE / 2.0).all()) and bool(np.isfinite(self.poses).all())
+        with np.errstate(all="ignore"):  # what is not finite is not exact
+            seen = back_times(self.frames(), self.skew().frames_without(self.poses[:, :, :3, :3]))
+            strain = seen / (np.trace(seen, axis1=2, axis2=3)[:, :, None, None] / 3.0) - np.eye(3)
+            return bool(((strain * strain).sum(axis=(2, 3)) <= (WRITTEN_TOLERANCE / 2.0) ** 2).all())
 
     @once
     def kept(self) -> Floats:

@@ -32,6 +32,10 @@ def wants_body(problem: Problem) -> bool:
     )
 
 
+Searched = dict[tuple[bytes, tuple[int | None, ...]], Standing]
+"""How the members stand, by their index and the bones of their effectors, that were searched for last."""
+
+
 class Checked(NamedTuple):
     """What was found of the FK pose of members, which need not be looked at again for other goals."""
 
@@ -43,8 +47,7 @@ class Checked(NamedTuple):
     """(B,) -1 where frames are left-handed."""
     limbs: KnownLimbs | None
     """Those that may be solved in closed form."""
-    searched: dict[bytes, Standing]
-    """How the members stand, by their index, that were searched for last."""
+    searched: Searched
 
 
 def checked_fk(problem: Problem) -> Checked:
@@ -163,13 +166,13 @@ def _solve_upright(
     index: Ints,
     begin: Begin | None,
     limbs: KnownLimbs | None,
-    searched: dict[bytes, Standing],
+    searched: Searched,
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
         return
-    key = index.tobytes()
+    key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
     if key not in searched:
         searched.clear()
         searched[key] = Standing.of(problem, index)
