@@ -45,7 +45,8 @@ def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], 
     for _ in range(count):
         for leg, target in enumerate(targets):
             away = rng.normal(size=3)
-            target.location = (leg, 0.0, 0.0) + away / np.linalg.norm(away) * rng.uniform(0.1, 1.4)
+            away *= rng.uniform(0.1, 1.4) / np.linalg.norm(away)
+            target.location = (leg + away[0], away[1], away[2])
         samples.append(sampling.sample(ob, plan, bpy.context.evaluated_depsgraph_get()))
     return plan, sampling.stack(samples)
 
@@ -85,7 +86,12 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
     bpy.context.view_layer.update()
     held, solved = addon.module("rig.write.held_limbs"), []
     real = held.solved_limb
-    monkeypatch.setattr(held, "solved_limb", lambda *given: solved.append(given[2]) or real(*given))
+
+    def counted(*given: object) -> object:
+        solved.append(given[2])
+        return real(*given)
+
+    monkeypatch.setattr(held, "solved_limb", counted)
     poses = []
     for step in range(4):
         targets[1].location.y = 0.3 + 0.05 * step

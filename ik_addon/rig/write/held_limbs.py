@@ -163,7 +163,7 @@ def _turned(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
     upper, lower = (product(*pair) for pair in zip(solved.rotations, held.fk, strict=True))
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = upper
     back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)
-    found = []
+    found: list[tuple[float, ...]] = []
     for kept, local, (a, b, c, d) in zip(held.kept, (upper, product(back, lower)), held.old, strict=True):
         one, two, three = product(kept, local)
         w, x, y, z = quaternion_of((*one, *two, *three))

@@ -114,7 +114,8 @@ class Outcomes:
     def frames(self, chosen: slice) -> Outcomes:
         """The outcomes on some of the frames alone."""
         some = Outcomes(self._plan, 0)
-        some._arrays = _Arrays(*(array[chosen] for array in self._asked()))
+        status, error, iterations, at_limit = self._asked()
+        some._arrays = _Arrays(status[chosen], error[chosen], iterations[chosen], at_limit[chosen])
         return some
 
     def __getitem__(self, chain: int) -> Outcome:
