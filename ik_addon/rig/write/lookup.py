@@ -152,6 +152,8 @@ class Lookup:
         limbs = [fk[w] if w in fk else fk_limbs(ob, plan, frame, wave) for w, wave in waves]
         chains = [_looked_up(each, frame.goals, only) for each in limbs]
         self._chains = [own for own in chains if own is not None]
+        self.only_tables = all(isinstance(own, _Chains) for own in self._chains)
+        """Whether all that is to be done for a frame is to look it up."""
         self._has_ends = bool(ends)
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""
