@@ -109,7 +109,7 @@ class HeldLimbs:
 
     def find(self, goals: Goals) -> Looked:
         """Solve for goals (F, C) of the armature's chains."""
-        found = [self._found(i, aim) for i, aim in self._aims(goals)]
+        found = [self._found(i, aim) for i, aim in self._asked(goals)]
         solved, shape = [each.solved for each in found], (len(self.held), len(goals.target))
         turns = np.array([each.turns for each in found], dtype=np.float32)
         usual = np.array([each is not None for each in solved])
@@ -137,7 +137,7 @@ class HeldLimbs:
         outcomes.status[:, own] = np.where(reached, Status.REACHED, np.array(status, dtype=np.int8).reshape(shape).T)
         outcomes.at_limit[:, self.wave.rows] = np.array(at_limit).reshape(*shape, 2).swapaxes(0, 1)
 
-    def _aims(self, goals: Goals) -> Iterator[tuple[int, Aim | None]]:
+    def _asked(self, goals: Goals) -> Iterator[tuple[int, Aim | None]]:
         """Of each limb on each frame; None where it cannot be solved."""
         own = self.wave.chains[:, 0]
         targets, settings = goals.target[:, own].swapaxes(0, 1).tolist(), goals.settings[:, own].swapaxes(0, 1).tolist()
