@@ -130,7 +130,8 @@ def is_animated(ob: bpy.types.Object) -> bool:
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
     ob = ob.original
-    return (*_bones(ob), *_flags(ob), *_placing(ob), *_of_goal(ob))
+    own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
+    return (*own, *_placing(ob), *(() if ob.animation_data is None else _of_goal(ob)))
 
 
 def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:

@@ -19,7 +19,7 @@ from ...solve.limb.folds import can_fold
 from ...solve.limb.limb import Aim, KnownLimbs, Solved, solved_limb
 from ...solve.maths.rotations import quaternion_of
 from ...solve.maths.vectors import Matrix, Vector, product
-from ...solve.problem import Bools
+from ...solve.problem import Bools, Ints
 from ...solve.side_start import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..read.sample import Goals
@@ -79,6 +79,8 @@ class HeldLimbs:
     problem: Problem
     known: KnownLimbs
     held: list[_Held]
+    columns: slice | Ints
+    """Which of the plan's chains they are."""
     last: dict[int, _Last] = field(default_factory=dict)
     """What each limb was asked for last, and what came of it: mostly one of several targets is moved."""
 
@@ -105,7 +107,10 @@ class HeldLimbs:
             limbs.length()[:, 0].tolist(),
             strict=True,
         )
-        return cls(wave, problem, known.fk.limbs, [_Held(*each) for each in parts])
+        own = wave.chains[:, 0]
+        in_a_row = slice(int(own[0]), int(own[-1]) + 1)
+        columns = in_a_row if np.array_equal(own, np.arange(in_a_row.start, in_a_row.stop)) else own
+        return cls(wave, problem, known.fk.limbs, [_Held(*each) for each in parts], columns)
 
     def find(self, goals: Goals) -> Looked:
         """Solve for goals (F, C) of the armature's chains."""
@@ -125,7 +130,7 @@ class HeldLimbs:
 
     def put(self, outcomes: Outcomes, looked: Looked, goals: Goals) -> None:
         """Set how the solves ended, where they are usual."""
-        shape, own = looked.usual.shape, self.wave.chains[:, 0]
+        shape, own = looked.usual.shape, self.columns
         ended = [
             (Status.INVALID, np.nan, (False, False)) if each is None else (each.status, each.error, each.at_limit)
             for each in looked.solved
@@ -139,7 +144,7 @@ class HeldLimbs:
 
     def _asked(self, goals: Goals) -> Iterator[tuple[int, Aim | None]]:
         """Of each limb on each frame; None where it cannot be solved."""
-        own = self.wave.chains[:, 0]
+        own = self.columns
         targets, settings = goals.target[:, own].swapaxes(0, 1).tolist(), goals.settings[:, own].swapaxes(0, 1).tolist()
         poles = goals.pole[:, own].swapaxes(0, 1).tolist() if self.wave.shape.poles[0] else None
         for i, held in enumerate(self.held):
