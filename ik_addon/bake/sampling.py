@@ -172,7 +172,8 @@ class Frames:
                 return False
             lookup = Lookup(self.ob, self.plan, fk.frames(slice(0, 1)), fk.goals)
             uses_lookup = lookup.works and lookup.fits(fk)
-            size = max(1, (LOOKUP_BATCH if uses_lookup else BATCH) // len(self.plan.chains))
+            is_quick = uses_lookup and lookup.only_tables
+            size = max(1, (LOOKUP_BATCH if is_quick else BATCH) // len(self.plan.chains))
             size = len(frames) if self.smooth else size
             for start in range(0, len(frames), size):
                 own = fk.frames(slice(start, start + size))

@@ -122,7 +122,8 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             own.is_stale = True
         elif own.rig.plan.watch and layer in own.rig.views and not own.rig.plan.fits(depsgraph):
             updated.add(uid)
-    for ob in unpaused(scene):
+    armatures = unpaused(scene)
+    for ob in armatures:
         own = registry.of(ob)
         if not updated.isdisjoint(made_of(ob)):
             if layer in own.owed:
@@ -130,7 +131,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             else:
                 guarded(take_edits, ob)
 
-    owns = [(ob, registry.of(ob)) for ob in unpaused(scene)]
+    owns = [(ob, registry.of(ob)) for ob in armatures]
     followed = {ob.session_uid for ob, own in owns if play_again(ob, own, depsgraph, updated)}
     if all(
         ob.session_uid in followed

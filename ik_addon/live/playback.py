@@ -158,9 +158,8 @@ class Playback:
             return False
         if self._now is None or not self._now.is_of(found[0]):
             self._now = Known(self._solved(ob, found[0], again=True, hurried=hurried), 0)
-            if (self._now.channels != written).any():
-                self.put(ob, self._now.channels, written)
-                written[:] = self._now.channels
+            self.put(ob, self._now.channels, written)
+            written[:] = self._now.channels
         return True
 
     def has_prefetched(self, frame: float) -> bool:
@@ -198,6 +197,8 @@ class Playback:
     def put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
         """Write channels (k, 17) where they differ from what is present (k, 17)."""
         bones, different = ob.pose.bones, (rows != present).any(axis=0).tolist()
+        if True not in different:
+            return
         for name, columns in FIELDS.items():
             if any(different[columns]):
                 if name not in self._present:

@@ -25,7 +25,7 @@ from ..rig.read import fcurves
 from ..rig.read.goals import Still
 from ..rig.read.keyed import Keyed
 from ..rig.read.sample import Sample, sample
-from ..rig.write.lookup import Lookup
+from ..rig.write.lookup import Lookup, is_tabulated
 from ..rig.write.waves import Moves, Posed, pose
 from .live_bones import LiveBones
 from .playback import Playback, Source
@@ -251,8 +251,9 @@ class Rig:
         if view.lookup is None or not view.lookup.fits(frame):
             if not make:
                 return None
-            view.tables_made += 1
-            view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)))
+            view.tables_made += is_tabulated(self.plan)
+            fk = view.solved[1].fk if view.solved is not None and view.solved[0] is frame else {}
+            view.lookup = Lookup(ob, self.plan, frame.frames(slice(0, 1)), fk=fk)
         return view.lookup if view.lookup.works and view.lookup.fits(frame) else None
 
     def begin_playback(self, ob: bpy.types.Object, frame: Sample, *, is_dragged: bool = False) -> None:
@@ -273,7 +274,7 @@ class Rig:
             source = Keyed(self.plan, self.plan.determined, self.bones.stored, self.bones.animated)
         if source is not None:
             last = None if self.view.solved is None else self.view.solved[:2]
-            lookup = self.lookup(ob, frame, make=not is_dragged)
+            lookup = self.lookup(ob, frame, make=not (is_dragged and is_tabulated(self.plan)))
             self.view.playback = Playback(ob, self.plan, source, lookup, last)
             self.view.is_dragged = is_dragged and self.plan.is_static and lookup is None
             self.enter(State.PLAYBACK)

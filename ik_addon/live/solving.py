@@ -122,9 +122,9 @@ def read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -
 
 def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     """Note which other view layers will be updated for what was written."""
-    own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
+    own = registry.of(ob)
     if own.rig is not None and len(own.rig.views) > 1:
-        own.owed = own.rig.views.keys() - {layer}
+        own.owed = own.rig.views.keys() - {Layer.of(depsgraph.view_layer)}
 
 
 def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:

@@ -129,10 +129,12 @@ def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
     out = rows.copy()
     found = set(modes.ravel().tolist())
     for mode in found:
-        chosen: Any = modes == mode if len(found) > 1 else np.s_[...]
-        values = out[chosen]
-        values[..., FIELDS[rotation_field(mode)]] = _channel_of(rotations[chosen], values, mode)
-        out[chosen] = values
+        columns = FIELDS[rotation_field(mode)]
+        if len(found) == 1:
+            out[..., columns] = _channel_of(rotations, rows, mode)
+        else:
+            chosen = modes == mode
+            out[chosen, columns] = _channel_of(rotations[chosen], rows[chosen], mode)
     return out
 
 
@@ -142,10 +144,14 @@ def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
     if mode not in {"QUATERNION", "AXIS_ANGLE"}:
         pairs = zip(rotations.reshape(-1, 3, 3).tolist(), old.reshape(-1, 3).tolist(), strict=True)
         return np.array([Matrix(m).to_euler(mode, Euler(o, mode))[:] for m, o in pairs]).reshape(old.shape)
-    q = quaternions_of(rotations)
     if mode == "QUATERNION":
-        away = (q * old).sum(axis=-1, keepdims=True) < 0.0
+        q = quaternions(rotations.T.swapaxes(0, 1)).T
+        near = (q * old).sum(axis=-1, keepdims=True)
+        away = near < 0.0
+        if not near.all():  # where neither sign is nearer the first number tells, as in `quaternions_of`
+            away |= (near == 0.0) & (q[..., :1] < 0.0)
         return np.where(away, -q, q) if away.any() else q
+    q = quaternions_of(rotations)
     both = zip(q.reshape(-1, 4), old.reshape(-1, 4), strict=True)
     return np.array([_axis_angle(*pair) for pair in both]).reshape(old.shape)
 

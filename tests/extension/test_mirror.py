@@ -110,6 +110,7 @@ ELSEWHERE = {
     "rig/read/keyed": "live/test_prefetch",
     "rig/read/orientation": "rig/test_ends",
     "rig/read/sample": "reliability/test_same_pose",
+    "rig/write/changes": "live/test_order",
     "rig/write/limb": "rig/test_written_pose",
     "rig/write/lookup": "live/test_lookup",
     "rig/write/once": "rig/test_written_pose",

@@ -293,3 +293,37 @@ def test_a_root_that_is_scaled_flat_does_not_multiply_rounding(seed: int) -> Non
         bpy.context.view_layer.update()
         poses.append(rigs.pose(ob))
     assert np.abs(np.array(poses[1:]) - poses[0]).max() < 1e-4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bones_that_are_as_good_as_rigid_miss_nothing(addon: Addon, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """There it is not looked at whether the written pose is the solved one: that would find nothing."""
+    rng = random.Random(seed)
+    ob, target = random_rig(rng, 3, flags=False)
+    for bone in ob.pose.bones:
+        bone.scale = (1.0, 1.0, 1.0)
+    if seed % 3 == 2:
+        ob.pose.bones["body"].scale = (1.1, 1.0, 1.0)
+    rigs.chain(ob, "b2", target, 3)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    plan = addon.module("rig.plan.plan").Plan.of(ob, depsgraph)
+    waves, frame = addon.module("rig.write.waves"), addon.module("rig.read.sample").sample(ob, plan, depsgraph)
+    if seed % 3 == 1:  # a rest matrix that is farther from a rotation than rounding
+        rest = plan.skeleton.offsets[plan.skeleton.names.index("b1")]
+        rest[:3, 0] += 4e-6 * rest[:3, 1]
+    limbs = waves.fk_limbs(ob, plan, frame, plan.waves[0])
+    is_exact = limbs.is_exact()
+    assert is_exact == (seed % 3 == 0)
+    posed, misses = waves.pose(ob, plan, frame), []
+    solving = addon.module("rig.write.solving")
+    real = solving._refined
+
+    def refined(*given: object) -> object:
+        misses.append(float((given[0].gaps(given[1]) / limbs.length()).max()))
+        return real(*given)
+
+    monkeypatch.setattr(type(limbs), "is_exact", lambda _self: False)
+    monkeypatch.setattr(solving, "_refined", refined)
+    checked = waves.pose(ob, plan, frame)
+    assert misses[0] < solving.WRITTEN_TOLERANCE or not is_exact
+    assert checked.channels.tobytes() == posed.channels.tobytes()

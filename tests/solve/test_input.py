@@ -183,3 +183,23 @@ def test_what_was_checked_once_holds_again_and_for_goals_of_other_kinds(bones: i
         plain, again = solve(moved), solve(moved, known)
         for name, expected in vars(plain).items():
             assert np.array_equal(getattr(again, name), expected), name
+
+
+@pytest.mark.parametrize("policy", OutOfReach)
+def test_what_is_kept_of_a_search_holds_for_other_goals(policy: OutOfReach) -> None:
+    rng = np.random.default_rng(13)
+    problem = replace(aim(make_chains(rng, 4, 4), rng, 0.3, 0.9), out_of_reach=policy)
+    ranges = np.tile([-0.7, 0.7], (4, 2))
+    problem = replace(
+        problem, limits=Limits(np.tile(np.eye(3), (4, 1, 1)), problem.frames[:, 0], ranges, ranges[:, :2])
+    )
+    known = check(problem)
+    for kind in ("place", "pole", "away", "gone", "bone", "pole", "place"):
+        moved = aim(problem, rng, 0.3, 1.3 if kind == "away" else 0.9, pole=kind == "pole")
+        if kind == "gone":  # the others are searched for alone
+            moved = spoil(moved, "target", np.nan)
+        elif kind == "bone":
+            moved = replace(moved, goal=replace(moved.goal, segment=2), softness=0.1)
+        plain, again = solve(moved), solve(moved, known)
+        for name, expected in vars(plain).items():
+            assert np.array_equal(getattr(again, name), expected, equal_nan=expected.dtype.kind == "f"), (kind, name)

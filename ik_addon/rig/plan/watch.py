@@ -122,7 +122,9 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 def facts_of(ob: bpy.types.Object) -> Facts:
     """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
-    return (*_bones(ob.original), *_flags(ob.original), *_placing(ob.original), *_of_goal(ob.original))
+    ob = ob.original
+    own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
+    return (*own, *_placing(ob), *(() if ob.animation_data is None else _of_goal(ob)))
 
 
 def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
@@ -208,18 +210,27 @@ def _animation(owner: Any) -> Facts:
 
 def _placing(ob: bpy.types.Object) -> Facts:
     """What decides where an object is but its transform, and what moves its bones."""
-    bones, unparented = ob.pose.bones if ob.pose is not None else (), ob.matrix_parent_inverse
+    bones = ob.pose.bones if ob.pose is not None else ()
     return (
         ob.hide_viewport,
         ob.hide_render,
-        ob.parent_type,
-        ob.parent_bone,
-        None if ob.parent is None else ob.parent.session_uid,
-        *(unparented[row][:] for row in range(4)),
-        getattr(ob, "parent_bone_head_tail_factor", None),
+        *(() if ob.parent is None else _parenting(ob)),
         ob.rigid_body is not None,
         *(("", *_facts(constraint)) for constraint in ob.constraints),
         *((bone.name, *_facts(constraint)) for bone in bones for constraint in bone.constraints),
+    )
+
+
+def _parenting(ob: bpy.types.Object) -> Facts:
+    """How an object that has a parent goes with it."""
+    assert ob.parent is not None
+    unparented = ob.matrix_parent_inverse
+    return (
+        ob.parent.session_uid,
+        ob.parent_type,
+        ob.parent_bone,
+        *(unparented[row][:] for row in range(4)),
+        getattr(ob, "parent_bone_head_tail_factor", None),
     )
 
 

@@ -49,7 +49,8 @@ class Still:
         self._world: Matrix | None = None
         self._turned = np.empty(0, dtype=np.float32)
         self._own = np.full((1, 4, 4), np.nan)
-        """The matrix of the armature object for which frames were sampled last."""
+        """The matrix of the armature object for which frames were sampled last, and that in single precision."""
+        self._own_single = b""
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
@@ -94,8 +95,9 @@ class Still:
 
     def _world_of(self, turned: Numbers) -> Floats:
         """The matrix (1, 4, 4) that these numbers (16,) are: while they stay the same it is the same array."""
-        if self._own.astype(np.float32).tobytes() != turned.tobytes():
-            self._own = turned.reshape(1, 4, 4).astype(np.float64)
+        single = turned.tobytes()
+        if self._own_single != single:
+            self._own_single, self._own = single, turned.reshape(1, 4, 4).astype(np.float64)
         return self._own
 
     def fk(self, _numbers: Numbers) -> Row:

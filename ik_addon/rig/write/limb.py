@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -13,7 +14,7 @@ from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
 from ...solve.maths.lines import is_straight
-from ...solve.maths.products import applied, back_times, times
+from ...solve.maths.products import applied, back_times, times, times_back
 from ...solve.maths.rotations import norm
 from ...solve.maths.sums import total
 from ...solve.problem import Bools, Floats, Ints
@@ -22,10 +23,23 @@ from ..plan.plan import Plan
 from .once import once
 from .skew import Skew
 
+WRITTEN_TOLERANCE = 1e-6
+"""The miss of a written pose, in chain lengths, from which it is worth while to solve again."""
 UNIFORM = 1e-6
 """Scale factors that differ by less than this are the same."""
 STRAIGHT = 5e-5
 """A pose is straight whose joints leave its line by less than this, in chain lengths: going live moves it unseen."""
+
+
+class _Placed(NamedTuple):
+    """What a solution makes of bones."""
+
+    rotations: Floats
+    """(B, n, 3, 3) of their channels."""
+    basis: Floats
+    """(B, n, 4, 4)"""
+    poses: Floats | None = None
+    """(B, n, 4, 4) where they are known by now."""
 
 
 @dataclass(frozen=True)
@@ -45,31 +59,24 @@ class Limbs:
     """(B, n, 4, 4) basis matrices that the channels make."""
     reach: Floats
     """(B, E, 3) what each chain brings to its target, in the axes of its tip."""
-    poses: Floats
-    """(B, n, 4, 4) pose matrices in armature space."""
     remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
     """What was computed of them."""
 
-    @classmethod
-    def fk(
-        cls,
-        ob: bpy.types.Object,
-        plan: Plan,
-        wave: Wave,
-        group: Ints,
-        root: Floats,
-        rows: Row,
-        basis: Floats,
-        reach: Floats,
-    ) -> Limbs:
-        """Limbs in the pose that their channels make."""
-        limbs = cls(ob, plan, wave, group, root, rows, basis, reach, np.empty_like(basis))
-        if wave.shape.plain:
-            limbs._pose_plain()
-        else:
-            for members, bones in limbs._by_group():
-                limbs._put_below(members, bones, basis)
-        return limbs
+    @cached_property
+    def poses(self) -> Floats:
+        """(B, n, 4, 4) the pose matrices in armature space that the channels make."""
+        found, parents = np.empty_like(self.basis), self.wave.shape.parents
+        if self.wave.shape.plain:
+            # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
+            local = times(self.plan.skeleton.offsets[self.wave.bones[self.group]], self.basis)
+            for i, parent in enumerate(parents):
+                found[:, i] = times(self.root if parent < 0 else found[:, parent], local[:, i])
+            return found
+        for members, bones in self._by_group():
+            for i, bone in enumerate(bones):
+                parent_pose = self._parent(found, members, bones, i)
+                found[members, i] = self.plan.skeleton.to_pose(self.ob, bone, self.basis[members, i], parent_pose)
+        return found
 
     @once
     def joints(self) -> Floats:
@@ -154,7 +161,7 @@ class Limbs:
         frames = np.empty_like(unscaled[:, :, :3, :3])
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
-                parent = self._parent(members, bones, i)
+                parent = self._parent(self.poses, members, bones, i)
                 pose = self.plan.skeleton.to_pose(self.ob, bone, unscaled[members, i], parent)
                 frames[members, i] = orthonormal(pose[:, :3, :3])
         return frames
@@ -172,15 +179,8 @@ class Limbs:
 
     def members(self, chosen: Bools) -> Limbs:
         """The chosen members (B,) alone."""
-        return replace(
-            self,
-            group=self.group[chosen],
-            root=self.root[chosen],
-            rows=self.rows[chosen],
-            basis=self.basis[chosen],
-            reach=self.reach[chosen],
-            poses=self.poses[chosen],
-        )
+        parts = ("group", "root", "rows", "basis", "reach")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in parts})
 
     def groups(self, chosen: Bools) -> Limbs:
         """The chosen groups (G,) of a wave alone, on one frame."""
@@ -195,7 +195,8 @@ class Limbs:
 
     def put(self, chosen: Bools, other: Limbs) -> None:
         """Replace the chosen members (B,) by those of other limbs."""
-        self.rows[chosen], self.basis[chosen], self.poses[chosen] = other.rows, other.basis, other.poses
+        self.rows[chosen], self.basis[chosen] = other.rows, other.basis
+        vars(self).pop("poses", None)
         self.remembered.clear()
 
     def blended(self, fk: Limbs, influence: Floats) -> Limbs:
@@ -211,10 +212,11 @@ class Limbs:
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
         rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
-        # What is not blended, or was not solved, keeps its FK channels exactly.
-        still = ((influence == 0.0) | (self.rows == fk.rows).all(axis=2))[:, :, None]
-        rows, basis = np.where(still, fk.rows, rows), np.where(still[..., None], fk.basis, basis)
-        return Limbs.fk(self.ob, self.plan, self.wave, self.group, self.root, rows, basis, self.reach)
+        # What is not blended, or was not solved, keeps its FK channels exactly, and what is all solved its own.
+        still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
+        for chosen, own in ((influence == 1.0, self), (still, fk)):
+            rows[chosen], basis[chosen] = own.rows[chosen], own.basis[chosen]
+        return replace(self, rows=rows, basis=basis)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
         """The limbs with a solution, given as orthonormal frames (B, n, 3, 3) and joints, in their channels.
@@ -225,29 +227,24 @@ class Limbs:
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             above = self._of_parents(np.ones_like(scale[:, 0]), scale)
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
-        rotations = np.empty_like(frames)
-        posed = replace(self, rows=self.rows.copy(), basis=self.basis.copy(), poses=self.poses.copy())
-        if self.rigid().all():
-            self._place_rigid(frames, solution, scale, rotations, posed)
-        else:
-            for members, bones in self._by_group():
-                self._place_bone_by_bone(members, bones, frames, solution, scale, rotations, posed)
-        rows = posed.rows
-        rows[:] = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        placed = self._place_rigid if self.rigid().all() else self._place_bone_by_bone
+        rotations, basis, poses = placed(frames, solution, scale)
+        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
-            rows[:, 0, FIELDS["location"]] = posed.basis[:, 0, :3, 3]
+            rows[:, 0, FIELDS["location"]] = basis[:, 0, :3, 3]
+        posed = replace(self, rows=rows, basis=basis)
+        if poses is not None:
+            vars(posed)["poses"] = poses
         keep = np.asarray(solution.status == Status.INVALID)
-        if not (np.isfinite(posed.poses).all() and np.isfinite(rows).all()):
-            keep |= ~(np.isfinite(posed.poses).all(axis=(1, 2, 3)) & np.isfinite(rows).all(axis=(1, 2)))
+        if not np.isfinite(rows).all():
+            keep |= ~np.isfinite(rows).all(axis=(1, 2))
+        if not (self.is_exact() or np.isfinite(posed.poses).all()):
+            keep |= ~np.isfinite(posed.poses).all(axis=(1, 2, 3))
         if keep.any():
             posed.put(keep, self.members(keep))
         return posed
-
-    def _has_parents(self) -> bool:
-        """Whether any of the groups has a parent bone."""
-        return bool((self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any())
 
     @once
     def rigid(self) -> Bools:
@@ -255,7 +252,8 @@ class Limbs:
         if not self.wave.shape.plain:
             return np.zeros(len(self.group), dtype=bool)
         scale = self.rows[:, :, FIELDS["scale"]]
-        if not self._has_parents() and (scale == 1.0).all():
+        has_parents = (self.plan.skeleton.parents[self.wave.bones[:, 0]] >= 0).any()
+        if not has_parents and (scale == 1.0).all():
             return np.ones(len(self.group), dtype=bool)
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
@@ -265,55 +263,58 @@ class Limbs:
             skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
             return np.asarray(uniform.all(axis=1) & (skew <= UNIFORM * size) & (np.linalg.det(linear) > 0.0))
 
-    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats, rotations: Floats, posed: Limbs) -> None:
+    @once
+    def is_exact(self) -> bool:
+        """Whether bones are as good as rigid: then a solution in their channels makes the pose that was solved.
+
+        Of a strained bone it misses that by twice the strain at most, on its own part of the chain.
+        """
+        if self.wave.shape.out_of_reach is not OutOfReach.EXTEND or not self.rigid().all():
+            return False
+        with np.errstate(all="ignore"):  # what is not finite is not exact
+            seen = back_times(self.frames(), self.skew().frames_without(self.poses[:, :, :3, :3]))
+            strain = seen / (np.trace(seen, axis1=2, axis2=3)[:, :, None, None] / 3.0) - np.eye(3)
+            return bool(((strain * strain).sum(axis=(2, 3)) <= (WRITTEN_TOLERANCE / 2.0) ** 2).all())
+
+    @once
+    def kept(self) -> Floats:
+        """(B, n, 3, 3) by which the frames of bones, seen from their parents', become the rotations of channels."""
+        below, parents = above(self.wave.shape.parents)
+        frames = self.frames()
+        kept = times_back(self.channel_rotations(), frames)
+        kept[:, below] = times(kept[:, below], frames[:, parents])
+        return kept
+
+    def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
         """All bones at once: each is turned further than its parent, and what turns alike keeps its channels.
 
         Rest matrices, which are rotations only roughly where a bone points against its parent, have no part in it.
         """
         below, parents = above(self.wave.shape.parents)
-        local = frames.copy()
-        local[:, below] = back_times(solution.rotations[:, parents], frames[:, below])
-        turn = back_times(self.frames(), local)
-        rotations[:] = _finite_or_none(times(self.channel_rotations(), turn))
-        posed.basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
+        local, basis = frames.copy(), self.basis.copy()
+        local[:, below] = back_times(frames[:, parents], frames[:, below])
+        rotations = _finite_or_none(times(self.kept(), local))
+        basis[:, :, :3, :3] = rotations * (self.rows[:, :, FIELDS["scale"]] * scale[:, :, None])[:, :, None, :]
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
             for members, bones in self._by_group():
                 local = self._basis_of(bones[0], frames[members, 0], solution.joints[members, 0], self.root[members])
-                posed.basis[members, 0, :3, 3] = local[:, :3, 3]
-        posed._pose_plain()
+                basis[members, 0, :3, 3] = local[:, :3, 3]
+        return _Placed(rotations, basis)
 
-    def _place_bone_by_bone(
-        self,
-        members: Ints,
-        bones: list[int],
-        frames: Floats,
-        solution: Solution,
-        scale: Floats,
-        rotations: Floats,
-        posed: Limbs,
-    ) -> None:
+    def _place_bone_by_bone(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
         """From the root on: what the flags and the scale of a parent do to its children depends on its pose."""
-        for i, bone in enumerate(bones):
-            parent = posed._parent(members, bones, i)
-            local = self._basis_of(bone, frames[members, i], solution.joints[members, i], parent)
-            rotations[members, i] = _finite_or_none(orthonormal(local[:, :3, :3]))
-            size = self.rows[members, i, FIELDS["scale"]] * scale[members, i, None]
-            posed.basis[members, i, :3, :3] = rotations[members, i] * size[:, None, :]
-            if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
-                posed.basis[members, 0, :3, 3] = local[:, :3, 3]
-            posed.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, posed.basis[members, i], parent)
-
-    def _pose_plain(self) -> None:
-        """Pose all members from their basis."""
-        # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
-        local = times(self.plan.skeleton.offsets[self.wave.bones[self.group]], self.basis)
-        for i, parent in enumerate(self.wave.shape.parents):
-            self.poses[:, i] = times(self.root if parent < 0 else self.poses[:, parent], local[:, i])
-
-    def _put_below(self, members: Ints, bones: list[int], basis: Floats) -> None:
-        for i, bone in enumerate(bones):
-            parent = self._parent(members, bones, i)
-            self.poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
+        rotations, basis, poses = np.empty_like(frames), self.basis.copy(), np.empty_like(self.basis)
+        for members, bones in self._by_group():
+            for i, bone in enumerate(bones):
+                parent = self._parent(poses, members, bones, i)
+                local = self._basis_of(bone, frames[members, i], solution.joints[members, i], parent)
+                rotations[members, i] = _finite_or_none(orthonormal(local[:, :3, :3]))
+                size = self.rows[members, i, FIELDS["scale"]] * scale[members, i, None]
+                basis[members, i, :3, :3] = rotations[members, i] * size[:, None, :]
+                if i == 0 and self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
+                    basis[members, 0, :3, 3] = local[:, :3, 3]
+                poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
+        return _Placed(rotations, basis, poses)
 
     def _of_parents(self, root: Floats, values: Floats) -> Floats:
         """Values (B, n, ...) of the bones' parents, `root` (B, ...) being that of the root's parent."""
@@ -324,11 +325,11 @@ class Limbs:
         found = ((np.flatnonzero(self.group == c), bones) for c, bones in enumerate(self.wave.bones.tolist()))
         return [(members, bones) for members, bones in found if len(members)]
 
-    def _parent(self, members: Ints, bones: list[int], i: int) -> Floats | None:
-        """Pose of the parent of the i-th bone; None at the armature's root."""
+    def _parent(self, poses: Floats, members: Ints, bones: list[int], i: int) -> Floats | None:
+        """Pose of the parent of the i-th bone, of poses (B, n, 4, 4); None at the armature's root."""
         parent = self.wave.shape.parents[i]
         if parent >= 0:
-            return self.poses[members, parent]
+            return np.asarray(poses[members, parent])
         return self.root[members] if self.plan.skeleton.parents[bones[0]] >= 0 else None
 
     def _basis_of(self, bone: int, frame: Floats, head: Floats, parent: Floats | None) -> Floats:

@@ -6,8 +6,10 @@ by its targets. It is a shorter way to the same pose as `pose`, to single precis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import bpy
 import numpy as np
@@ -22,9 +24,10 @@ from ...solve.problem import Floats
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample
+from .held_limbs import HeldLimbs, are_limbs
 from .limb import Limbs
 from .outcomes import Outcomes
-from .waves import Posed, fk_limbs, pose, posed_by, with_ends_turned
+from .waves import Posed, fk_limbs, members_of, pose, posed_by, with_ends_turned
 
 ROTATION = FIELDS["rotation_quaternion"]
 
@@ -89,6 +92,30 @@ class _Chains:
             goals.pole_angle[:, own].T,
         )
 
+    def put(self, outcomes: Outcomes, found: Found, goals: Goals) -> None:
+        """Set how the solves ended."""
+        own = self.wave.chains[:, 0]
+        outcomes.status[:, own] = _status(found, goals.tolerance[:, own].T).T
+        outcomes.error[:, own] = np.abs(found.distance - found.wanted).T
+
+
+def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
+    """What finds the pose of a wave that is in its FK pose; None where it takes the long way.
+
+    Args:
+        limbs: the wave.
+        goals: (1, C) any goals of all chains of the plan.
+        only: see `Lookup`.
+    """
+    if are_limbs(limbs.wave.shape):
+        return HeldLimbs.of(limbs, members_of(limbs.wave, goals[limbs.wave.chains]))
+    return _Chains.of(limbs, only)
+
+
+def is_tabulated(plan: Plan) -> bool:
+    """Whether any chain has to be tabulated, which is worth while for many frames only."""
+    return not all(wave.shape.is_end or are_limbs(wave.shape) for wave in plan.waves)
+
 
 def _in_space(to_space: Floats, points: Floats) -> Floats:
     """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
@@ -101,14 +128,32 @@ def _in_space(to_space: Floats, points: Floats) -> Floats:
 class Lookup:
     """The chains of an armature in one FK pose."""
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, frame: Sample, only: Goals | None = None) -> None:
-        """Prepare for solving frames whose FK pose is that of `frame` (F = 1); with `only`, those with these goals."""
+    def __init__(
+        self,
+        ob: bpy.types.Object,
+        plan: Plan,
+        frame: Sample,
+        only: Goals | None = None,
+        fk: Mapping[int, Limbs] = MappingProxyType({}),
+    ) -> None:
+        """Prepare for solving frames whose FK pose is that of `frame` (F = 1).
+
+        Args:
+            ob: the armature object.
+            plan: its plan.
+            frame: with any goals.
+            only: the goals of these frames; None: any.
+            fk: waves in that pose, as far as they are known, see `Posed.fk`.
+        """
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
         ends = [wave for wave in plan.waves if wave.shape.is_end]
-        waves = [wave for wave in plan.waves if not wave.shape.is_end] if plan.is_static else []
-        chains = [_Chains.of(fk_limbs(ob, plan, frame, wave), only) for wave in waves]
+        waves = [(w, wave) for w, wave in enumerate(plan.waves) if not wave.shape.is_end and plan.is_static]
+        limbs = [fk[w] if w in fk else fk_limbs(ob, plan, frame, wave) for w, wave in waves]
+        chains = [_looked_up(each, frame.goals, only) for each in limbs]
         self._chains = [own for own in chains if own is not None]
+        self.only_tables = all(isinstance(own, _Chains) for own in self._chains)
+        """Whether all that is to be done for a frame is to look it up."""
         self._has_ends = bool(ends)
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""
@@ -120,7 +165,7 @@ class Lookup:
     def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
         """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
         found = [own.find(frame.goals) for own in self._chains]
-        rows = np.tile(self._rows, (len(frame.world), 1, 1))
+        rows = np.repeat(self._rows[None], len(frame.world), axis=0)
         usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
         for own, looked_up in zip(self._chains, found, strict=True):
             rows[:, own.wave.rows, ROTATION] = looked_up.turns.swapaxes(0, 1)
@@ -134,14 +179,14 @@ class Lookup:
             outcomes.put_frames(~usual, other.outcomes)
         return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
-    def _outcomes(self, goals: Goals, found: Sequence[Found]) -> Outcomes:
+    def _outcomes(self, goals: Goals, found: Sequence[Any]) -> Outcomes:
         """How the solves of all chains ended."""
-        outcomes = Outcomes(self._plan, len(goals.target))
-        for own, looked_up in zip(self._chains, found, strict=True):
-            chosen = own.wave.chains[:, 0]
-            outcomes.status[:, chosen] = _status(looked_up, goals.tolerance[:, chosen].T).T
-            outcomes.error[:, chosen] = np.abs(looked_up.distance - looked_up.wanted).T
-        return outcomes
+
+        def put(outcomes: Outcomes) -> None:
+            for own, looked_up in zip(self._chains, found, strict=True):
+                own.put(outcomes, looked_up, goals)
+
+        return Outcomes(self._plan, len(goals.target), put)
 
 
 def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +32,60 @@ class Outcome:
     """(F, n) which of the bones that the chain poses, root first, stand at a limit."""
 
 
-OUTCOMES = ("status", "error", "iterations", "at_limit")
+class _Arrays(NamedTuple):
+    """See `Outcomes`."""
+
+    status: NDArray[np.int8]
+    error: Floats
+    iterations: Ints
+    at_limit: Bools
+
+
+OUTCOMES = _Arrays._fields
 
 
 class Outcomes:
     """How the solves of all chains of a plan ended, on F frames."""
 
-    def __init__(self, plan: Plan, frames: int) -> None:
-        """Nothing is solved yet."""
-        shape = frames, len(plan.chains)
-        self.status = np.full(shape, Status.INVALID, dtype=np.int8)
-        self.error = np.full(shape, np.nan)
-        self.iterations = np.zeros(shape, dtype=np.int64)
-        self.at_limit = np.zeros((frames, len(plan.live)), dtype=bool)
+    def __init__(self, plan: Plan, frames: int, later: Callable[[Outcomes], None] | None = None) -> None:
+        """Nothing is solved yet; or nobody has asked yet, and what is given puts it here once somebody does."""
+        self._plan, self._frames, self._later = plan, frames, later
+
+    @cached_property
+    def _arrays(self) -> _Arrays:
+        shape = self._frames, len(self._plan.chains)
+        return _Arrays(
+            np.full(shape, Status.INVALID, dtype=np.int8),
+            np.full(shape, np.nan),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros((self._frames, len(self._plan.live)), dtype=bool),
+        )
+
+    def _asked(self) -> _Arrays:
+        later, self._later = self._later, None
+        if later is not None:
+            later(self)
+        return self._arrays
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """(F, C) values of `Status`."""
+        return self._asked().status
+
+    @property
+    def error(self) -> Floats:
+        """(F, C) see `Outcome`."""
+        return self._asked().error
+
+    @property
+    def iterations(self) -> Ints:
+        """(F, C) how many steps it took."""
+        return self._asked().iterations
+
+    @property
+    def at_limit(self) -> Bools:
         """(F, k) which of `Plan.live` stand at a limit."""
-        self._plan = plan
+        return self._asked().at_limit
 
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
         """Set the outcomes of a wave, whose goals are (B, E)."""
@@ -52,9 +94,9 @@ class Outcomes:
         distance = solution.error[:, None] if wave.shape.is_chain else solution.error
         with np.errstate(all="ignore"):
             error = distance / lengths
-            reached = (solution.status != Status.INVALID)[:, None] & (error <= goals.tolerance)
         # A tree has one status, but some of its chains may have reached their targets.
-        status = np.where(reached, np.int8(Status.REACHED), solution.status[:, None])
+        reached, own = error <= goals.tolerance, solution.status[:, None]
+        status = np.where(reached & (own != Status.INVALID), np.int8(Status.REACHED), own)
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)
         self.iterations[:, wave.chains] = wave.as_frames(solution.iterations[:, None])
@@ -72,8 +114,8 @@ class Outcomes:
     def frames(self, chosen: slice) -> Outcomes:
         """The outcomes on some of the frames alone."""
         some = Outcomes(self._plan, 0)
-        for name in OUTCOMES:
-            setattr(some, name, getattr(self, name)[chosen])
+        status, error, iterations, at_limit = self._asked()
+        some._arrays = _Arrays(status[chosen], error[chosen], iterations[chosen], at_limit[chosen])
         return some
 
     def __getitem__(self, chain: int) -> Outcome:

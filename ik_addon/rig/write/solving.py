@@ -16,14 +16,12 @@ from ...solve.problem import Bools, Floats
 from ..plan.groups import paths
 from ..read.sample import Goals
 from .ends import turned_ends
-from .limb import Limbs
+from .limb import WRITTEN_TOLERANCE, Limbs
 from .once import once
 from .outcomes import Outcomes
 
 REFINEMENTS = 4
 """How often a chain is solved again where inherited scale made the written pose miss the solved one."""
-WRITTEN_TOLERANCE = 1e-6
-"""The miss, in chain lengths, from which that is worthwhile."""
 CLEARLY_NEARER = 0.1
 """Of the first miss: what is left of it where solving again has helped."""
 SINGLE_STEPS = 6.0
@@ -43,9 +41,10 @@ def solve_limbs(
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
-    posed, solution, missed = _refined(posed, solution, goals, hurried)
-    if missed.any():
-        _correct_outcome(solution, posed, goals, missed)
+    if not limbs.is_exact():
+        posed, solution, missed = _refined(posed, solution, goals, hurried)
+        if missed.any():
+            _correct_outcome(solution, posed, goals, missed)
     outcomes.put(limbs, solution, goals)
     if (goals.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
@@ -97,7 +96,7 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
     solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
 
 
-class _Fixed(NamedTuple):
+class Fixed(NamedTuple):
     """What is solved, whatever the goals are."""
 
     problem: Problem
@@ -107,7 +106,7 @@ class _Fixed(NamedTuple):
 
 
 @once
-def _tips(limbs: Limbs) -> tuple[Floats, Floats]:
+def tips_of(limbs: Limbs) -> tuple[Floats, Floats]:
     """Where the tips (B, E, 3) are in FK, and how near a target is (B, 1) that one stands on, but for rounding."""
     joints = limbs.skew().without(limbs.joints())
     sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
@@ -115,9 +114,9 @@ def _tips(limbs: Limbs) -> tuple[Floats, Floats]:
     return joints[:, limbs.wave.bones.shape[1] :], near.astype(np.float64)[:, None]
 
 
-def _goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
+def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
     """The solver's goals of limbs, from those of their chains (B, E)."""
-    shape, (tips, near) = limbs.wave.shape, _tips(limbs)
+    shape, (tips, near) = limbs.wave.shape, tips_of(limbs)
     targets = limbs.skew().without(goals.target)
     with np.errstate(invalid="ignore"):
         stand = np.abs(targets - tips).max(axis=2) <= near
@@ -136,7 +135,7 @@ def _goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
     ]
 
 
-def _fixed(limbs: Limbs, first: Goal, *others: Goal) -> _Fixed:
+def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
     """What is fixed of limbs, with any goals."""
     if "fixed" not in limbs.remembered:
         shape = limbs.wave.shape
@@ -158,14 +157,14 @@ def _fixed(limbs: Limbs, first: Goal, *others: Goal) -> _Fixed:
             stiffness=None if shape.stiffness is None else np.array(shape.stiffness),
             bend_lead=shape.bend_lead,
         )
-        limbs.remembered["fixed"] = _Fixed(problem, check(problem))
-    found: _Fixed = limbs.remembered["fixed"]
+        limbs.remembered["fixed"] = Fixed(problem, check(problem))
+    found: Fixed = limbs.remembered["fixed"]
     return found
 
 
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
-    first, *others = _goals_of(limbs, goals)
-    fixed, frames = _fixed(limbs, first, *others), limbs.frames()
+    first, *others = goals_of(limbs, goals)
+    known, frames = fixed(limbs, first, *others), limbs.frames()
     asked = {
         "goal": first,
         "others": tuple(others),
@@ -174,8 +173,8 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection
         "tolerance": goals.tolerance.min(axis=1),
         "is_first_attempt": hurried,
     }
-    problem = Problem(**{**vars(fixed.problem), **asked})
-    solution = solve(problem, fixed.known)
+    problem = Problem(**{**vars(known.problem), **asked})
+    solution = solve(problem, known.known)
     own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
     if own.any():
         clips = smoothed(problem.members(own), solution.members(own), len(frames) // len(limbs.wave.bones))

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
 from ...pose.channels import FIELDS, Row
 from ...pose.skeleton import flat_inverse, inverse
 from ...solve.maths.products import applied, times
 from ...solve.maths.rotations import matrices
-from ...solve.problem import Bools, Floats, Ints
+from ...solve.problem import Floats, Ints
 from ..plan.attachments import Attachment, Hold, ParentBone, uid_of
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
 from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
+from .changes import Changes
 from .limb import Limbs
 from .outcomes import OUTCOMES, Outcomes
 from .solving import solve_limbs
@@ -76,7 +74,7 @@ def pose(
         smooth: see `solve_limbs`.
     """
     current = _Poses(ob, plan, sample)
-    changes = None if before is None else _Changes(plan, sample, before[0])
+    changes = None if before is None else Changes(plan, sample, before[0])
     known = dict(moves)
     world = sample.world
     for attachment in plan.root_attachments:
@@ -131,7 +129,7 @@ def pose(
             limbs = current.limbs(wave)
             if wave is whole and len(sample.world) == 1:
                 fk[w] = limbs
-        current.put(solve_limbs(limbs, _members(wave, goals), outcomes, hurried=hurried, smooth=smooth))
+        current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
     current.put_fk()
     is_moved = world is not sample.world  # the armature itself
     for bone in plan.followed:
@@ -147,7 +145,7 @@ def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row
     for wave in plan.waves:
         limbs = current.limbs(wave)
         turns = wave.shape.is_end
-        current.put(solve_limbs(limbs, _members(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
+        current.put(solve_limbs(limbs, members_of(wave, sample.goals[wave.chains]), outcomes) if turns else limbs)
     return current.rows
 
 
@@ -196,62 +194,15 @@ def _moved(moves: Floats, points: Floats) -> Floats:
     return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
 
 
-class _Changes:
-    """What differs between two frames, each by itself (F = 1)."""
-
-    def __init__(self, plan: Plan, now: Sample, before: Sample) -> None:
-        self._plan = plan
-        self._everything = not _is_same(now.world, before.world)
-        self._moved: set[int] = set()
-        """Sampled bones that stand elsewhere, and bones that were solved again."""
-        if not _is_same(now.poses, before.poses):
-            self._moved.update(plan.sampled[(now.poses != before.poses).any(axis=(0, 2, 3))].tolist())
-        self._rows = np.zeros(len(plan.live), dtype=bool)
-        if not _is_same(now.channels, before.channels):
-            self._rows = (now.channels != before.channels).any(axis=(0, 2))
-        self._goals = np.zeros(len(plan.chains), dtype=bool)
-        for name, value in vars(now.goals).items():
-            was = vars(before.goals)[name]
-            if value is not was:
-                self._goals |= (value != was).any(axis=(0, *range(2, value.ndim)))
-
-    def concern(self, wave: Wave) -> tuple[Bools, Bools]:
-        """Groups (G,) of a wave that must be solved again, and those whose FK pose is another, waves in their order."""
-        posed_anew = self._posed_anew(wave)
-        again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
-        if self._moved and self._plan.goals_are_moved:
-            again[:] = True  # a goal may be attached to what is solved again
-        self._moved.update(wave.bones[again].ravel().tolist())
-        return again, posed_anew
-
-    def _posed_anew(self, wave: Wave) -> Bools:
-        """Groups (G,) of a wave whose FK pose is another."""
-        if self._everything or not (self._moved or self._rows.any()):
-            return np.full(len(wave.rows), self._everything)
-        posed_anew: Bools = np.asarray(self._rows[wave.rows].any(axis=1))
-        # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
-        for group, chain in np.argwhere(wave.loose).tolist():
-            end = self._plan.chains[wave.chains[group, chain]].end
-            if end is not None:
-                above = takewhile(lambda bone: bone not in self._plan.solved, self._plan.skeleton.ancestors(end))
-                posed_anew[group] |= self._rows[self._plan.rows[end]] or not self._moved.isdisjoint(above)
-        for group, bones in enumerate(wave.bones.tolist() if self._moved else ()):
-            posed_anew[group] |= not self._moved.isdisjoint(self._plan.skeleton.ancestors(bones[0]))
-        return posed_anew
-
-
-def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one is other or np.array_equal(one, other)
-
-
 class _Poses:
     """The pose of an armature on F frames while its chains are solved one wave after the other."""
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, sample: Sample) -> None:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
-        self.poses = np.empty_like(sample.basis)
-        """(F, k, 4, 4) their pose matrices, as far as they are solved."""
+        self._poses = np.empty_like(sample.basis)
+        self._put: list[Limbs] = []
+        """What is solved, and not asked for yet."""
         self._ob = ob
         self._plan = plan
         self._basis = sample.basis
@@ -260,6 +211,14 @@ class _Poses:
         """(F, 4, 4) the basis of each of `Plan.carried`, by its bone."""
         self._seen = sample.poses if sample.seen is None else sample.seen
         self._known: dict[int, Floats] = {}
+
+    @property
+    def poses(self) -> Floats:
+        """(F, k, 4, 4) the pose matrices of these bones, as far as they are solved."""
+        for limbs in self._put:
+            self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
+        self._put.clear()
+        return self._poses
 
     def limbs(self, wave: Wave) -> Limbs:
         """The FK pose of a wave's groups, whose parents are solved already."""
@@ -271,7 +230,7 @@ class _Poses:
         reach = wave.reaches[group]
         for g, e in np.argwhere(wave.loose).tolist():
             reach[group == g, e] = self._reach(self._plan.chains[wave.chains[g, e]])
-        return Limbs.fk(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
+        return Limbs(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
 
     def _reach(self, chain: ChainPlan) -> Floats:
         """Where (F, 3) the head of the end bone of a chain is, in the axes of the tip."""
@@ -289,7 +248,7 @@ class _Poses:
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
         self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
-        self.poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
+        self._put.append(limbs)
 
     def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
         """Set the pose of a wave's chains, and how they ended, as they were posed before."""
@@ -344,6 +303,6 @@ class _Poses:
         return posed
 
 
-def _members(wave: Wave, goals: Goals) -> Goals:
+def members_of(wave: Wave, goals: Goals) -> Goals:
     """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
     return Goals(**{name: wave.as_members(value) for name, value in vars(goals).items()})

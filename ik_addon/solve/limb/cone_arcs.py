@@ -33,6 +33,8 @@ _WIDE = 1e7
 _HALF_TURN = 1e-6
 """Radians from half a turn within which a direction is one, about whichever axis: rounding decides what it shows."""
 _UP = (0.0, 1.0, 0.0)
+_UPRIGHT = -0.5
+"""Cosine of the swing from which on the four corners of a rotation show its twist to the last bits."""
 _ROUND = 1e-9
 """A second harmonic smaller than this part of the first is none."""
 
@@ -261,7 +263,10 @@ def _weight(e: float, f: float, g: float) -> float:
 
 def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
     """Return the twist of a joint's rotation, which is given by its columns."""
-    x, y, _ = turn
+    x, y, z = turn
+    if y[1] > _UPRIGHT:
+        return atan2(z[0] - x[2], x[0] + z[2])
+    # Towards half a turn these two vanish.
     axis = swing_axis(y, cone)
     swung_x, swung_z = carried((1.0, 0.0, 0.0), _UP, y, axis), carried((0.0, 0.0, 1.0), _UP, y, axis)
     return atan2(-dot(x, swung_z), dot(x, swung_x))
@@ -274,7 +279,8 @@ def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
         return True
     double = 2.0 * sqrt(max((1.0 + y[1]) / 2.0, 1e-30))
     level = 0.0
-    for swing, low, high in zip((y[2] / double, -y[0] / double), cone.low, cone.high, strict=True):
+    (low_x, low_z), (high_x, high_z) = cone.low, cone.high
+    for swing, low, high in ((y[2] / double, low_x, high_x), (-y[0] / double, low_z, high_z)):
         if low + high > 0.0:
             # Where a limit is rest itself, as of a knee that does not bend back, no ellipse shows it.
             if (low == 0.0 and swing <= AT) or (high == 0.0 and swing >= -AT):

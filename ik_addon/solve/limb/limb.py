@@ -11,7 +11,7 @@ import numpy as np
 
 from ..free.reach import reachable
 from ..maths.cones import cone_of
-from ..maths.vectors import Vector, minus, norm, over, plus, times
+from ..maths.vectors import Matrix, Vector, minus, norm, over, plus, times
 from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
 from .cone_arcs import EDGE, Range, outside, stands_at_limit, twist_of
 from .frames import Frame, applied, back_product, product, seen
@@ -42,7 +42,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     bones = 2 if problem.goal.rotation is None else 3
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
-    return np.array([i for i in index.tolist() if not _solved(problem, limbs, solution, i)], dtype=np.int64)
+    return np.array([i for i in index.tolist() if not _write(problem, limbs, solution, i)], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -161,36 +161,87 @@ class KnownLimbs:
         return found
 
 
-def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
+class Aim(NamedTuple):
+    """What one limb is asked for; see `Goal` and `Problem`."""
+
+    target: Vector
+    pole: Vector | None
+    pole_angle: float
+    rotation: Frame | None
+    softness: float
+    push_limit: float
+    tolerance: float
+
+    @classmethod
+    def of(cls, problem: Problem, i: int) -> Aim:
+        """Read that of member i."""
+        goal = problem.goal
+        return cls(
+            _member(goal.target, i),
+            None if goal.pole is None else _member(goal.pole, i),
+            0.0 if goal.pole_angle is None else _number(goal.pole_angle, i),
+            None if goal.rotation is None else _frame(_member(goal.rotation, i)),
+            _number(problem.softness, i),
+            _number(problem.push_limit, i),
+            _number(problem.tolerance, i),
+        )
+
+
+class Solved(NamedTuple):
+    """What comes of it; see `Solution`."""
+
+    rotations: list[Matrix]
+    joints: list[Vector]
+    stretch: list[float] | None
+    error: float
+    status: Status
+    at_limit: list[bool]
+
+
+def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
     """Solve member i and write it into the solution; False: left to the search, untouched."""
-    member, goal = limbs.member(problem, i), problem.goal
+    found = solved_limb(problem, limbs, i, Aim.of(problem, i))
+    if found is None:
+        return False
+    solution.joints[i] = found.joints
+    solution.rotations[i] = found.rotations
+    solution.stretch[i] = 1.0 if found.stretch is None else found.stretch
+    solution.error[i] = found.error
+    solution.iterations[i] = 0
+    solution.at_limit[i] = found.at_limit
+    solution.status[i] = found.status
+    return True
+
+
+def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved | None:
+    """Solve member i for what it is asked for, which is finite; None: it is left to the search."""
+    member = limbs.member(problem, i)
     root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     if min(lengths[:2]) <= _NO_LENGTH * length:
-        return False
-    offset = minus(_member(goal.target, i), root)
-    distance, stretch, beyond = _reach(problem, i, member.shares, norm(offset) / length)
+        return None
+    offset = minus(aim.target, root)
+    distance, stretch, beyond = _reach(problem, aim, member.shares, norm(offset) / length)
     scale, lever_arms, limb = member.unstretched if stretch is None else member.stretched(stretch)
     if not limb.is_straightforward:
-        return False
+        return None
     target = wanted = over(offset, scale)
     if distance is not None:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
-    pole = None if goal.pole is None else over(minus(_member(goal.pole, i), root), scale)
-    angle = 0.0 if goal.pole_angle is None else _number(goal.pole_angle, i)
-    side: Side | None = None if pole is None else towards(pole, angle)
+    pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
+    side: Side | None = None if pole is None else towards(pole, aim.pole_angle)
     ankle, foot = wanted, None
-    if goal.rotation is not None:
-        foot = Foot(member.rests[2], limbs.ranges[2], _frame(_member(goal.rotation, i)))
+    if aim.rotation is not None:
+        foot = Foot(member.rests[2], limbs.ranges[2], aim.rotation)
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
-            side = towards_with_foot(pole, angle, wanted, ankle, masses)
+            side = towards_with_foot(pole, aim.pole_angle, wanted, ankle, masses)
     pose = best_pose(limb, ankle, side, foot)
     if pose is None:
-        return False
+        return None
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
     if not all(map(_allows, limbs.ranges[:2], turns)):  # of a cone as thin as a line no edge may have been found
-        return False
+        return None
     if foot is not None:
         turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
         frames.append(foot.frame)
@@ -198,29 +249,29 @@ def _solved(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> 
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
     if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and _allows(limbs.ranges[2], turns[2])):
-        return False
+        return None
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
     if problem.out_of_reach is OutOfReach.PUSH_ROOT:
-        allowed = _number(problem.push_limit, i) * length / scale
-        push = times(missed, min(1.0, allowed / max(norm(missed), 1e-200)))
+        push = times(missed, min(1.0, aim.push_limit * length / scale / max(norm(missed), 1e-200)))
         missed = minus(missed, push)
-    error, tolerance = norm(missed) * scale, _number(problem.tolerance, i)
-    solution.joints[i] = [plus(times(plus(end, push), scale), root) for end in ends]
-    solution.rotations[i] = [_turned(frame, was) for frame, was in zip(frames, member.fk, strict=True)]
-    solution.stretch[i] = 1.0 if stretch is None else stretch
-    solution.error[i] = error
-    solution.iterations[i] = 0
-    solution.at_limit[i] = [
-        limited and stands_at_limit(turn, range_)
-        for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
-    ]
-    if error <= tolerance * length:
-        solution.status[i] = Status.REACHED
-    elif beyond > tolerance:
-        solution.status[i] = Status.TOO_FAR
+    error = norm(missed) * scale
+    if error <= aim.tolerance * length:
+        status = Status.REACHED
+    elif beyond > aim.tolerance:
+        status = Status.TOO_FAR
     else:
-        solution.status[i] = Status.TOO_NEAR if beyond < -tolerance else Status.LIMITED
-    return True
+        status = Status.TOO_NEAR if beyond < -aim.tolerance else Status.LIMITED
+    return Solved(
+        [_turned(frame, was) for frame, was in zip(frames, member.fk, strict=True)],
+        [plus(times(plus(end, push), scale), root) for end in ends],
+        stretch,
+        error,
+        status,
+        [
+            limited and stands_at_limit(turn, range_)
+            for turn, range_, limited in zip(turns, limbs.ranges, limbs.limited, strict=True)
+        ],
+    )
 
 
 def _allows(limits: Range, turn: Frame) -> bool:
@@ -233,21 +284,21 @@ def _allows(limits: Range, turn: Frame) -> bool:
 
 
 def _reach(
-    problem: Problem, i: int, lengths: list[float], distance: float
+    problem: Problem, aim: Aim, lengths: list[float], distance: float
 ) -> tuple[float | None, list[float] | None, float]:
     """Return what becomes of a chain whose target may be out of reach, see `reach.reachable`.
 
     That is the distance at which to bring the end, None: that of the target; the stretch of the bones, None: there
     is none; and by how much the target is out of reach.
     """
-    softness = _number(problem.softness, i)
+    softness = aim.softness
     if problem.out_of_reach is OutOfReach.EXTEND and softness == 0.0:
         inner = max(2.0 * max(lengths) - 1.0, 0.0)
         return None, None, max(distance - 1.0, 0.0) + min(distance - inner, 0.0)
     weights = np.ones(len(lengths))
     if problem.stretch_weights is not None:
         weights = np.asarray(problem.stretch_weights, dtype=np.float64)
-    away, soft, push = (np.array([value]) for value in (distance, softness, _number(problem.push_limit, i)))
+    away, soft, push = (np.array([value]) for value in (distance, softness, aim.push_limit))
     reach = reachable(np.array(lengths)[:, None], away, soft, push, weights, problem.out_of_reach)
     eased = float(reach.distance[0]) if softness > 0.0 else None
     stretch = reach.stretch[:, 0].tolist()
@@ -267,12 +318,12 @@ def _frame(rows: list[list[float]]) -> Frame:
     return x, y, z
 
 
-def _turned(frame: Frame, fk: Frame) -> list[list[float]]:
-    """Return the rotation that takes the one frame to the other, as rows."""
+def _turned(frame: Frame, fk: Frame) -> Matrix:
+    """Return the rotation that takes the one frame to the other."""
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
     (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
-    return [
-        [ax * ux + bx * vx + cx * wx, ax * uy + bx * vy + cx * wy, ax * uz + bx * vz + cx * wz],
-        [ay * ux + by * vx + cy * wx, ay * uy + by * vy + cy * wy, ay * uz + by * vz + cy * wz],
-        [az * ux + bz * vx + cz * wx, az * uy + bz * vy + cz * wy, az * uz + bz * vz + cz * wz],
-    ]
+    return (
+        (ax * ux + bx * vx + cx * wx, ax * uy + bx * vy + cx * wy, ax * uz + bx * vz + cx * wz),
+        (ay * ux + by * vx + cy * wx, ay * uy + by * vy + cy * wy, ay * uz + by * vz + cy * wz),
+        (az * ux + bz * vx + cz * wx, az * uy + bz * vy + cz * wy, az * uz + bz * vz + cz * wz),
+    )

@@ -12,10 +12,10 @@ from ..limb.limb import KnownLimbs, solve_limbs
 from ..maths.cones import at_limit
 from ..maths.products import determinants, times_back
 from ..problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Status
-from .body import Body, as_row, pose_of
+from .body import Body, posed
 from .goals import Goals
 from .search import search
-from .task import Task, lengths_of
+from .task import Standing, Task, lengths_of
 
 _FARTHEST = 1e50
 """What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
@@ -32,6 +32,10 @@ def wants_body(problem: Problem) -> bool:
     )
 
 
+Searched = dict[tuple[bytes, tuple[int | None, ...]], Standing]
+"""How the members stand, by their index and the bones of their effectors, that were searched for last."""
+
+
 class Checked(NamedTuple):
     """What was found of the FK pose of members, which need not be looked at again for other goals."""
 
@@ -43,6 +47,7 @@ class Checked(NamedTuple):
     """(B,) -1 where frames are left-handed."""
     limbs: KnownLimbs | None
     """Those that may be solved in closed form."""
+    searched: Searched
 
 
 def checked_fk(problem: Problem) -> Checked:
@@ -65,7 +70,7 @@ def checked_fk(problem: Problem) -> Checked:
             ok &= sides == np.sign(proper[:, 0])
             # What a bone that does not inherit rotation is measured from has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem))
+    return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), {})
 
 
 def valid_members(problem: Problem, known: Checked) -> Bools:
@@ -111,11 +116,13 @@ def solve_bodies(
     side[index] = (_sides(problem) if known is None else known.side)[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored))
+        _solve_upright(mirrored, solution, index, begin, KnownLimbs.of(mirrored), {})
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
+    elif known is None:
+        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem), {})
     else:
-        _solve_upright(problem, solution, index, begin, KnownLimbs.of(problem) if known is None else known.limbs)
+        _solve_upright(problem, solution, index, begin, known.limbs, known.searched)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -154,38 +161,45 @@ def _both_sides(matrix: Floats, side: Floats) -> Floats:
 
 
 def _solve_upright(
-    problem: Problem, solution: Solution, index: Ints, begin: Begin | None, limbs: KnownLimbs | None
+    problem: Problem,
+    solution: Solution,
+    index: Ints,
+    begin: Begin | None,
+    limbs: KnownLimbs | None,
+    searched: Searched,
 ) -> None:
     """Solve the members `index` (k,), whose frames are right-handed, and write them into the solution."""
     index = solve_limbs(problem, limbs, solution, index)
     if not len(index):
         return
-    task = Task.of(problem, index)
+    key = index.tobytes(), tuple(goal.segment for goal in problem.goals)
+    if key not in searched:
+        searched.clear()
+        searched[key] = Standing.of(problem, index)
+    task = Task.of(problem, index, searched[key])
+    standing, body = task.standing, task.standing.body
     start, passes = None, np.zeros(len(index), dtype=np.int64)
     if begin is not None:
-        start, passes = begin(task.body, task.turns, task.goals, task.tolerance, problem.iterations)
+        start, passes = begin(body, standing.turns, task.goals, task.tolerance, problem.iterations)
     first = problem.is_first_attempt
-    angles, steps = search(task.body, task.turns, task.goals, problem.iterations, start, is_first_attempt=first)
-    pose = pose_of(task.body.skeleton(), as_row(angles, None))
-    points = np.concatenate([pose.points[0], np.stack([np.stack(end) for end in pose.ends], axis=1)], axis=1)
-    missed = task.target - points[:, len(task.body.parents) :].transpose(2, 1, 0)
-    push = np.zeros_like(task.origin)
-    if problem.out_of_reach is OutOfReach.PUSH_ROOT and len(task.body.segments) == 1:
+    angles, steps = search(body, standing.turns, task.goals, problem.iterations, start, is_first_attempt=first)
+    frames, points = posed(body, angles)
+    missed = task.target - points[:, len(body.parents) :]
+    push = np.zeros_like(standing.origin)
+    if problem.out_of_reach is OutOfReach.PUSH_ROOT and len(body.segments) == 1:
         gap = missed[:, 0]
         size = np.sqrt(gap[:, 0] ** 2 + gap[:, 1] ** 2 + gap[:, 2] ** 2)
         push = gap * np.minimum(1.0, task.push_limit / np.maximum(size, 1e-200))[:, None]
         missed = missed - push[:, None]
     error = np.sqrt(missed[..., 0] ** 2 + missed[..., 1] ** 2 + missed[..., 2] ** 2)
-    solution.rotations[index] = times_back(pose.frames[0].transpose(3, 2, 0, 1), task.frames)
+    solution.rotations[index] = times_back(frames, standing.frames)
     solution.stretch[index] = task.stretch
-    solution.joints[index] = (points.transpose(2, 1, 0) + push[:, None]) * task.scale[:, None, None] + task.origin[
-        :, None
-    ]
-    distances = error * task.scale[:, None]
+    solution.joints[index] = (points + push[:, None]) * standing.scale[:, None, None] + standing.origin[:, None]
+    distances = error * standing.scale[:, None]
     solution.error[index] = distances if solution.error.ndim == 2 else distances[:, 0]
     solution.iterations[index] = steps + passes
-    solution.at_limit[index] = at_limit(angles[:2], angles[2], task.body.cone).T & task.limited
-    reached = (error * task.scale[:, None] <= task.tolerance[:, None] * task.lengths).all(axis=1)
+    solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
+    reached = (error * standing.scale[:, None] <= task.tolerance[:, None] * standing.lengths).all(axis=1)
     far, near = task.beyond > task.tolerance, task.beyond < -task.tolerance
     unreached = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.LIMITED))
     solution.status[index] = np.where(reached, Status.REACHED, unreached)

@@ -16,7 +16,7 @@ import numpy as np
 from ..maths.calculus import Calculus, Path, Row
 from ..maths.cones import RIM, Cone, nearest_direction, nearest_swing, nearest_twist, swing_twist
 from ..maths.kernels import MANY, ONE
-from ..maths.rotations import stacked
+from ..maths.rotations import dot, stacked
 from ..maths.vectors import Matrix, Number, Vector, plus, product, turned
 from ..problem import Bools, Floats, Ints
 
@@ -24,6 +24,8 @@ STEEPEST = 1e-3
 """Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
 
 
+FEW = 4
+"""So many bodies are posed one by one in plain floats."""
 HAIR = 3e-6
 """Farther off the axis of a bone than this part of its length is more than what single precision leaves."""
 
@@ -88,15 +90,35 @@ class Body:
         twists = np.isinf(cone.twist_low) & np.isinf(cone.twist_high)
         return np.asarray((swings & twists)[:, 0] & ready)
 
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was laid out of single members, which is asked for again where only goals change."""
+        return {}
+
     def skeleton(self, member: int | None = None) -> Skeleton:
         """Return the bodies as the kernels want them: all of them, or one."""
+        if ("skeleton", member) in self.kept:
+            known: Skeleton = self.kept["skeleton", member]
+            return known
         topology = self.parents, self.free, self.segments
         if member is None:
             ends = [self.ends[:, e] for e in range(len(self.segments))]
             return Skeleton(MANY, *topology, [Joint(*self._limits)], [Bone(self.rest, self.heads)], ends)
         rest, heads = self.rest[..., member].transpose(2, 0, 1).tolist(), self.heads[..., member].T.tolist()
         bones = list(map(Bone, rest, heads))
-        return Skeleton(ONE, *topology, self._joints, bones, self.ends[..., member].T.tolist())
+        found = Skeleton(ONE, *topology, self._joints, bones, self.ends[..., member].T.tolist())
+        self.kept["skeleton", member] = found
+        return found
+
+    @cached_property
+    def reaches(self) -> Floats:
+        """(E, B) lengths of the chains from the root to each effector."""
+        found = []
+        for effector in range(len(self.segments)):
+            path = list(self.path(effector))
+            steps = np.concatenate([self.heads[:, path[1:]], self.ends[:, effector : effector + 1]], axis=1)
+            found.append(np.cumsum(np.sqrt(dot(steps, steps)), axis=0)[-1])
+        return np.stack(found)
 
     @property
     def _limits(self) -> tuple[Floats, ...]:
@@ -175,6 +197,17 @@ def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
         for bone, end in zip(skeleton.segments, skeleton.ends, strict=True)
     ]
     return Pose(rest_frames, frames, points, ends)
+
+
+def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
+    """Return frames (B, n, 3, 3) of the bones, and heads and effectors (B, n+E, 3), for joint angles (3, n, B)."""
+    members = angles.shape[2]
+    if members > FEW:
+        pose = pose_of(body.skeleton(), as_row(angles, None))
+        points = np.concatenate([pose.points[0], np.stack([np.stack(end) for end in pose.ends], axis=1)], axis=1)
+        return pose.frames[0].transpose(3, 2, 0, 1), points.transpose(2, 1, 0)
+    poses = [pose_of(body.skeleton(i), as_row(angles, i)) for i in range(members)]
+    return np.array([pose.frames for pose in poses]), np.array([[*pose.points, *pose.ends] for pose in poses])
 
 
 def _turn(do: Calculus, x: Number, z: Number, half: Number) -> Matrix:

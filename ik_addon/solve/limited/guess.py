@@ -10,7 +10,7 @@ import numpy as np
 from ..free.arc import arc_of
 from ..free.axes import STRAIGHT
 from ..maths.calculus import Calculus, Pair, Path
-from ..maths.kernel_rotations import about, between, either, size_of, unit_of
+from ..maths.kernel_rotations import about, between, either, nearest_direction, nearest_twist, size_of, unit_of
 from ..maths.kernels import MANY, ONE
 from ..maths.rotations import quaternions
 from ..maths.vectors import (
@@ -80,35 +80,49 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
         fk: (3, n, B) joint angles.
         start: (3, n, B) joint angles.
     """
-    rest, segments = quaternions(body.rest), np.zeros_like(body.heads)
     path = body.path(0) if len(body.segments) == 1 else ()
-    if path:
-        segments[:, path] = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
     pole = goals.poles[0].pole if goals.poles else None
-    free = tuple(i for i, bone in enumerate(path) if body.free[bone])
-    whole = path if len(path) < len(body.parents) else None
-    limits = *body.cone, body.mobility
     members = turns.shape[2]
     if members > few:
-        joints = [_Joint(tuple(rest), tuple(segments), *map(_split, limits))]
-        guess = _Guess(MANY, joints, [tuple(turns)])
+        guess = _guess_of(body, turns, None)
         if path:
-            target = goals.target[:, 0] - body.heads[:, path[0]]
-            start = guess.bent(whole, free, target, None if pole is None else pole - body.heads[:, path[0]])
+            root = body.heads[:, path[0]]
+            start = guess.bent(goals.target[:, 0] - root, None if pole is None else pole - root)
             return np.stack(guess.fk[0]), np.stack(start[0])
         return np.stack(guess.fk[0]), np.stack(guess.fk[0])
-    of_all = [part[..., 0].T.tolist() for part in limits]
     both = np.empty((2, *body.heads.shape))
     for i in range(members):
-        parts = zip(rest[..., i].T.tolist(), segments[..., i].T.tolist(), *of_all, strict=True)
-        guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., i].T.tolist())
+        guess = _guess_of(body, turns, i)
         start = guess.fk
         if path:
             root = body.heads[:, path[0], i]
             target = (goals.target[:, 0, i] - root).tolist()
-            start = guess.bent(whole, free, target, None if pole is None else (pole[:, i] - root).tolist())
+            start = guess.bent(target, None if pole is None else (pole[:, i] - root).tolist())
         both[..., i] = np.array([guess.fk, start]).transpose(0, 2, 1)
     return both[0], both[1]
+
+
+def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
+    """Return what is known of a guess for all members, or for one, whatever the goals are; of one it is kept."""
+    known = body.kept.get(("guess", member))
+    if known is not None and known[0] is turns:
+        found: _Guess = known[1]
+        return found
+    path = body.path(0) if len(body.segments) == 1 else ()
+    segments, rest = np.zeros_like(body.heads), quaternions(body.rest)
+    if path:
+        segments[:, path] = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
+    free = tuple(i for i, bone in enumerate(path) if body.free[bone])
+    way = _Way(path if len(path) < len(body.parents) else None, free) if path else None
+    limits = *body.cone, body.mobility
+    if member is None:
+        joints = [_Joint(tuple(rest), tuple(segments), *map(_split, limits))]
+        return _Guess(MANY, joints, [tuple(turns)], way)
+    of_all = [part[..., 0].T.tolist() for part in limits]
+    parts = zip(rest[..., member].T.tolist(), segments[..., member].T.tolist(), *of_all, strict=True)
+    guess = _Guess(ONE, [_Joint(*each) for each in parts], turns[..., member].T.tolist(), way)
+    body.kept["guess", member] = turns, guess
+    return guess
 
 
 def _split(limits: Floats) -> Any:
@@ -116,18 +130,26 @@ def _split(limits: Floats) -> Any:
     return tuple(limits) if limits.ndim == 3 else limits
 
 
+class _Way(NamedTuple):
+    """The joints that are bent, and of these the free ones, by their place among them."""
+
+    path: Path
+    free: tuple[int, ...]
+
+
 class _Guess:
     """Of one body, or of many."""
 
-    def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion]) -> None:
-        self.do, self.joints = calculus, joints
+    def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion], way: _Way | None) -> None:
+        """Lay out bodies in the FK pose, and of these the way that is bent; None: nothing is."""
+        self.do = do = calculus
+        self.joints = joints
         self.fk = self.angles = self._angles_of(turns)
-        """Of all joints, and of those of the path that is bent."""
-
-    def bent(self, path: Path, free: tuple[int, ...], target: Any, pole: Any) -> list[Vector]:
-        """Return the joint angles of the pose in which a path is bent towards a target, both seen from its root."""
-        do, joints = self.do, self.joints
-        self.joints, self.angles, self.free = do.on(joints, path), do.on(self.fk, path), free
+        """Of all joints, and of those of the way, as `joints`."""
+        if way is None:
+            return
+        self.path, self.free = way
+        self.joints, self.angles = do.on(joints, self.path), do.on(self.fk, self.path)
         self.rest_frames, self.frames = self._pose()
         sizes = [(size_of(self.do, joint.segment),) for joint in self.joints]
         self.ends = do.sums(sizes)
@@ -139,7 +161,11 @@ class _Guess:
             unit_of(self.do, rotate(frame, joint.segment))
             for frame, joint in zip(self.frames, self.joints, strict=True)
         ]
-        line, normal, chord = self._axes(pole)
+        self._lay_axes()
+
+    def bent(self, target: Any, pole: Any) -> list[Vector]:
+        """Return the joint angles of the pose in which the way is bent towards a target, both seen from its root."""
+        do, line, normal, chord = self.do, self.line, self._normal(pole), self.chord
         distance = size_of(self.do, target)
         share = distance / self.reach
         turn = do.most(arc_of(do, share) - arc_of(do, chord), 0.0)
@@ -151,7 +177,7 @@ class _Guess:
         (aim,) = about(self.do, [times(unit_of(self.do, full[1:]), angle)])
         bends = self._bends(normal, line, towards, _BEND * turn)
         world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
-        return do.with_path(self.fk, path, self._allowed(world))
+        return do.with_path(self.fk, self.path, self._allowed(world))
 
     def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
         """Return the orientations that bones have when their joints are at rest, and those that they have."""
@@ -170,8 +196,8 @@ class _Guess:
         above = self.do.above(frames, _IDENTITY, self.free)
         return [multiply(frame, joint.rest) for frame, joint in zip(above, self.joints, strict=True)]
 
-    def _axes(self, pole: Vector | None) -> tuple[Vector, Vector, Number]:
-        """Return the line from root to tip, the axis about which joints bend, and the distance between both ends.
+    def _lay_axes(self) -> None:
+        """Find the line from root to tip, the axis about which joints bend, and the distance between both ends.
 
         See `axes.chain_axes` and `first_guess`; the distance is a part of the chain's length.
         """
@@ -192,15 +218,22 @@ class _Guess:
         straight = size_of(self.do, bend) < STRAIGHT
         if do.any(straight):
             bend = either(self.do, straight, cross(line, self._hinge(line)), bend)
-        normal = cross(unit_of(self.do, bend), line)
-        straight = size_of(self.do, reject(middle, line)) < STRAIGHT
-        if do.any(straight):
-            away = self._roomiest(line, normal)
-            if pole is not None:
-                side = cross(unit_of(self.do, reject(pole, line)), line)
-                away = either(self.do, size_of(self.do, side) > 0.5, side, away)
-            normal = either(self.do, straight, away, normal)
-        return line, normal, chord
+        self.line, self.normal, self.chord = line, cross(unit_of(self.do, bend), line), chord
+        self.straight = size_of(self.do, reject(middle, line)) < STRAIGHT
+        if do.any(self.straight):
+            self.away = self._roomiest(line, self.normal)
+
+    def _normal(self, pole: Vector | None) -> Vector:
+        """Return the axis about which joints bend: a straight chain bends towards its pole."""
+        do = self.do
+        if not do.any(self.straight):
+            return self.normal
+        away = self.away
+        if pole is not None:
+            side = cross(unit_of(do, reject(pole, self.line)), self.line)
+            away = either(do, size_of(do, side) > 0.5, side, away)
+        bends: Vector = either(do, self.straight, away, self.normal)
+        return bends
 
     def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
         """Return the line and the bend of chains whose tip stands on their root, see `axes._closed_axes`."""
@@ -304,36 +337,8 @@ class _Guess:
             sines.append(s)
             cosines.append(c)
         found = []
-        for joint, swing, twist in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
-            x, z = self._nearest_direction(*swing, joint)
-            found.append(inside(self.do, joint, x, z, self._nearest_twist(2.0 * twist, joint)))
+        for joint, swing, half in zip(self.joints, swings, do.each(np.arctan2, sines, cosines), strict=True):
+            x, z = nearest_direction(do, swing, joint.low, joint.high)
+            twist = nearest_twist(do, 2.0 * half, joint.twist_low, joint.twist_high)
+            found.append(inside(do, joint, x, z, twist))
         return found
-
-    def _nearest_direction(self, x: Number, z: Number, joint: _Joint) -> tuple[Number, Number]:
-        """See `cones.nearest_direction`."""
-        near = self.do.nearest_swing(x, z, joint.low, joint.high)
-        outside = (near[0] != x) | (near[1] != z)
-        if not self.do.any(outside):
-            return near
-        behind = self.do.nearest_swing(-x, -z, joint.low, joint.high)
-        there, forward, back = self._direction(x, z), self._direction(*near), self._direction(*behind)
-        nearest: tuple[Number, Number] = either(
-            self.do, outside & (dot(there, back) > dot(there, forward)), behind, near
-        )
-        return nearest
-
-    def _direction(self, x: Number, z: Number) -> Vector:
-        """Return where a swing takes the Y axis."""
-        square = x * x + z * z
-        double = 2.0 * self.do.sqrt(self.do.most(1.0 - square, 0.0))
-        return -double * z, 1.0 - 2.0 * square, double * x
-
-    def _nearest_twist(self, twist: Number, joint: _Joint) -> Number:
-        """See `cones.nearest_twist`."""
-        do, low, high = self.do, joint.twist_low, joint.twist_high
-        outside = (twist < low) | (twist > high)
-        if not do.any(outside):
-            return twist
-        # What has no limits is never outside; infinite ones would only give rise to warnings.
-        to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
-        return do.where(outside, do.where(to_low > to_high, low, high), twist)

@@ -90,10 +90,8 @@ def out_of_length(body: Body, goals: Goals) -> Bools:
     """Return the bodies (B,) whose targets are all farther from the root than the chains to them are long."""
     found = np.ones(goals.target.shape[2], dtype=bool)
     for effector in range(len(body.segments)):
-        path = list(body.path(effector))
-        segments = np.concatenate([body.heads[:, path[1:]], body.ends[:, effector : effector + 1]], axis=1)
-        away = goals.target[:, effector] - body.heads[:, path[0]]
-        found &= np.sqrt(dot(away, away)) > np.cumsum(np.sqrt(dot(segments, segments)), axis=0)[-1] + ARRIVED
+        away = goals.target[:, effector] - body.heads[:, body.path(effector)[0]]
+        found &= np.sqrt(dot(away, away)) > body.reaches[effector] + ARRIVED
     return found
 
 

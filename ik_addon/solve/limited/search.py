@@ -102,8 +102,10 @@ def search(
         nearer = there < error[stuck] - SAME
         angles[..., stuck[nearer]], error[stuck[nearer]] = found[..., nearer], there[nearer]
         stuck = stuck[error[stuck] > ARRIVED]
+    if not len(stuck):
+        return angles, steps
     elsewhere, early = stuck[:0], None
-    if len(stuck) and not body.is_serial:
+    if not body.is_serial:
         # All that a body can do for targets that are all out of its reach is to stretch towards them.
         far = out_of_length(body.members(stuck), goals.members(stuck))
         left, early = _early(task, fk, stuck[~far], angles, error, steps)

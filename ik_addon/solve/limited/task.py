@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from ..free.reach import reachable
+from ..free.reach import Reach, reachable
 from ..maths.cones import Cone, cone_of
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions, unit
-from ..problem import Bools, Floats, Ints, Problem
+from ..problem import Bools, Floats, Ints, OutOfReach, Problem
 from .body import Body
 from .goals import Goals, OrientationGoal, PoleGoal, masses_of
 
 
 @dataclass(frozen=True)
-class Task:
-    """A problem as the descents want it: seen from the root, in units of the longest chain."""
+class Standing:
+    """B members of a problem as they stand in FK, seen from the root, in units of the longest chain: all but goals."""
 
     body: Body
-    goals: Goals
     turns: Floats
     """(4, n, B) rotations of the joints in the FK pose."""
+    points: Floats
+    """(B, n+E, 3) joints."""
     frames: Floats
     """(B, n, 3, 3)"""
-    target: Floats
-    """(B, E, 3) what the goals ask for, which may be more than what the search goes for."""
     origin: Floats
     """(B, 3)"""
     scale: Floats
     """(B,)"""
     lengths: Floats
     """(B, E) of the chains to the effectors, in the problem's unit."""
-    stretch: Floats
-    """(B, n)"""
-    beyond: Floats
-    """(B,) how far a target is outside of the reach of a chain, negative: inside of the inner reach."""
-    push_limit: Floats
-    tolerance: Floats
     limited: Bools
     """(n,) joints with a limit, but not locked altogether."""
 
     @classmethod
-    def of(cls, problem: Problem, index: Ints) -> Task:
+    def of(cls, problem: Problem, index: Ints) -> Standing:
         """Read the valid members `index` (k,) of a problem."""
-        bones, members = np.shape(problem.frames)[1], len(index)
         joints = np.asarray(problem.joints, dtype=np.float64)[index]
         frames = np.asarray(problem.frames, dtype=np.float64)[index]
         parents, free, segments = _shape_of(problem)
@@ -53,44 +46,89 @@ class Task:
         scale = lengths.max(axis=1)
         origin = joints[:, 0]
         points = (joints - origin[:, None]) / scale[:, None, None]
-        target = np.stack([np.asarray(goal.target, np.float64)[index] for goal in problem.goals], axis=1)
-        target = (target - origin[:, None]) / scale[:, None, None]
-
         rest, cone, mobility, limited, locked = _joints_of(problem, index, parents, free)
         rest_frames = np.where(free[:, None, None], rest, times(frames[:, parents], rest))
         rest_frames[:, locked] = frames[:, locked]
         turns = quaternions(back_times(rest_frames, frames).transpose(2, 3, 1, 0))
-
-        push_limit = per_member(problem.push_limit, len(problem.joints))[index]
-        tolerance = per_member(problem.tolerance, len(problem.joints))[index]
-        stretch, beyond, wanted = np.ones((members, bones)), np.zeros(members), target
-        if len(segments) == 1:
-            stretch, beyond, wanted, grown = _reach(
-                problem, points, target, parents, int(segments[0]), push_limit, index
-            )
-            # A lengthened chain is solved in units of what it has become.
-            scale = scale * grown
-            points, target, wanted = (array / grown[:, None, None] for array in (points, target, wanted))
-        offsets = points[:, :bones] - points[:, parents]
-        heads = back_applied(frames[:, parents], offsets) * stretch[:, parents, None]
-        heads[:, parents < 0] = points[:, :bones][:, parents < 0]
-        ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
         body = Body(
             tuple(parents.tolist()),
             tuple(free.tolist()),
             tuple(segments.tolist()),
             np.ascontiguousarray(rest.transpose(2, 3, 1, 0)),
-            np.ascontiguousarray(heads.transpose(2, 1, 0)),
-            np.ascontiguousarray(ends.transpose(2, 1, 0)),
+            *_segments(points, frames, parents, segments, np.ones(frames.shape[:2])),
             cone,
             np.ascontiguousarray(mobility.T)[..., None],
         )
+        return cls(body, turns, points, frames, origin, scale, lengths, limited)
+
+    @cached_property
+    def path(self) -> list[int]:
+        """The points of the chain to the first effector."""
+        return [*self.body.path(0), len(self.body.parents)]
+
+    @cached_property
+    def steps(self) -> Floats:
+        """(k, B) lengths of the segments of that chain."""
+        points = self.points[:, self.path].transpose(2, 1, 0)
+        return norm(points[:, 1:] - points[:, :-1])
+
+    def lengthened(self, stretch: Floats, grown: Floats) -> Standing:
+        """It with bones lengthened by factors (B, n), in units of what the chain has become by factors (B,)."""
+        points = self.points / grown[:, None, None]
+        parents, segments = np.array(self.body.parents), np.array(self.body.segments)
+        heads, ends = _segments(points, self.frames, parents, segments, stretch)
+        body = replace(self.body, heads=heads, ends=ends)
+        return replace(self, body=body, points=points, scale=self.scale * grown)
+
+
+def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, stretch: Floats) -> tuple[Floats, Floats]:
+    """Return heads (3, n, B) and ends (3, E, B) as in `Body`, of bones lengthened by factors (B, n)."""
+    bones = len(parents)
+    offsets = points[:, :bones] - points[:, parents]
+    heads = back_applied(frames[:, parents], offsets) * stretch[:, parents, None]
+    heads[:, parents < 0] = points[:, :bones][:, parents < 0]
+    ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
+    return np.ascontiguousarray(heads.transpose(2, 1, 0)), np.ascontiguousarray(ends.transpose(2, 1, 0))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem as the descents want it: seen from the root, in units of the longest chain."""
+
+    standing: Standing
+    """With the stretch."""
+    goals: Goals
+    target: Floats
+    """(B, E, 3) what the goals ask for, which may be more than what the search goes for."""
+    stretch: Floats
+    """(B, n)"""
+    beyond: Floats
+    """(B,) how far a target is outside of the reach of a chain, negative: inside of the inner reach."""
+    push_limit: Floats
+    tolerance: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, index: Ints, standing: Standing) -> Task:
+        """Read the goals of the members `index` (k,) of a problem, of which it is known how they stand."""
+        bones, members = np.shape(problem.frames)[1], len(index)
+        target = np.stack([np.asarray(goal.target, np.float64)[index] for goal in problem.goals], axis=1)
+        target = (target - standing.origin[:, None]) / standing.scale[:, None, None]
+        push_limit = per_member(problem.push_limit, len(problem.joints))[index]
+        tolerance = per_member(problem.tolerance, len(problem.joints))[index]
+        stretch, beyond, wanted = np.ones((members, bones)), np.zeros(members), target
+        if len(problem.goals) == 1:
+            reach, wanted = _reach(problem, standing, target, push_limit, index)
+            beyond = reach.shortfall
+            if problem.out_of_reach is OutOfReach.STRETCH:
+                stretch[:, standing.path[:-1]] = reach.stretch.T
+                steps = standing.steps
+                grown = np.cumsum(steps * reach.stretch, axis=0)[-1] / np.cumsum(steps, axis=0)[-1]
+                standing = standing.lengthened(stretch, grown)
+                target, wanted = (array / grown[:, None, None] for array in (target, wanted))
         weight = np.array([goal.weight for goal in problem.goals], dtype=np.float64)
         wanted = np.ascontiguousarray(wanted.transpose(2, 1, 0))
-        goals = Goals(wanted, weight / weight.max(), *_wishes(problem, body, points, origin, scale, index))
-        return cls(
-            body, goals, turns, frames, target, origin, scale, lengths, stretch, beyond, push_limit, tolerance, limited
-        )
+        goals = Goals(wanted, weight / weight.max(), *_wishes(problem, standing, index))
+        return cls(standing, goals, target, stretch, beyond, push_limit, tolerance)
 
 
 def _shape_of(problem: Problem) -> tuple[Ints, Bools, Ints]:
@@ -151,40 +189,29 @@ def _inherits(problem: Problem, bone: int) -> bool:
 
 
 def _reach(
-    problem: Problem, points: Floats, target: Floats, parents: Ints, segment: int, push_limit: Floats, index: Ints
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what becomes of chains whose targets may be out of reach.
-
-    That is the stretch (B, n) of the bones, how far the target is out of reach (B,), where to go (B, 1, 3), and by how
-    much the chain as a whole is longer (B,).
-    """
-    bones, members = len(parents), len(index)
+    problem: Problem, standing: Standing, target: Floats, push_limit: Floats, index: Ints
+) -> tuple[Reach, Floats]:
+    """Return what becomes of chains whose targets (B, 1, 3) may be out of reach, and where to go (B, 1, 3)."""
+    bones = len(standing.body.parents)
     weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
-    path, bone = [bones], segment
-    while bone >= 0:
-        path.append(bone)
-        bone = int(parents[bone])
-    path.reverse()
-    joints = points[:, path].transpose(2, 1, 0)
-    lengths = norm(joints[:, 1:] - joints[:, :-1])
     distance = norm(target[:, 0].T)
     softness = per_member(problem.softness, len(problem.joints))[index]
-    reach = reachable(lengths, distance, softness, push_limit, weights[path[:-1]], problem.out_of_reach)
-    stretch = np.ones((members, bones))
-    stretch[:, path[:-1]] = reach.stretch.T
+    path = standing.path[:-1]
+    reach = reachable(standing.steps, distance, softness, push_limit, weights[path], problem.out_of_reach)
+    if not softness.any():
+        return reach, target
     # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the
     # root is pushed is only known when the limits have had their say.
     eased = unit(target[:, 0].T) * reach.distance
-    wanted = np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
-    grown = np.cumsum(lengths * reach.stretch, axis=0)[-1] / np.cumsum(lengths, axis=0)[-1]
-    return stretch, reach.shortfall, wanted, grown
+    return reach, np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
 
 
 def _wishes(
-    problem: Problem, body: Body, points: Floats, origin: Floats, scale: Floats, index: Ints
+    problem: Problem, standing: Standing, index: Ints
 ) -> tuple[tuple[OrientationGoal, ...], tuple[PoleGoal, ...]]:
     """Return what the goals want besides places. A pole acts where its chain has left those of all other goals."""
     turns, poles = [], []
+    body, points = standing.body, standing.points
     bones = len(body.parents)
     for e, goal in enumerate(problem.goals):
         if goal.rotation is not None:
@@ -193,7 +220,7 @@ def _wishes(
         if goal.pole is not None:
             shared = {bone for other in range(len(problem.goals)) if other != e for bone in body.path(other)}
             branch = [bone for bone in body.path(e) if bone not in shared] or body.path(e)[-1:]
-            pole = (np.asarray(goal.pole, dtype=np.float64)[index] - origin) / scale[:, None]
+            pole = (np.asarray(goal.pole, dtype=np.float64)[index] - standing.origin) / standing.scale[:, None]
             angle = per_member(0.0 if goal.pole_angle is None else goal.pole_angle, len(problem.joints))[index]
             masses = masses_of(points[:, [*branch, bones + e]].transpose(2, 1, 0))
             poles.append(PoleGoal(e, tuple(branch), np.ascontiguousarray(pole.T), angle, masses))

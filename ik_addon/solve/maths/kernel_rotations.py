@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .calculus import Calculus
+from .calculus import Calculus, Pair
 from .rotations import NEARLY_OPPOSITE, OPPOSITE
 from .vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, times
+
+_TURN = 2.0 * np.pi
 
 
 def size_of(do: Calculus, a: Sequence[Number]) -> Number:
@@ -52,3 +54,32 @@ def between(do: Calculus, a: Vector, b: Vector, axis: Vector | Callable[[], Vect
 def _smallest(do: Calculus, a: Vector, b: Vector) -> Quaternion:
     middle = unit_of(do, plus(a, b))
     return dot(a, middle), *cross(a, middle)
+
+
+def nearest_direction(do: Calculus, swing: Pair, low: Pair, high: Pair) -> Pair:
+    """See `cones.nearest_direction`."""
+    (x, z), near = swing, do.nearest_swing(*swing, low, high)
+    outside = (near[0] != x) | (near[1] != z)
+    if not do.any(outside):
+        return near
+    behind = do.nearest_swing(-x, -z, low, high)
+    there, forward, back = (_direction(do, *each) for each in (swing, near, behind))
+    nearest: Pair = either(do, outside & (dot(there, back) > dot(there, forward)), behind, near)
+    return nearest
+
+
+def _direction(do: Calculus, x: Number, z: Number) -> Vector:
+    """Return where a swing takes the Y axis."""
+    square = x * x + z * z
+    double = 2.0 * do.sqrt(do.most(1.0 - square, 0.0))
+    return -double * z, 1.0 - 2.0 * square, double * x
+
+
+def nearest_twist(do: Calculus, twist: Number, low: Number, high: Number) -> Number:
+    """See `cones.nearest_twist`."""
+    outside = (twist < low) | (twist > high)
+    if not do.any(outside):
+        return twist
+    # What has no limits is never outside; infinite ones would only give rise to warnings.
+    to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
+    return do.where(outside, do.where(to_low > to_high, low, high), twist)

@@ -7,7 +7,7 @@ a batch gets the same bits as it would get alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,15 +191,15 @@ def quaternions(m: Floats) -> Floats:
     """Return the unit quaternions (4, ...) of rotation matrices (3, 3, ...)."""
     members = m.shape[2:]
     if math.prod(members) <= FEW and m.dtype == np.float64:
-        return np.array([_quaternion(nine) for nine in m.reshape(9, -1).T.tolist()]).T.reshape(4, *members)
+        return np.array([quaternion_of(nine) for nine in m.reshape(9, -1).T.tolist()]).T.reshape(4, *members)
     products = stacked(*_products(*m.reshape(9, *members)))
     best = np.argmax(products[::5], axis=0).ravel()
     q = products.reshape(4, 4, -1)[best, :, np.arange(len(best))].T.reshape(4, *members)
     return np.asarray(q / np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
 
 
-def _quaternion(m: list[float]) -> tuple[float, ...]:
-    """Return the same of the nine numbers of one matrix."""
+def quaternion_of(m: Sequence[float]) -> tuple[float, ...]:
+    """Return the same of the nine numbers of one matrix, row by row."""
     products = _products(*m)
     diagonal = products[::5]
     best = 4 * diagonal.index(max(diagonal))

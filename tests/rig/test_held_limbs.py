@@ -1,0 +1,105 @@
+"""Limbs whose FK pose stands still: solved one by one, they come to the bits of the long way."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+
+from tests import rigs
+from tests.conftest import Addon
+
+LEGS = 3
+
+
+def legs() -> tuple[bpy.types.Object, list[bpy.types.Object]]:
+    """Three limbs with limits on a turned body, the last one with a pole, and their targets."""
+    pole = rigs.empty("pole", (0.5, 3.0, 1.0))
+    ob = rigs.armature()
+    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
+    targets = []
+    for leg in range(LEGS):
+        names = [f"upper{leg}", f"lower{leg}"]
+        points = [(x + leg, y, z) for x, y, z in rigs.bent(2, 0.5, 0.4)]
+        rigs.add_bones(ob, points, names, parent="body", connect=False)
+        targets.append(rigs.empty(f"target{leg}", (leg + 0.2, 0.3, 0.6)))
+        for name in names:
+            bone = ob.pose.bones[name]
+            bone.use_ik_limit_x = bone.use_ik_limit_y = bone.use_ik_limit_z = True
+            bone.ik_min_x, bone.ik_max_x = (-0.4, 1.2) if name[0] == "u" else (0.0, 2.2)
+            bone.ik_min_y, bone.ik_max_y, bone.ik_min_z, bone.ik_max_z = -0.5, 0.4, -0.6, 0.7
+        extra = {"pole": pole} if leg == LEGS - 1 else {"softness": 0.1 * leg}
+        rigs.chain(ob, names[1], targets[-1], 2, use_limits=True, **extra)
+    ob.pose.bones["body"].rotation_quaternion = (0.98, 0.1, 0.15, 0.05)
+    ob.pose.bones["upper0"].rotation_quaternion = (0.97, 0.2, 0.0, 0.1)
+    ob.matrix_world.translation = (0.3, 0.1, -0.2)
+    bpy.context.view_layer.update()
+    return ob, targets
+
+
+def frames(addon: Addon, ob: bpy.types.Object, targets: list[bpy.types.Object], count: int) -> tuple[object, object]:
+    """The plan of an armature, and a sample of frames with targets in reach and out of it."""
+    rng, samples = np.random.default_rng(3), []
+    sampling = addon.module("rig.read.sample")
+    plan = addon.module("rig.plan.plan").Plan.of(ob, bpy.context.evaluated_depsgraph_get())
+    for _ in range(count):
+        for leg, target in enumerate(targets):
+            away = rng.normal(size=3)
+            away *= rng.uniform(0.1, 1.4) / np.linalg.norm(away)
+            target.location = (leg + away[0], away[1], away[2])
+        samples.append(sampling.sample(ob, plan, bpy.context.evaluated_depsgraph_get()))
+    return plan, sampling.stack(samples)
+
+
+def test_they_come_to_the_bits_of_the_long_way(addon: Addon) -> None:
+    ob, targets = legs()
+    plan, sample = frames(addon, ob, targets, 40)
+    sample.goals.target[5, 1] = np.nan
+    sample.goals.pole[6, LEGS - 1] = np.inf
+    sample.goals.influence[7, 0] = 0.4
+    sample.goals.target[8, 0] = sample.goals.target[9, 0] = plan_tip(addon, ob, plan, sample)
+    lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
+    assert lookup.works
+    assert lookup.fits(sample)
+    short, long = lookup.solve(ob, sample), addon.module("rig.write.waves").pose(ob, plan, sample)
+    assert short.channels.tobytes() == long.channels.tobytes()
+    np.testing.assert_allclose(short.poses, long.poses, atol=1e-6)
+    for name in ("status", "at_limit", "iterations"):
+        assert np.array_equal(getattr(short.outcomes, name), getattr(long.outcomes, name)), name
+    np.testing.assert_allclose(short.outcomes.error, long.outcomes.error, rtol=1e-12, atol=1e-15)
+    assert len(set(short.outcomes.status[:, 0].tolist())) > 2  # reached, too far, limited
+    alone = [lookup.solve(ob, sample.frames(slice(i, i + 1))).channels for i in range(len(sample.world))]
+    assert np.concatenate(alone).tobytes() == long.channels.tobytes()
+
+
+def plan_tip(addon: Addon, ob: bpy.types.Object, plan: object, sample: object) -> object:
+    """Where the tip of the first limb is in FK, but for rounding."""
+    limbs = addon.module("rig.write.waves").fk_limbs(ob, plan, sample.frames(slice(0, 1)), plan.waves[0])
+    return limbs.joints()[0, -1] * (1.0 + 1e-8)
+
+
+def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
+    ob, targets = legs()
+    ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    targets[0].location.x += 0.01
+    bpy.context.view_layer.update()
+    held, solved = addon.module("rig.write.held_limbs"), []
+    real = held.solved_limb
+
+    def counted(*given: object) -> object:
+        solved.append(given[2])
+        return real(*given)
+
+    monkeypatch.setattr(held, "solved_limb", counted)
+    poses = []
+    for step in range(4):
+        targets[1].location.y = 0.3 + 0.05 * step
+        bpy.context.view_layer.update()
+        poses.append(rigs.pose(ob).tobytes())
+    assert len(solved) == 4 + LEGS - 1  # all on the first of these moves
+    monkeypatch.setattr(addon.module("live.rig"), "others_handle_frames", lambda: True)
+    for step in range(4):
+        targets[1].location.y = 0.3 + 0.05 * step
+        bpy.context.scene.frame_set(1)
+        assert rigs.pose(ob).tobytes() == poses[step]
