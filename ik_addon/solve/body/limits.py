@@ -67,11 +67,12 @@ class JointLimits:
         own = coordinates - self.origin
         own[self.locked] = 0.0
         gap = _gap(own, self.cone)
-        size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-        share = np.maximum(0.0, 1.0 - self.excess[0] / np.maximum(size, 1e-30))
-        beyond = np.abs(gap[2])
-        turned = np.maximum(0.0, 1.0 - self.excess[1] / np.maximum(beyond, 1e-30))
-        own -= gap * stacked(share, share, turned)
+        if gap.any():
+            size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
+            share = np.maximum(0.0, 1.0 - self.excess[0] / np.maximum(size, 1e-30))
+            beyond = np.abs(gap[2])
+            turned = np.maximum(0.0, 1.0 - self.excess[1] / np.maximum(beyond, 1e-30))
+            own -= gap * stacked(share, share, turned)
         own += self.origin
         size = np.sqrt(own[0] * own[0] + own[1] * own[1])
         own[:2] *= np.minimum(1.0, RIM / np.maximum(size, 1e-30))
@@ -110,13 +111,16 @@ class JointLimits:
         is_clear = (less != 0.0).any(axis=0) & (more != 0.0).any(axis=0)
         return np.where(is_clear, np.clip(curved, 0.0, SHARPEST), 0.0), along
 
-    def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats) -> Bounds:
-        """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k)."""
-        on_edge = self.allowed(wanted)
-        gap = wanted - on_edge
+    def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats, allowed: Floats) -> Bounds:
+        """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k).
+
+        Those allowed that are nearest to the wanted ones are `allowed`.
+        """
+        gap = wanted - allowed
+        gap[self.locked] = 0.0
         if not (np.abs(gap) > HELD).any():
             return bounds
-        on_edge -= now
+        on_edge = allowed - now
         # Where a joint stands at its limit already, that is where the limit points.
         near = now + (wanted - now) * np.minimum(1.0, PROBE / np.maximum(np.abs(wanted - now).max(axis=0), 1e-30))
         first = near - self.allowed(near)

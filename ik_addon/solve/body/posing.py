@@ -35,10 +35,12 @@ from .tree import Posed, Tree
 
 LARGEST_WAY = 0.25
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 40
+PASSES = int(__import__("os").environ.get("PASSES","40"))
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
+SHORT = 1e-3
+"""From passes that turn joints by less on it is foretold how much is left."""
 FARTHEST = 0.6
 """Radians that a joint turns in a pass, at most."""
 FINISH = 8
@@ -49,7 +51,7 @@ LOOSE = 1e9
 """What gives way like this is free."""
 LEAST, MOST = 0.2, 1.0
 """What is taken of a step."""
-NEAR = float(__import__("os").environ.get("NEAR","0.1"))
+NEAR = 0.1
 """A pass that turns no joint by more is near the end of the search."""
 ROUNDS = 4
 """Choices, in a pass, of the limits that hold."""
@@ -92,9 +94,9 @@ class Poser:
         cone = Cone(*(part[..., chosen] for part in cones))
         self.limits = JointLimits.of(np.array(own, np.int64), cone, locked[:, chosen], tree.turns[:, own])
         self._begin = tree.posed(tree.turns, np.zeros(3))
-        self._turns = quaternions(np.asarray(body.frames, np.float64).transpose(1, 2, 0))[
-            :, [b for b, _ in self.ends.points]
-        ]
+        carriers = tree.carriers[self.ends.orientations]
+        self._still = self._begin.ends, self._begin.frames[:, carriers]
+        self._is_carried = carriers >= 0
         self.size = tree.size(self._begin)
         self._units, self._slides = (1.0 / np.sqrt(costs) for costs in self._costs())
         self._back = inverse(tree.turns)
@@ -130,58 +132,60 @@ class Poser:
         wanted = np.array(targets, np.float64).reshape(-1, 3)
         if len(wanted) != len(ends.placed_grabs) or not np.isfinite(wanted).all():
             raise ValueError(f"targets must be {len(ends.placed_grabs)} finite points, not {targets}")
-        ways, spins = np.zeros_like(begin.ends), np.zeros_like(begin.ends)
+        ways, spins = np.zeros_like(begin.ends), np.zeros((3, len(ends.orientations)))
         dragged = ends.pinned + np.array(ends.placed_grabs, dtype=np.int64)
         ways[:, dragged] = wanted.T - begin.ends[:, dragged]
         for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
-            now = self._turns[:, ends.pinned + i]
-            spins[:, ends.pinned + i] = vectors_of(
-                multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
-            )
+            end = ends.pinned + i
+            now = quaternions(np.asarray(self.body.frames[ends.points[end][0]], np.float64))
+            turn = multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
+            spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
         state = self._at_rest(self.tree.turns, np.zeros(3))
-        passes = 0
+        passes, largest = 0, np.inf
         while passes < PASSES and len(self.tree.parents):
             passes += 1
             share = min(1.0, passes / steps)
-            goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
+            goals = self._goals(share * ways, share * spins)
+            before = largest
             state, largest = self._pass(state, *goals)
             if share < 1.0:
                 state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
-            elif largest < SETTLED:
+            elif _rest(largest, before) < SETTLED:
                 break
         bounds = state.bounds
         for _ in range(FINISH):
             if self._are_pins_held(state):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state.turns, state.offset), begin.ends, self._turns, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
         return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
 
     def _at_rest(self, turns: Floats, offset: Floats) -> _State:
         """Begin a search with joints turned like this, of which nothing is known yet."""
         ends, k = len(self.ends.yields), len(self.limits.joints)
         bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
-        return _State(turns, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
+        coordinates = self.limits.coordinates(turns[:, self.limits.joints])
+        return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
 
     def _are_pins_held(self, state: _State) -> bool:
-        gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
+        gaps = self._gaps(self.tree.posed(state.turns, state.offset), *self._still)
         pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
         return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
 
-    def _gaps(self, posed: Posed, goals: Floats, turns: Floats) -> Floats:
+    def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """What is left (3, places + orientations) to places, in sizes of the body, and orientations."""
         places = self.ends.places
-        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, turns)], axis=1)
+        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, frames)], axis=1)
 
-    def _pass(self, state: _State, goals: Floats, turns: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
-        """Take one step towards places (3, ends) and orientations (4, ends).
+    def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
+        """Take one step towards places (3, ends) and orientations (4, o), see `_goals`.
 
         Args:
             state: where it begins.
             goals: the places.
-            turns: the orientations.
+            frames: the orientations.
             pins_alone: do nothing but bring pins back, on the shortest way.
 
         Returns:
@@ -189,14 +193,14 @@ class Poser:
         """
         tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)
-        gaps = self._gaps(posed, goals, turns)
+        gaps = self._gaps(posed, goals, frames)
         pull = pull_of(gaps, state.forces, ends.dragged, ends.yields, near=state.near)
         resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
         slope, offset = resisting / self._units, state.offset / self.size / self._slides
         if pins_alone:
             gaps, pull = np.where(ends.dragged, 0.0, gaps), Pull(np.where(ends.dragged, LOOSE, ends.yields), {})
             slope, offset = 0.0 * slope, 0.0 * offset
-        now = limits.coordinates(state.turns[:, limits.joints])
+        now = state.coordinates
         changes = coordinate_changes(now) * self._units[:, limits.joints]
         if state.pressure.any():
             curved, along = limits.curvatures(now, state.bounds)
@@ -218,26 +222,31 @@ class Poser:
             new /= np.sqrt(new[0] * new[0] + new[1] * new[1] + new[2] * new[2] + new[3] * new[3])
             reached = limits.coordinates(new[:, limits.joints])
             pushed = np.zeros((3, len(limits.joints)))
-            held = np.flatnonzero(bounds.held.any(axis=0))
-            pushed[:, held] = equations.pushed(step, limits.joints[held])
+            if bounds.held.any():
+                held = np.flatnonzero(bounds.held.any(axis=0))
+                pushed[:, held] = equations.pushed(step, limits.joints[held])
             before = bounds
             bounds = released(changes, bounds, pushed)
-            bounds = limits.with_limits(bounds, now, reached)
+            allowed = limits.allowed(reached)
+            bounds = limits.with_limits(bounds, now, reached, allowed)
             if bounds is before:
                 break
-        new[:, limits.joints] = limits.rotation(limits.allowed(reached))
+        new[:, limits.joints] = limits.rotation(allowed)
         pressure = pressure_of(changes, before, pushed)
-        state = _State(
-            new, state.offset + moving * self.size, step.forces, before, pressure, whole, share, stiffer, largest < NEAR and not stiffer
-        )
+        offset = state.offset + moving * self.size
+        near = largest < NEAR and not stiffer
+        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near)
         return state, largest
 
-    def _left(self, posed: Posed, turns: Floats) -> Floats:
-        """The rotation vectors (3, orientations) that ends still have to turn."""
-        own = self.ends.orientations
-        joints = self.tree.carriers[own]
-        done = multiply(posed.frames[:, joints], inverse(self._begin.frames[:, joints]))
-        return vectors_of(multiply(turns[:, own], inverse(multiply(done, self._turns[:, own]))))
+    def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
+        """Where ends should be that go ways (3, ends), and how joints should stand whose ends turn by spins (3, o)."""
+        places, frames = self._still
+        return places + ways, multiply(about_vectors(spins), frames) if spins.any() else frames
+
+    def _left(self, posed: Posed, frames: Floats) -> Floats:
+        """The rotation vectors (3, orientations) by which ends still have to turn, so that joints stand like this."""
+        now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
+        return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
     def _posed(self, state: _State, goals: Floats, passes: int) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
@@ -247,7 +256,7 @@ class Poser:
         dragged = ends.places[ends.places >= ends.pinned]
         hard_places, hard_turns = ends.held
         left = np.zeros(len(ends.points))
-        left[ends.orientations] = norm(self._left(posed, self._turns))
+        left[ends.orientations] = norm(self._left(posed, self._still[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones[self.limits.joints]] = state.bounds.held.any(axis=0)
         return PosedBody(
@@ -267,6 +276,8 @@ class _State:
 
     turns: Floats
     """(4, m) rotations of the joints."""
+    coordinates: Floats
+    """(3, k) of those with limits."""
     offset: Floats
     """(3,) of the root."""
     forces: Floats
@@ -283,6 +294,13 @@ class _State:
     """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
     near: bool
     """Whether it was short, so that the search is near its end."""
+
+
+def _rest(way: float, before: float) -> float:
+    """What a search still has to go that went a way in the last pass and one before that, if it goes on like this."""
+    if way > SHORT or way >= 0.5 * before:
+        return way
+    return way * way / (before - way)
 
 
 def _share(step: Floats, state: _State) -> float:

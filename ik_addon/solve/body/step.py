@@ -174,12 +174,15 @@ class Equations:
 
     def _forces(self, twists: list[Six]) -> Floats:
         """What holds ends (3, p + o) after a step."""
-        tree, points = self.tree, self.points
-        spins, ways = np.split(np.array(twists)[1:].T, 2)
-        at = tree.carriers[tree.places]
-        moves = (ways[:, at] + cross(spins[:, at], points)) * (at >= 0)
-        at = tree.carriers[tree.orientations]
-        done = np.concatenate([moves, spins[:, at] * (at >= 0)], axis=1)
+        tree, places = self.tree, self.points.shape[1]
+        done = np.zeros_like(self.wanted.gaps)
+        for end, carrier in enumerate(tree.carriers[tree.wanted].tolist()):
+            if carrier >= 0:
+                x, y, z, u, v, w = twists[carrier + 1]
+                if end < places:
+                    p, q, r = self.points[:, end].tolist()
+                    x, y, z = u + y * r - z * q, v + z * p - x * r, w + x * q - y * p
+                done[:, end] = x, y, z
         gaps, (yields, thrusts), _ = self.wanted
         forces = (gaps - done) / yields
         for end, direction in thrusts.items():
@@ -225,7 +228,7 @@ def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
     """What ends ask of the offset and of the joints that carry them."""
     found: list[Form | None] = [None] * (1 + len(tree.parents))
     stiffness, gaps = (1.0 / wanted.pull.yields).tolist(), wanted.gaps.T.tolist()
-    carriers = tree.carriers[np.concatenate([tree.places, tree.orientations])].tolist()
+    carriers = tree.carriers[tree.wanted].tolist()
     places = points.T.tolist()
     for i, (carrier, gap, strength) in enumerate(zip(carriers, gaps, stiffness, strict=True)):
         if carrier < 0:
@@ -252,7 +255,8 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> O
         changes: (3, 3, k) how the coordinates of each of them change with its step.
         bounds: of these coordinates.
     """
-    axes, counts, fixed = np.tile(np.eye(3), (joints, 1, 1)), [3] * joints, None
+    axes, counts, fixed = np.empty((joints, 3, 3)), [3] * joints, None
+    axes[:] = IDENTITY
     own = np.flatnonzero(bounds.normals.any(axis=(0, 1)))
     if not len(own):
         return Opening(axes, counts, None)
@@ -324,6 +328,8 @@ def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
 
 def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
     """Return how strongly joints (k,) are pushed against the limits of their swings, for the unit of a coordinate."""
+    if not bounds.held[:2].any():
+        return np.zeros(pushed.shape[1])
     held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
     row = held[0] * changes[0] + held[1] * changes[1]
     size = dot(row, row)

@@ -116,6 +116,11 @@ class Tree:
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
 
+    @cached_property
+    def wanted(self) -> Ints:
+        """(places + orientations,) the ends whose places count, then those whose orientations do."""
+        return np.concatenate([self.places, self.orientations])
+
     def size(self, posed: Posed) -> float:
         """Return the longest way along the joints to an end; 1 where there is none."""
         ways = [0.0] * len(self.parents)
