@@ -18,7 +18,6 @@ import numpy as np
 from ..maths.cones import Cone, cone_of
 from ..maths.rotations import (
     about_vectors,
-    dot,
     inverse,
     multiply,
     norm,
@@ -27,21 +26,21 @@ from ..maths.rotations import (
 )
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
-from .limits import Bounds, JointLimits, coordinate_changes
+from .limits import Bounds, JointLimits, coordinate_changes, opening_of
 from .problem import Body, Grab, Pin, PosedBody, check_shape
 from .pull import Pull, pull_of
-from .step import Cost, Equations, Wanted, opening_of, pressure_of, released, resistance
+from .step import Cost, Equations, Wanted, pressure_of, released, resistance
 from .tree import Posed, Tree
 
-LARGEST_WAY = 0.25
+LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = int(__import__("os").environ.get("PASSES","40"))
+PASSES = 30
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
 SHORT = 1e-3
 """From passes that turn joints by less on it is foretold how much is left."""
-FARTHEST = 0.6
+FARTHEST = 0.45
 """Radians that a joint turns in a pass, at most."""
 FINISH = 8
 """Passes for pins alone, at most."""
@@ -208,7 +207,7 @@ class Poser:
             second[limits.joints] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
         cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
         equations = Equations.of(tree, posed, (self._units, self._slides, self.size), cost, wanted)
-        bounds, stiffer = limits.locks(), max(0, state.stiffer - 2)
+        bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
         for _ in range(ROUNDS):
             step = equations.solved(opening_of(len(tree.parents), limits.joints, changes, bounds), stiffer)
             stiffer = step.stiffer

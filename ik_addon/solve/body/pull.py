@@ -26,9 +26,9 @@ class Pull(NamedTuple):
 def pull_of(gaps: Floats, forces: Floats, dragged: Bools, yields: Floats, *, near: bool) -> Pull:
     """Return what holds ends (3, e) that are off by gaps, and were held by forces.
 
-    Far from the end of a search, what is dragged gives way by its gap, for the greatest force: it surely comes nearer, but
-    ever slower. Near the end, Newton's method is told whether it reaches its target, in which case it gives no way, or
-    is pulled with all strength.
+    Far from the end of a search, what is dragged gives way by its gap, for the greatest force: it surely comes nearer,
+    but ever slower. Near the end it either reaches its target, and does not give way, or is pulled with all strength:
+    which of them, the last force and the gap tell together.
 
     Args:
         gaps: how far they are from where they should be.

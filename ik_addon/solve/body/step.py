@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import cross, dot, matrices, norm
 from ..problem import Floats, Ints
-from .limits import Bounds
+from .limits import Bounds, Opening
 from .pull import STRENGTH, Pull
 from .sweep import NOTHING, Form, Joint, Six, add_orientation, add_place, add_thrust, eliminated, pushed, substituted
 from .tree import Posed, Tree
@@ -20,9 +19,7 @@ from .tree import Posed, Tree
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
 """Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
 without forces; the first that suffices is taken. The last always does."""
-CLEAR = 1e-6
-"""What is left of a direction beside others, as a part of it, that counts as one of its own."""
-IDENTITY = np.eye(3).tolist()
+UNIT = np.eye(3).tolist()
 
 
 class Step(NamedTuple):
@@ -40,17 +37,6 @@ class Step(NamedTuple):
     """The forms of all that they carry."""
     stiffer: int
     """Which of `STIFFER` was taken."""
-
-
-class Opening(NamedTuple):
-    """What bounds leave open to joints."""
-
-    axes: Floats
-    """(m, 3, 3) rows: perpendicular directions of steps that are open; zero: no more."""
-    counts: list[int]
-    """How many they are."""
-    fixed: Floats | None
-    """(m, 3) the steps that limits ask for; None: none."""
 
 
 class Cost(NamedTuple):
@@ -84,7 +70,7 @@ class Equations:
 
     tree: Tree
     columns: Floats
-    """(m, 3, 9) the twists of each joint's axes, and the forces by which rotations above it ask for less, see `sweep`."""
+    """(m, 3, 9) the twists of each joint's axes, and what rotations above it ask of them, see `sweep`."""
     own: Floats
     """(m, 3, 3) what steps of a joint cost by themselves."""
     mixed: Floats
@@ -122,7 +108,7 @@ class Equations:
         ways = [float(way) * tree.has_root for way in slides]
         slide = Joint(
             [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis, way in enumerate(ways)],
-            IDENTITY,
+            UNIT,
             (-cost.offset).tolist(),
         )
         forms = _forms(tree, points, wanted)
@@ -135,8 +121,8 @@ class Equations:
             opening: what limits leave open to the joints.
             stiffer: which of `STIFFER` to try first.
         """
-        axes, counts, fixed = opening
-        pull, shifts = self.pull, None
+        axes, closed, fixed = opening
+        pull, shifts = self.pull, repeat(None)
         if fixed is not None:
             pull = pull + applied(self.own + self.mixed, fixed)
             shifts = back_applied(self.columns, fixed).tolist()
@@ -149,15 +135,13 @@ class Equations:
             if share:
                 sums = self._sums(axes) if sums is None else sums
                 own = own + np.maximum(share * sums, 0.0)[:, :, None] * np.eye(3)
-            costs = times_back(times(axes, own), axes).tolist()
-            joints = [self.slide]
-            for i, count in enumerate(counts):
-                shift = None if shifts is None else shifts[i]
-                joints.append(Joint(columns[i][:count], costs[i][:count], rights[i][:count], shift))
+            costs = times_back(times(axes, own), axes)
+            costs += closed
+            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts)]
             done = eliminated(parents, joints, self.forms, least)
             stiffer += done is None
         found, twists = substituted(parents, joints, done[0])
-        step = back_applied(axes, np.array([own + [0.0] * (3 - len(own)) for own in found[1:]]))
+        step = back_applied(axes, np.array(found[1:]))
         if fixed is not None:
             step += fixed
         return Step(step, np.array(found[0]), self._forces(twists), twists, done[1], stiffer)
@@ -201,7 +185,7 @@ class Equations:
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
         np.add.at(sums, upper, blocks.sum(axis=2))
         np.add.at(sums, lower, blocks.sum(axis=1))
-        return sums
+        return np.asarray(sums)
 
 
 def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
@@ -244,73 +228,6 @@ def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
         if i in wanted.pull.thrusts:
             add_thrust(form, place, gap, wanted.pull.thrusts[i], strength, STRENGTH)
     return found
-
-
-def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> Opening:
-    """Return what bounds leave open.
-
-    Args:
-        joints: m.
-        limited: (k,) those with bounds.
-        changes: (3, 3, k) how the coordinates of each of them change with its step.
-        bounds: of these coordinates.
-    """
-    axes, counts, fixed = np.empty((joints, 3, 3)), [3] * joints, None
-    axes[:] = IDENTITY
-    own = np.flatnonzero(bounds.normals.any(axis=(0, 1)))
-    if not len(own):
-        return Opening(axes, counts, None)
-    normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
-    rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
-    for joint, three, ways in zip(limited[own].tolist(), rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
-        closed, way = _closed(three, ways)
-        open_ = _across(closed)
-        axes[joint] = [*open_, *([0.0, 0.0, 0.0] for _ in closed)]
-        counts[joint] = len(open_)
-        if any(way):
-            fixed = np.zeros((joints, 3)) if fixed is None else fixed
-            fixed[joint] = way
-    return Opening(axes, counts, fixed)
-
-
-def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:
-    """Directions in which a joint can't go, perpendicular to each other, and the step that goes a way along each row."""
-    found: list[list[float]] = []
-    x, y, z = 0.0, 0.0, 0.0
-    for (p, q, r), way in zip(rows, ways, strict=True):
-        size = sqrt(p * p + q * q + r * r)
-        left = way - (p * x + q * y + r * z)
-        for a, b, c in found:
-            along = p * a + q * b + r * c
-            p, q, r = p - along * a, q - along * b, r - along * c
-        length = sqrt(p * p + q * q + r * r)
-        if length > CLEAR * max(size, 1e-200):
-            p, q, r = p / length, q / length, r / length
-            x, y, z = x + left / length * p, y + left / length * q, z + left / length * r
-            found.append([p, q, r])
-    return found, [x, y, z]
-
-
-def _across(closed: list[list[float]]) -> list[list[float]]:
-    """Directions perpendicular to others and to each other, so that there are three in all."""
-    if not closed:
-        return IDENTITY
-    if len(closed) == 3:
-        return []
-    x, y, z = closed[0]
-    if len(closed) == 2:
-        p, q, r = closed[1]
-        return [[y * r - z * q, z * p - x * r, x * q - y * p]]
-    # Beside the axis that is farthest from it.
-    if abs(x) <= abs(y) and abs(x) <= abs(z):
-        p, q, r = 0.0, z, -y
-    elif abs(y) <= abs(z):
-        p, q, r = -z, 0.0, x
-    else:
-        p, q, r = y, -x, 0.0
-    size = sqrt(p * p + q * q + r * r)
-    p, q, r = p / size, q / size, r / size
-    return [[p, q, r], [y * r - z * q, z * p - x * r, x * q - y * p]]
 
 
 def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
