@@ -197,17 +197,17 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> O
         return Opening(axes, shut, None)
     normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
     rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
-    for joint, three, ways in zip(
-        limited[own].tolist(), rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True
-    ):
+    every, diagonals, steps = [], [], []
+    for three, ways in zip(rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
         closed, way = _closed(three, ways)
-        open_ = _across(closed)
-        axes[joint] = [*open_, *([0.0, 0.0, 0.0] for _ in closed)]
-        for i in range(len(open_), 3):
-            shut[joint, i, i] = 1.0
-        if any(way):
-            fixed = np.zeros((joints, 3)) if fixed is None else fixed
-            fixed[joint] = way
+        every.append([*_across(closed), *([0.0, 0.0, 0.0] for _ in closed)])
+        diagonals.append([float(i >= 3 - len(closed)) for i in range(3)])
+        steps.append(way)
+    axes[limited[own]] = every
+    shut[limited[own]] = np.array(diagonals)[:, :, None] * np.eye(3)
+    if wanted.any():
+        fixed = np.zeros((joints, 3))
+        fixed[limited[own]] = steps
     return Opening(axes, shut, fixed)
 
 
