@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,11 @@ SHARPEST = 100.0
 """Limits count as curved by no more than this."""
 
 
+CLEAR = 1e-6
+"""What is left of a direction beside others, as a part of it, that counts as one of its own."""
+IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
 class Bounds(NamedTuple):
     """The limits that hold joints back in a step: their coordinates move by so much along directions."""
 
@@ -34,6 +41,17 @@ class Bounds(NamedTuple):
     """(3, k) how far along."""
     held: Bools
     """(3, k) those that are limits; the others are locks, which hold always."""
+
+
+class Opening(NamedTuple):
+    """What bounds leave open to joints."""
+
+    axes: Floats
+    """(m, 3, 3) rows: perpendicular directions of steps that are open; zero: no more."""
+    closed: Floats
+    """(m, 3, 3) 1 on the diagonal for each that is zero."""
+    fixed: Floats | None
+    """(m, 3) the steps that limits ask for; None: none."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +85,12 @@ class JointLimits:
         own = coordinates - self.origin
         own[self.locked] = 0.0
         gap = _gap(own, self.cone)
-        size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-        share = np.maximum(0.0, 1.0 - self.excess[0] / np.maximum(size, 1e-30))
-        beyond = np.abs(gap[2])
-        turned = np.maximum(0.0, 1.0 - self.excess[1] / np.maximum(beyond, 1e-30))
-        own -= gap * stacked(share, share, turned)
+        if gap.any():
+            size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
+            share = np.maximum(0.0, 1.0 - self.excess[0] / np.maximum(size, 1e-30))
+            beyond = np.abs(gap[2])
+            turned = np.maximum(0.0, 1.0 - self.excess[1] / np.maximum(beyond, 1e-30))
+            own -= gap * stacked(share, share, turned)
         own += self.origin
         size = np.sqrt(own[0] * own[0] + own[1] * own[1])
         own[:2] *= np.minimum(1.0, RIM / np.maximum(size, 1e-30))
@@ -110,13 +129,16 @@ class JointLimits:
         is_clear = (less != 0.0).any(axis=0) & (more != 0.0).any(axis=0)
         return np.where(is_clear, np.clip(curved, 0.0, SHARPEST), 0.0), along
 
-    def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats) -> Bounds:
-        """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k)."""
-        on_edge = self.allowed(wanted)
-        gap = wanted - on_edge
+    def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats, allowed: Floats) -> Bounds:
+        """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k).
+
+        Those allowed that are nearest to the wanted ones are `allowed`.
+        """
+        gap = wanted - allowed
+        gap[self.locked] = 0.0
         if not (np.abs(gap) > HELD).any():
             return bounds
-        on_edge -= now
+        on_edge = allowed - now
         # Where a joint stands at its limit already, that is where the limit points.
         near = now + (wanted - now) * np.minimum(1.0, PROBE / np.maximum(np.abs(wanted - now).max(axis=0), 1e-30))
         first = near - self.allowed(near)
@@ -157,6 +179,76 @@ def coordinate_changes(coordinates: Floats) -> Floats:
     size = dot(about_x, rows[0])
     # The unit of a swing's coordinate is taken as half a radian.
     return stacked(0.5 * rows[0] / size, 0.5 * rows[1] / size, rows[2] / size)
+
+
+def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> Opening:
+    """Return what bounds leave open.
+
+    Args:
+        joints: m.
+        limited: (k,) those with bounds.
+        changes: (3, 3, k) how the coordinates of each of them change with its step.
+        bounds: of these coordinates.
+    """
+    axes, shut, fixed = np.empty((joints, 3, 3)), np.zeros((joints, 3, 3)), None
+    axes[:] = IDENTITY
+    own = np.flatnonzero(bounds.normals.any(axis=(0, 1)))
+    if not len(own):
+        return Opening(axes, shut, None)
+    normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
+    rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
+    every, diagonals, steps = [], [], []
+    for three, ways in zip(rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
+        closed, way = _closed(three, ways)
+        every.append([*_across(closed), *([0.0, 0.0, 0.0] for _ in closed)])
+        diagonals.append([float(i >= 3 - len(closed)) for i in range(3)])
+        steps.append(way)
+    axes[limited[own]] = every
+    shut[limited[own]] = np.array(diagonals)[:, :, None] * np.eye(3)
+    if wanted.any():
+        fixed = np.zeros((joints, 3))
+        fixed[limited[own]] = steps
+    return Opening(axes, shut, fixed)
+
+
+def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:
+    """Directions closed to a joint, perpendicular to each other, and the step that goes a way along each row."""
+    found: list[list[float]] = []
+    x, y, z = 0.0, 0.0, 0.0
+    for (p, q, r), way in zip(rows, ways, strict=True):
+        size = sqrt(p * p + q * q + r * r)
+        left = way - (p * x + q * y + r * z)
+        for a, b, c in found:
+            along = p * a + q * b + r * c
+            p, q, r = p - along * a, q - along * b, r - along * c
+        length = sqrt(p * p + q * q + r * r)
+        if length > CLEAR * max(size, 1e-200):
+            p, q, r = p / length, q / length, r / length
+            x, y, z = x + left / length * p, y + left / length * q, z + left / length * r
+            found.append([p, q, r])
+    return found, [x, y, z]
+
+
+def _across(closed: list[list[float]]) -> list[list[float]]:
+    """Directions perpendicular to others and to each other, so that there are three in all."""
+    if not closed:
+        return IDENTITY
+    if len(closed) == 3:
+        return []
+    x, y, z = closed[0]
+    if len(closed) == 2:
+        p, q, r = closed[1]
+        return [[y * r - z * q, z * p - x * r, x * q - y * p]]
+    # Beside the axis that is farthest from it.
+    if abs(x) <= abs(y) and abs(x) <= abs(z):
+        p, q, r = 0.0, z, -y
+    elif abs(y) <= abs(z):
+        p, q, r = -z, 0.0, x
+    else:
+        p, q, r = y, -x, 0.0
+    size = sqrt(p * p + q * q + r * r)
+    p, q, r = p / size, q / size, r / size
+    return [[p, q, r], [y * r - z * q, z * p - x * r, x * q - y * p]]
 
 
 def _gap(own: Floats, cone: Cone) -> Floats:

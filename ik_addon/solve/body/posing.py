@@ -18,7 +18,6 @@ import numpy as np
 from ..maths.cones import Cone, cone_of
 from ..maths.rotations import (
     about_vectors,
-    dot,
     inverse,
     multiply,
     norm,
@@ -27,19 +26,21 @@ from ..maths.rotations import (
 )
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
-from .limits import Bounds, JointLimits, coordinate_changes
+from .limits import Bounds, JointLimits, coordinate_changes, opening_of
 from .problem import Body, Grab, Pin, PosedBody, check_shape
-from .pull import Pulls
-from .step import Equations, pressure_of, projection, released, resistance, step_of
+from .pull import Pull, pull_of
+from .step import Cost, Equations, Wanted, pressure_of, released, resistance
 from .tree import Posed, Tree
 
-LARGEST_WAY = 0.25
+LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 40
+PASSES = 30
 """Passes, at most."""
 SETTLED = 2e-5
 """In radians: a pass that turns no joint by more ends the search."""
-FARTHEST = 0.6
+SHORT = 1e-3
+"""From passes that turn joints by less on it is foretold how much is left."""
+FARTHEST = 0.45
 """Radians that a joint turns in a pass, at most."""
 FINISH = 8
 """Passes for pins alone, at most."""
@@ -49,6 +50,8 @@ LOOSE = 1e9
 """What gives way like this is free."""
 LEAST, MOST = 0.2, 1.0
 """What is taken of a step."""
+NEAR = 0.1
+"""A pass that turns no joint by more is near the end of the search."""
 ROUNDS = 4
 """Choices, in a pass, of the limits that hold."""
 ROOT_TURNS = 6.0
@@ -84,36 +87,35 @@ class Poser:
         self.ends = Ends.of(body, pins, grabs)
         limited, cones, locked = _limits_of(body)
         joints = joints_between(body, self.ends, np.logical_and.reduce(locked))
-        self.tree = tree = Tree.of(body, joints, self.ends.points, limited)
+        self.tree = tree = Tree.of(body, joints, self.ends, limited)
         own = [i for i, bone in enumerate(joints) if bone in limited and not (i == 0 and tree.has_root)]
         chosen = tree.bones[own]
         cone = Cone(*(part[..., chosen] for part in cones))
         self.limits = JointLimits.of(np.array(own, np.int64), cone, locked[:, chosen], tree.turns[:, own])
         self._begin = tree.posed(tree.turns, np.zeros(3))
-        self._turns = quaternions(np.asarray(body.frames, np.float64).transpose(1, 2, 0))[
-            :, [b for b, _ in self.ends.points]
-        ]
+        carriers = tree.carriers[self.ends.orientations]
+        self._still = self._begin.ends, self._begin.frames[:, carriers]
+        self._is_carried = carriers >= 0
         self.size = tree.size(self._begin)
-        self._root = 1.0 / np.sqrt(self._costs())
+        self._units, self._slides = (1.0 / np.sqrt(costs) for costs in self._costs())
         self._back = inverse(tree.turns)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
         self._hardening[: int(tree.has_root)] = 0.0
-        self._columns = (3 * self.limits.joints[:, None] + np.arange(3)).ravel()
 
-    def _costs(self) -> Floats:
-        """Weights (3 m + 3,) of turning about the axes of each joint, and of moving the root by the body's size."""
+    def _costs(self) -> tuple[Floats, Floats]:
+        """Weights of turning about the axes of each joint (3, m), and of moving the root by the body's size (3,)."""
         body, joints = self.body, self.tree.bones
         give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
         costs = (1.0 + CARRIED * _carried(body)[joints]) / give[joints]
-        axes = np.repeat(costs, 3)
+        axes = np.tile(costs, (3, 1))
         if body.stiffness is not None:
-            axes = axes / (1.0 - np.asarray(body.stiffness, np.float64)[joints]).ravel()
+            axes = axes / (1.0 - np.asarray(body.stiffness, np.float64)[joints]).T
         moves = ROOT_MOVES
         if self.tree.has_root:
-            axes[:3] = ROOT_TURNS / give[body.root]
+            axes[:, 0] = ROOT_TURNS / give[body.root]
             moves = float(ROOT_MOVES / give[body.root])
-        return np.concatenate([axes, np.full(3, moves)])
+        return axes, np.full(3, moves)
 
     def pose(self, targets: Sequence[Floats], rotations: Sequence[Floats] = ()) -> PosedBody:
         """Return the body with its dragged points at their targets, or as near as can be.
@@ -129,136 +131,121 @@ class Poser:
         wanted = np.array(targets, np.float64).reshape(-1, 3)
         if len(wanted) != len(ends.placed_grabs) or not np.isfinite(wanted).all():
             raise ValueError(f"targets must be {len(ends.placed_grabs)} finite points, not {targets}")
-        ways, spins = np.zeros_like(begin.ends), np.zeros_like(begin.ends)
+        ways, spins = np.zeros_like(begin.ends), np.zeros((3, len(ends.orientations)))
         dragged = ends.pinned + np.array(ends.placed_grabs, dtype=np.int64)
         ways[:, dragged] = wanted.T - begin.ends[:, dragged]
         for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
-            now = self._turns[:, ends.pinned + i]
-            spins[:, ends.pinned + i] = vectors_of(
-                multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
-            )
+            end = ends.pinned + i
+            now = quaternions(np.asarray(self.body.frames[ends.points[end][0]], np.float64))
+            turn = multiply(quaternions(np.asarray(rotation, np.float64)), inverse(now))
+            spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
         far = max(float(norm(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
         state = self._at_rest(self.tree.turns, np.zeros(3))
-        passes = 0
+        passes, largest = 0, np.inf
         while passes < PASSES and len(self.tree.parents):
             passes += 1
             share = min(1.0, passes / steps)
-            goals = begin.ends + share * ways, multiply(about_vectors(share * spins), self._turns)
+            goals = self._goals(share * ways, share * spins)
+            before = largest
             state, largest = self._pass(state, *goals)
             if share < 1.0:
-                state = replace(state, step=np.zeros_like(state.step), share=1.0, pulls=Pulls.none(len(ends.yields)))
-            elif largest < SETTLED:
+                state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
+            elif _rest(largest, before) < SETTLED:
                 break
         bounds = state.bounds
         for _ in range(FINISH):
             if self._are_pins_held(state):
                 break
             passes += 1
-            state, _ = self._pass(self._at_rest(state.turns, state.offset), begin.ends, self._turns, pins_alone=True)
+            state, _ = self._pass(self._at_rest(state.turns, state.offset), *self._still, pins_alone=True)
         return self._posed(replace(state, bounds=bounds), begin.ends + ways, passes)
 
     def _at_rest(self, turns: Floats, offset: Floats) -> _State:
         """Begin a search with joints turned like this, of which nothing is known yet."""
         ends, k = len(self.ends.yields), len(self.limits.joints)
-        bounds, step = self.limits.locks(), np.zeros(len(self._root))
-        return _State(turns, offset, np.zeros(3 * ends), bounds, np.zeros(k), step, 1.0, 0, Pulls.none(ends))
+        bounds, step = self.limits.locks(), np.zeros((len(self.tree.parents) + 1, 3))
+        coordinates = self.limits.coordinates(turns[:, self.limits.joints])
+        return _State(turns, coordinates, offset, np.zeros((3, ends)), bounds, np.zeros(k), step, 1.0, 0, False)
 
     def _are_pins_held(self, state: _State) -> bool:
-        gaps = self._gaps(self.tree.posed(state.turns, state.offset), self._begin.ends, self._turns)
+        gaps = self._gaps(self.tree.posed(state.turns, state.offset), *self._still)
         pins = ~self.ends.dragged & (self.ends.yields <= YIELD)
         return float(norm(gaps[:, pins]).max(initial=0.0)) < HELD
 
-    def _gaps(self, posed: Posed, goals: Floats, turns: Floats) -> Floats:
+    def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """What is left (3, places + orientations) to places, in sizes of the body, and orientations."""
         places = self.ends.places
-        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, turns)], axis=1)
+        return np.concatenate([(goals - posed.ends)[:, places] / self.size, self._left(posed, frames)], axis=1)
 
-    def _pass(self, state: _State, goals: Floats, turns: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
-        """Take one step towards places (3, ends) and orientations (4, ends).
+    def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
+        """Take one step towards places (3, ends) and orientations (4, o), see `_goals`.
 
         Args:
             state: where it begins.
             goals: the places.
-            turns: the orientations.
+            frames: the orientations.
             pins_alone: do nothing but bring pins back, on the shortest way.
 
         Returns:
             What comes of it, and the largest angle by which a joint turned.
         """
-        tree, limits, ends, root = self.tree, self.limits, self.ends, self._root
+        tree, limits, ends = self.tree, self.limits, self.ends
         posed = tree.posed(state.turns, state.offset)
-        rows = tree.jacobian(posed, ends.places, ends.orientations)
-        rows[: 3 * len(ends.places)] /= self.size
-        rows[:, -3:] *= self.size
-        gaps = self._gaps(posed, goals, turns)
-        left = norm(gaps)
-        yields = ends.yields + state.pulls.yields(left, ends.dragged, foretold=state.share == 1.0)
-        away = vectors_of(multiply(state.turns, self._back))
-        hessian = self._bend(posed, state.forces) * root * root[:, None]
-        at = np.arange(3 * len(tree.parents)).reshape(-1, 3)
-        resisting, stiffness = resistance(away, self._hardening)
-        hessian[at[:, :, None], at[:, None, :]] += stiffness
-        hessian[[-3, -2, -1], [-3, -2, -1]] += 1.0
-        pull = np.concatenate([resisting.T.ravel(), state.offset / self.size]) / root
+        gaps = self._gaps(posed, goals, frames)
+        pull = pull_of(gaps, state.forces, ends.dragged, ends.yields, near=state.near)
+        resisting, second = resistance(vectors_of(multiply(state.turns, self._back)), self._hardening)
+        slope, offset = resisting / self._units, state.offset / self.size / self._slides
         if pins_alone:
-            gaps, yields, pull = np.where(ends.dragged, 0.0, gaps), np.where(ends.dragged, LOOSE, yields), 0.0 * pull
-        wanted = Equations(
-            rows * root, hessian, pull, gaps.T.ravel(), np.repeat(yields, 3), self._columns, tree.branches
-        )
-        now = limits.coordinates(state.turns[:, limits.joints])
-        changes = coordinate_changes(now) * root[self._columns].reshape(-1, 3).T
+            gaps, pull = np.where(ends.dragged, 0.0, gaps), Pull(np.where(ends.dragged, LOOSE, ends.yields), {})
+            slope, offset = 0.0 * slope, 0.0 * offset
+        now = state.coordinates
+        changes = coordinate_changes(now) * self._units[:, limits.joints]
         if state.pressure.any():
             curved, along = limits.curvatures(now, state.bounds)
             row = along[0] * changes[0] + along[1] * changes[1]
-            at = self._columns.reshape(-1, 3)
-            hessian[at[:, :, None], at[:, None, :]] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
-        bounds, stiffer = limits.locks(), max(0, state.stiffer - 2)
+            second[limits.joints] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
+        cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
+        equations = Equations.of(tree, posed, (self._units, self._slides, self.size), cost, wanted)
+        bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
         for _ in range(ROUNDS):
-            step, forces, pushed, stiffer = step_of(wanted, *projection(changes, bounds), stiffer)
-            share = _share(step, state)
-            raw, step = step, share * step * root
-            largest = float(np.abs(step).max())
+            step = equations.solved(opening_of(len(tree.parents), limits.joints, changes, bounds), stiffer)
+            stiffer = step.stiffer
+            whole = np.concatenate([step.turns, step.offset[None]])
+            share = _share(whole, state)
+            turning, moving = share * step.turns.T * self._units, share * step.offset * self._slides
+            largest = max(float(np.abs(turning).max()), float(np.abs(moving).max()))
             if largest > FARTHEST:
-                step *= FARTHEST / largest
-            new = multiply(about_vectors(step[:-3].reshape(-1, 3).T), state.turns)
+                turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
+            new = multiply(about_vectors(turning), state.turns)
             new /= np.sqrt(new[0] * new[0] + new[1] * new[1] + new[2] * new[2] + new[3] * new[3])
             reached = limits.coordinates(new[:, limits.joints])
+            pushed = np.zeros((3, len(limits.joints)))
+            if bounds.held.any():
+                held = np.flatnonzero(bounds.held.any(axis=0))
+                pushed[:, held] = equations.pushed(step, limits.joints[held])
             before = bounds
-            bounds = released(changes, bounds, pushed[self._columns].reshape(-1, 3).T)
-            bounds = limits.with_limits(bounds, now, reached)
+            bounds = released(changes, bounds, pushed)
+            allowed = limits.allowed(reached)
+            bounds = limits.with_limits(bounds, now, reached, allowed)
             if bounds is before:
                 break
-        new[:, limits.joints] = limits.rotation(limits.allowed(reached))
-        pressure = pressure_of(changes, before, pushed[self._columns].reshape(-1, 3).T)
-        offset = state.offset + step[-3:] * self.size
-        pulls = state.pulls.then(left, norm(forces.reshape(-1, 3).T))
-        state = _State(new, offset, forces, before, pressure, raw, share, stiffer, pulls)
-        return state, float(np.abs(step).max())
+        new[:, limits.joints] = limits.rotation(allowed)
+        pressure = pressure_of(changes, before, pushed)
+        offset = state.offset + moving * self.size
+        near = largest < NEAR and not stiffer
+        state = _State(new, allowed, offset, step.forces, before, pressure, whole, share, stiffer, near)
+        return state, largest
 
-    def _left(self, posed: Posed, turns: Floats) -> Floats:
-        """The rotation vectors (3, orientations) that ends still have to turn."""
-        own = self.ends.orientations
-        joints = [self.tree.ends[e][0] for e in own.tolist()]
-        done = multiply(posed.frames[:, joints], inverse(self._begin.frames[:, joints]))
-        return vectors_of(multiply(turns[:, own], inverse(multiply(done, self._turns[:, own]))))
+    def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
+        """Where ends should be that go ways (3, ends), and how joints should stand whose ends turn by spins (3, o)."""
+        places, frames = self._still
+        return places + ways, multiply(about_vectors(spins), frames) if spins.any() else frames
 
-    def _bend(self, posed: Posed, forces: Floats) -> Floats:
-        """How much stiffer or softer forces at the ends make the joints (3 m + 3, 3 m + 3).
-
-        A joint turns what joints below it do to an end.
-        """
-        tree, ends, places = self.tree, self.ends, len(self.ends.places)
-        pulls, torques = np.split(forces.reshape(-1, 3).T, [places], axis=1)
-        lever_arms = posed.ends[:, ends.places, None] - posed.heads[:, None, :]
-        lever_arms *= tree.moved[ends.places] / self.size
-        blocks = -(lever_arms[:, None] * pulls[None, :, :, None]).sum(axis=2)  # component, component, joint
-        blocks += dot(lever_arms, pulls[:, :, None]).sum(axis=0) * np.eye(3)[:, :, None]
-        torque = 0.5 * (torques[:, :, None] * tree.moved[ends.orientations]).sum(axis=1)
-        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-            blocks[j, i] += torque[k]
-            blocks[i, j] -= torque[k]
-        return tree.spread(posed, blocks)
+    def _left(self, posed: Posed, frames: Floats) -> Floats:
+        """The rotation vectors (3, orientations) by which ends still have to turn, so that joints stand like this."""
+        now = posed.frames[:, self.tree.carriers[self.ends.orientations]]
+        return vectors_of(multiply(frames, inverse(now))) * self._is_carried
 
     def _posed(self, state: _State, goals: Floats, passes: int) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
@@ -268,7 +255,7 @@ class Poser:
         dragged = ends.places[ends.places >= ends.pinned]
         hard_places, hard_turns = ends.held
         left = np.zeros(len(ends.points))
-        left[ends.orientations] = norm(self._left(posed, self._turns))
+        left[ends.orientations] = norm(self._left(posed, self._still[1]))
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones[self.limits.joints]] = state.bounds.held.any(axis=0)
         return PosedBody(
@@ -288,22 +275,31 @@ class _State:
 
     turns: Floats
     """(4, m) rotations of the joints."""
+    coordinates: Floats
+    """(3, k) of those with limits."""
     offset: Floats
     """(3,) of the root."""
     forces: Floats
-    """What holds the ends, three numbers for each place and each orientation."""
+    """(3, places + orientations) what holds the ends."""
     bounds: Bounds
     """The limits that held in the last step."""
     pressure: Floats
     """(k,) how strongly joints were pushed against those of their swings."""
     step: Floats
-    """(n,) the last step, in which all joints count alike; zero: there was none."""
+    """(m + 1, 3) the last step, in which all joints count alike; zero: there was none."""
     share: float
     """What of it was taken."""
     stiffer: int
     """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
-    pulls: Pulls
-    """What the last passes found of the ends."""
+    near: bool
+    """Whether it was short, so that the search is near its end."""
+
+
+def _rest(way: float, before: float) -> float:
+    """What a search still has to go that went a way in the last pass and one before that, if it goes on like this."""
+    if way > SHORT or way >= 0.5 * before:
+        return way
+    return way * way / (before - way)
 
 
 def _share(step: Floats, state: _State) -> float:

@@ -2,104 +2,232 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.products import applied, back_applied, times
-from ..maths.rotations import dot, norm
+from ..maths.products import applied, back_applied, back_times, times, times_back
+from ..maths.rotations import cross, dot, matrices, norm
 from ..problem import Floats, Ints
-from .branches import Branches
-from .limits import Bounds
+from .limits import Bounds, Opening
+from .pull import STRENGTH, Pull
+from .sweep import NOTHING, Form, Joint, Six, add_orientation, add_place, add_thrust, eliminated, pushed, substituted
+from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
 """Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
 without forces; the first that suffices is taken. The last always does."""
+UNIT = np.eye(3).tolist()
 
 
-class Equations(NamedTuple):
-    """What a step is to bring about; n is three for each joint, and three for the offset of the root."""
+class Step(NamedTuple):
+    """A step that limits allow; joints count alike in it."""
 
-    rows: Floats
-    """(r, n) how ends move."""
-    hessian: Floats
-    """(n, n) second derivative of the cost."""
+    turns: Floats
+    """(m, 3) about the axes of the rest frame of each joint."""
+    offset: Floats
+    """(3,) of the root."""
+    forces: Floats
+    """(3, places + orientations) at the ends."""
+    twists: list[Six]
+    """Of the offset, then of each joint."""
+    carried: list[Form]
+    """The forms of all that they carry."""
+    stiffer: int
+    """Which of `STIFFER` was taken."""
+
+
+class Cost(NamedTuple):
+    """What the steps of m joints and of the offset cost by themselves."""
+
     pull: Floats
-    """(n,) its derivative."""
-    residual: Floats
-    """(r,) what ends are off."""
-    yields: Floats
-    """(r,) by how much each of them gives way to a unit force."""
-    columns: Ints
-    """(3 k,) the places of the k joints with limits among the n."""
-    branches: Branches
-    """Which of the n have to do with each other."""
+    """(3, m) the first derivative."""
+    second: Floats
+    """(m, 3, 3) and the second."""
+    offset: Floats
+    """(3,) the first derivative for the offset; the second is 1."""
 
 
-def step_of(wanted: Equations, project: Floats, fixed: Floats, stiffer: int) -> tuple[Floats, Floats, Floats, int]:
-    """Return a step that limits allow.
+class Wanted(NamedTuple):
+    """What is asked of ends, p places and o orientations."""
 
-    Args:
-        wanted: the equations without limits.
-        project: (k, 3, 3) projections of joints with limits onto what is open to them.
-        fixed: (3, k) steps that their limits ask for.
-        stiffer: which of `STIFFER` to try first.
+    gaps: Floats
+    """(3, p + o) what they are off."""
+    pull: Pull
+    """What holds them."""
+    forces: Floats
+    """(3, p + o) that act on them."""
 
-    Returns:
-        The step (n,), the forces (r,) at the ends, what pushes on after the step (n,), against limits, and which of
-        `STIFFER` was taken.
+
+@dataclass(frozen=True)
+class Equations:
+    """What a step is to bring about, for m joints.
+
+    A joint's step brings a twist: a rotation in space, and the way of the point in the origin.
     """
-    rows, hessian, pull, residual, yields, columns, branches = wanted
-    k, joints = len(project), len(branches.ways)
-    own, matrix, gradient = rows, branches.along(hessian), pull
-    whole = np.zeros(len(pull))
-    if k:
-        whole[columns] = fixed.T.ravel()
-        gradient = pull + applied(hessian, whole)
-        residual = residual - applied(rows, whole)
-        every = np.tile(np.eye(3), (joints, 1, 1))
-        every[columns[::3] // 3] = project
-        own = rows.copy()
-        own[:, columns] = _by_joint(rows[:, columns], project)
-        matrix = branches.projected(matrix, every)
-        matrix[np.arange(joints)[:, None, None], np.arange(3)[:, None], branches.own[:, None]] += np.eye(3) - every
-        right = gradient.copy()
-        right[columns] = _by_joint(gradient[columns][None], project)[0]
-    else:
-        right = gradient
-    offset = hessian[-3:, -3:] + times(rows[:, -3:].T / yields, rows[:, -3:])
-    right = back_applied(own, residual / yields) - right
-    step, stiffer = _solved(branches, matrix, branches.squared(own, yields), offset, right, stiffer)
-    forces = (residual - applied(own, step)) / yields
-    pushed = back_applied(rows, forces) - gradient - applied(hessian, step)
-    return step + whole, forces, pushed, stiffer
+
+    tree: Tree
+    columns: Floats
+    """(m, 3, 9) the twists of each joint's axes, and what rotations above it ask of them, see `sweep`."""
+    own: Floats
+    """(m, 3, 3) what steps of a joint cost by themselves."""
+    mixed: Floats
+    """(m, 3, 3) what its columns say of each other."""
+    pull: Floats
+    """(m, 3) by how much the cost grows."""
+    slide: Joint
+    """The offset of the root, as a joint above it."""
+    forms: list[Form | None]
+    """What the offset and joints carry."""
+    points: Floats
+    """(3, p) places of ends."""
+    wanted: Wanted
+
+    @classmethod
+    def of(cls, tree: Tree, posed: Posed, units: tuple[Floats, Floats, float], cost: Cost, wanted: Wanted) -> Equations:
+        """Set them up.
+
+        Args:
+            tree: the joints.
+            posed: where they are.
+            units: of the steps of joints about their axes (3, m) and of the offset (3,), and of lengths.
+            cost: of joints by themselves.
+            wanted: what is asked of ends.
+        """
+        turns, slides, size = units
+        origin = posed.heads[:, :1]
+        heads, points = (posed.heads - origin) / size, (posed.ends[:, tree.places] - origin) / size
+        turning = matrices(posed.rest_frames) * turns
+        bends = _bends(tree, heads, points, wanted.forces)
+        bending = (bends[:, :, None] * turning).sum(axis=1)
+        columns = np.concatenate([turning, cross(heads[:, None], turning), bending]).transpose(2, 1, 0)
+        mixed = (turning[:, :, None] * bending[:, None]).sum(axis=0).transpose(2, 0, 1)
+        own = cost.second + 0.5 * (mixed.transpose(0, 2, 1) - mixed)
+        ways = [float(way) * tree.has_root for way in slides]
+        slide = Joint(
+            [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis, way in enumerate(ways)],
+            UNIT,
+            (-cost.offset).tolist(),
+        )
+        forms = _forms(tree, points, wanted)
+        return cls(tree, np.ascontiguousarray(columns), own, mixed, cost.pull.T, slide, forms, points, wanted)
+
+    def solved(self, opening: Opening, stiffer: int) -> Step:
+        """Return a step.
+
+        Args:
+            opening: what limits leave open to the joints.
+            stiffer: which of `STIFFER` to try first.
+        """
+        axes, closed, fixed = opening
+        pull, shifts = self.pull, repeat(None)
+        if fixed is not None:
+            pull = pull + applied(self.own + self.mixed, fixed)
+            shifts = back_applied(self.columns, fixed).tolist()
+        columns, rights = times(axes, self.columns).tolist(), applied(axes, -pull).tolist()
+        parents = [-1, *(above + 1 for above in self.tree.parents)]
+        done, sums = None, None
+        while done is None:
+            share, least = STIFFER[stiffer]
+            own = self.own
+            if share:
+                sums = self._sums(axes) if sums is None else sums
+                own = own + np.maximum(share * sums, 0.0)[:, :, None] * np.eye(3)
+            costs = times_back(times(axes, own), axes)
+            costs += closed
+            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts)]
+            done = eliminated(parents, joints, self.forms, least)
+            stiffer += done is None
+        found, twists = substituted(parents, joints, done[0])
+        step = back_applied(axes, np.array(found[1:]))
+        if fixed is not None:
+            step += fixed
+        return Step(step, np.array(found[0]), self._forces(twists), twists, done[1], stiffer)
+
+    def pushed(self, step: Step, joints: Ints) -> Floats:
+        """Return what pushes joints (j,) on after a step, against what holds them back, (3, j)."""
+        own, columns, pull, steps = self.own + self.mixed, self.columns, self.pull, step.turns
+        found = []
+        for i in joints.tolist():
+            joint = Joint(columns[i].tolist(), own[i].tolist(), (-pull[i]).tolist())
+            twist = step.twists[self.tree.parents[i] + 1]
+            found.append(pushed(joint, step.carried[i + 1], twist, step.twists[i + 1], steps[i].tolist()))
+        return np.array(found).reshape(-1, 3).T
+
+    def _forces(self, twists: list[Six]) -> Floats:
+        """What holds ends (3, p + o) after a step."""
+        tree, places = self.tree, self.points.shape[1]
+        done = np.zeros_like(self.wanted.gaps)
+        for end, carrier in enumerate(tree.carriers[tree.wanted].tolist()):
+            if carrier >= 0:
+                x, y, z, u, v, w = twists[carrier + 1]
+                if end < places:
+                    p, q, r = self.points[:, end].tolist()
+                    x, y, z = u + y * r - z * q, v + z * p - x * r, w + x * q - y * p
+                done[:, end] = x, y, z
+        gaps, (yields, thrusts), _ = self.wanted
+        forces = (gaps - done) / yields
+        for end, direction in thrusts.items():
+            along = np.array(direction)
+            forces[:, end] += (STRENGTH - dot(along, forces[:, end])) * along
+        return np.asarray(forces)
+
+    def _sums(self, axes: Floats) -> Floats:
+        """By how much axes of joints (m, 3) are to be stiffer, so that no joint turns over, whatever others do."""
+        project = back_times(axes, axes)
+        columns = times(project, self.columns)
+        upper, lower = self.tree.pairs
+        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
+        found = times(times(project, self.own + self.mixed), project) + np.eye(3) - project
+        diagonal = np.einsum("kii->ki", found)
+        sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
+        np.add.at(sums, upper, blocks.sum(axis=2))
+        np.add.at(sums, lower, blocks.sum(axis=1))
+        return np.asarray(sums)
 
 
-def projection(changes: Floats, bounds: Bounds) -> tuple[Floats, Floats]:
-    """Return what bounds leave open to joints, and the steps that they ask for, see `step_of`.
+def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
+    """How forces (3, p + o) at the ends bend joints (3, 3, m): what their second derivatives say of those above them.
 
-    Args:
-        changes: (3, 3, k) how the coordinates of each joint change with its step.
-        bounds: of these coordinates.
+    A joint turns what joints below it do to an end.
     """
-    fixed = np.zeros(changes.shape[1:])
-    project = np.tile(np.eye(3)[:, :, None], (1, 1, changes.shape[-1]))
-    directions: list[Floats] = []
-    for normal, wanted in zip(bounds.normals, bounds.steps, strict=True):
-        if not normal.any():
+    pulls, torques = forces[:, : points.shape[1]], 0.5 * forces[:, points.shape[1] :]
+    every = np.zeros((12, forces.shape[1]))
+    places, orientations = every[:, : points.shape[1]], every[:, points.shape[1] :]
+    places[:9] = -(points[:, None] * pulls).reshape(9, -1)
+    places[0:9:4] += dot(points, pulls)
+    places[9:] = pulls
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        orientations[3 * j + i], orientations[3 * i + j] = torques[k], -torques[k]
+    sums = times(every, tree.moved)
+    pulls = sums[9:]
+    found = sums[:9] + (heads[:, None] * pulls).reshape(9, -1)
+    found[0:9:4] -= dot(heads, pulls)
+    return found.reshape(3, 3, -1)
+
+
+def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
+    """What ends ask of the offset and of the joints that carry them."""
+    found: list[Form | None] = [None] * (1 + len(tree.parents))
+    stiffness, gaps = (1.0 / wanted.pull.yields).tolist(), wanted.gaps.T.tolist()
+    carriers = tree.carriers[tree.wanted].tolist()
+    places = points.T.tolist()
+    for i, (carrier, gap, strength) in enumerate(zip(carriers, gaps, stiffness, strict=True)):
+        if carrier < 0:
             continue
-        row = normal[0] * changes[0] + normal[1] * changes[1] + normal[2] * changes[2]
-        rest = row
-        for direction in directions:
-            rest = rest - dot(rest, direction) * direction
-        length = norm(rest)
-        clear = length > 1e-6 * np.maximum(norm(row), 1e-200)
-        direction = np.where(clear, rest / np.where(clear, length, 1.0), 0.0)
-        left = (wanted - dot(row, fixed)) / np.where(clear, length, 1.0)
-        fixed = fixed + np.where(clear, left, 0.0) * direction
-        project -= direction[:, None] * direction[None]
-        directions.append(direction)
-    return project.transpose(2, 0, 1), fixed
+        form = found[carrier + 1]
+        if form is None:
+            form = found[carrier + 1] = NOTHING[:]
+        place = places[i] if i < len(places) else None
+        if place is None:
+            add_orientation(form, gap, strength)
+        else:
+            add_place(form, place, gap, strength)
+        if i in wanted.pull.thrusts:
+            add_thrust(form, place, gap, wanted.pull.thrusts[i], strength, STRENGTH)
+    return found
 
 
 def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
@@ -117,6 +245,8 @@ def released(changes: Floats, bounds: Bounds, pushed: Floats) -> Bounds:
 
 def pressure_of(changes: Floats, bounds: Bounds, pushed: Floats) -> Floats:
     """Return how strongly joints (k,) are pushed against the limits of their swings, for the unit of a coordinate."""
+    if not bounds.held[:2].any():
+        return np.zeros(pushed.shape[1])
     held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
     row = held[0] * changes[0] + held[1] * changes[1]
     size = dot(row, row)
@@ -141,30 +271,3 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
     second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
     return vectors * stretch, second.transpose(2, 0, 1)
-
-
-def _by_joint(rows: Floats, project: Floats) -> Floats:
-    """Return rows (r, 3 k) multiplied by the matrices (k, 3, 3) of their joints."""
-    blocks = np.ascontiguousarray(rows).reshape(len(rows), -1, 3)
-    return times(blocks.transpose(1, 0, 2), project).transpose(1, 0, 2).reshape(len(rows), -1)
-
-
-def _solved(
-    branches: Branches, hessian: Floats, springs: Floats, offset: Floats, right: Floats, stiffer: int
-) -> tuple[Floats, int]:
-    """Return the step, and how much stiffer joints were made.
-
-    What holds the ends are springs, those of pins nearly rigid. Where forces would let joints turn over by themselves,
-    all joints are made stiffer.
-    """
-    step = None
-    while step is None:
-        share, least = STIFFER[stiffer]
-        matrix = hessian + springs
-        if share:
-            at = np.arange(len(hessian))[:, None], np.arange(3), branches.own
-            own = hessian[at]
-            matrix[at] += np.maximum(share * (branches.sums(np.abs(hessian)) - own - np.abs(own) + 1.0), 0.0)
-        step = branches.solved(matrix, offset, right, least)
-        stiffer += step is None
-    return step, stiffer

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ..maths.products import applied, back_applied, back_times, times
-from ..maths.rotations import cross, inverse, matrices, norm, quaternions
+from ..maths.rotations import inverse, matrices, norm, quaternions
 from ..maths.rotations import multiply as multiply_all
 from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
 from ..problem import Floats, Ints
-from .branches import Branches
+from .ends import Ends
 from .problem import Body
 
 
@@ -37,12 +37,18 @@ class Tree:
     """(4, m) rotations of the joints in the body as it is."""
     ends: list[tuple[int, Vector]]
     """The points of bones that are pinned or dragged: their joint, -1 where none moves them, and seen from it."""
+    places: Ints
+    """Ends whose place counts."""
+    orientations: Ints
+    """Ends whose orientation counts."""
+    carriers: Ints
+    """(ends,) their joints."""
     moved: Floats
-    """(ends, m) 1 where a joint moves an end."""
+    """(places + orientations, m) 1 where a joint moves one of these ends."""
 
     @classmethod
-    def of(cls, body: Body, joints: Sequence[int], ends: Sequence[tuple[int, Floats]], limited: Ints) -> Tree:
-        """Take the bones `joints`, in order, as joints, and points in space that are rigid with bones as ends."""
+    def of(cls, body: Body, joints: Sequence[int], ends: Ends, limited: Ints) -> Tree:
+        """Take the bones `joints`, in order, as joints."""
         index = {bone: i for i, bone in enumerate(joints)}
         parents = np.asarray(body.parents).tolist()
 
@@ -76,11 +82,13 @@ class Tree:
                     at_rest = times(frames[parent], at_rest)
             rest_frames[i] = at_rest if above[i] < 0 else back_times(frames[joints[above[i]]], at_rest)
             turns[i] = back_times(at_rest, frames[bone])
-        carried = [(joint_of(bone), point) for bone, point in ends]
-        moved = np.zeros((len(ends), len(joints)))
-        for end, (joint, _) in enumerate(carried):
+        carried = [(joint_of(bone), point) for bone, point in ends.points]
+        wanted = [*ends.places.tolist(), *ends.orientations.tolist()]
+        moved = np.zeros((len(wanted), len(joints)))
+        for i, end in enumerate(wanted):
+            joint = carried[end][0]
             while joint >= 0:
-                moved[end, joint] = 1.0
+                moved[i, joint] = 1.0
                 joint = above[joint]
         rows = quaternions(rest_frames.transpose(1, 2, 0)).T.tolist()
         return cls(
@@ -91,24 +99,27 @@ class Tree:
             [seen(heads[bone], joint) for bone, joint in zip(joints, above, strict=True)],
             quaternions(turns.transpose(1, 2, 0)),
             [(joint, seen(point, joint)) for joint, point in carried],
+            ends.places,
+            ends.orientations,
+            np.array([joint for joint, _ in carried], np.int64),
             moved,
         )
 
     @cached_property
-    def branches(self) -> Branches:
-        """Which joints have to do with each other."""
-        return Branches.of(self.parents)
-
-    @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
-        """All joints with themselves, then with those above them: the joints above, and those below."""
-        found = [(j, j) for j in range(len(self.parents))]
+        """All joints with those above them: the joints above, and those below."""
+        found = []
         for j, parent in enumerate(self.parents):
             while parent >= 0:
                 found.append((parent, j))
                 parent = self.parents[parent]
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
+
+    @cached_property
+    def wanted(self) -> Ints:
+        """(places + orientations,) the ends whose places count, then those whose orientations do."""
+        return np.concatenate([self.places, self.orientations])
 
     def size(self, posed: Posed) -> float:
         """Return the longest way along the joints to an end; 1 where there is none."""
@@ -121,23 +132,6 @@ class Tree:
             if joint >= 0:
                 longest = max(longest, ways[joint] + float(norm(posed.ends[:, e] - posed.heads[:, joint])))
         return longest if longest > 0.0 else 1.0
-
-    def spread(self, posed: Posed, blocks: Floats) -> Floats:
-        """Return the second derivative (3 m + 3, 3 m + 3) of which `blocks` (3, 3, m) of joints are told.
-
-        A joint and one above it have that of the lower one, from the axes of the upper to those of the lower.
-        """
-        axes = matrices(posed.rest_frames).transpose(2, 0, 1)
-        upper, lower = self.pairs
-        found = times(np.ascontiguousarray(blocks.transpose(2, 0, 1)), axes)
-        found = back_times(axes[upper], found[lower])
-        own = found[: len(axes)]  # each joint with itself comes first
-        found[: len(axes)] = 0.5 * (own + own.transpose(0, 2, 1))
-        out = np.zeros((3 * len(axes) + 3, 3 * len(axes) + 3))
-        rows, columns = (3 * part[:, None] + np.arange(3) for part in self.pairs)
-        out[rows[:, :, None], columns[:, None, :]] = found
-        out[columns[:, None, :], rows[:, :, None]] = found
-        return out
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return heads (n, 3) and orientations (n, 3, 3) of all bones of a body, which joints take along."""
@@ -171,31 +165,6 @@ class Tree:
             points.append(point)
         ends = [point if joint < 0 else plus(points[joint], rotate(frames[joint], point)) for joint, point in self.ends]
         return Posed(np.array(rest_frames).T, np.array(frames).T, np.array(points).T, np.array(ends).T)
-
-    def jacobian(self, posed: Posed, places: Ints, orientations: Ints) -> Floats:
-        """Return how ends move and turn with the joints.
-
-        Args:
-            posed: the body.
-            places: (p,) ends whose place counts.
-            orientations: (o,) ends whose orientation counts.
-
-        Returns:
-            (3 p + 3 o, 3 m + 3), a column for each axis of each joint's rest frame, then for the offset of the root.
-        """
-        joints, rows = len(self.parents), 3 * (len(places) + len(orientations))
-        axes = matrices(posed.rest_frames)  # component, axis, joint
-        out = np.zeros((rows, 3 * joints + 3))
-        lever_arms = posed.ends[:, places, None] - posed.heads[:, None, :]
-        moves = cross(axes[:, None], lever_arms[:, :, None]) * self.moved[places][:, None]
-        out[: 3 * len(places), :-3] = moves.transpose(1, 0, 3, 2).reshape(3 * len(places), 3 * joints)
-        turning = axes[:, None] * self.moved[orientations][:, None]
-        out[3 * len(places) :, :-3] = turning.transpose(1, 0, 3, 2).reshape(3 * len(orientations), 3 * joints)
-        if self.has_root:
-            rooted = self.moved[places, 0]
-            for axis in range(3):
-                out[axis : 3 * len(places) : 3, 3 * joints + axis] = rooted
-        return out
 
 
 @dataclass(frozen=True)

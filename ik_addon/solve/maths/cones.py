@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..problem import Bools, Floats
-from .rotations import dot, multiply, norm
+from .rotations import dot, norm, stacked
 
 _UNLIMITED = 1e8
 """The half-axis of an ellipse that stands for a strip."""
@@ -66,17 +66,15 @@ def swing_twist(q: Floats) -> tuple[Floats, Floats]:
     size = np.hypot(w, y)
     safe = np.maximum(size, 1e-200)
     cosine, sine = np.where(size > 0.0, w / safe, 1.0), y / safe
-    return np.stack([x * cosine + z * sine, z * cosine - x * sine]), 2.0 * np.arctan2(sine, cosine)
+    return stacked(x * cosine + z * sine, z * cosine - x * sine), 2.0 * np.arctan2(sine, cosine)
 
 
 def joint_rotation(swing: Floats, twist: Floats) -> Floats:
     """Return the unit quaternions (4, ...) of swings (2, ...), inside the unit disc, after twists (...)."""
-    zero = np.zeros_like(twist)
-    rest = np.sqrt(np.maximum(1.0 - swing[0] ** 2 - swing[1] ** 2, 0.0))
-    return multiply(
-        np.stack([rest, swing[0], zero, swing[1]]),
-        np.stack([np.cos(twist / 2.0), zero, np.sin(twist / 2.0), zero]),
-    )
+    x, z = swing
+    rest = np.sqrt(np.maximum(1.0 - x * x - z * z, 0.0))
+    cosine, sine = np.cos(twist / 2.0), np.sin(twist / 2.0)
+    return stacked(rest * cosine, x * cosine - z * sine, rest * sine, z * cosine + x * sine)
 
 
 def nearest_swing(swing: Floats, cone: Cone) -> Floats:
@@ -129,6 +127,8 @@ def nearest_direction(swing: Floats, cone: Cone) -> Floats:
 def nearest_twist(twist: Floats, cone: Cone) -> Floats:
     """Return the allowed twists (...) nearest on the circle to twists (...), from -pi to pi."""
     over = np.maximum(cone.twist_low - twist, twist - cone.twist_high)
+    if not (over > 0.0).any():
+        return twist
     past_low = _arc(twist - np.where(np.isinf(cone.twist_low), 0.0, cone.twist_low))
     past_high = _arc(twist - np.where(np.isinf(cone.twist_high), 0.0, cone.twist_high))
     return np.where(over <= 0.0, twist, np.where(past_low < past_high, cone.twist_low, cone.twist_high))
