@@ -103,3 +103,27 @@ def test_only_the_limb_whose_target_moves_is_solved_again(addon: Addon, monkeypa
         targets[1].location.y = 0.3 + 0.05 * step
         bpy.context.scene.frame_set(1)
         assert rigs.pose(ob).tobytes() == poses[step]
+
+
+@pytest.mark.parametrize("road", ["lookup", "waves"])
+def test_a_solution_can_be_asked_for_poses_when_its_armature_is_gone(road: str, addon: Addon) -> None:
+    ob, targets = legs()
+    if road == "lookup":
+        rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.3, 1.0)], ["foot"], parent="lower0", connect=False)
+        chain = ob.pose.bones["lower0"].ik_addon
+        chain.end_bone, chain.use_end_rotation = "foot", True
+    else:
+        ob.pose.bones["lower0"].ik_addon.influence = 0.5
+    # Blender converts the poses of such bones.
+    ob.data.bones["foot" if road == "lookup" else "lower0"].use_inherit_rotation = False
+    bpy.context.view_layer.update()
+    plan, sample = frames(addon, ob, targets, 3)
+    if road == "lookup":
+        lookup = addon.module("rig.write.lookup").Lookup(ob, plan, sample.frames(slice(0, 1)))
+        assert lookup.works
+        posed, known = lookup.solve(ob, sample), lookup.solve(ob, sample).poses
+    else:
+        pose = addon.module("rig.write.waves").pose
+        posed, known = pose(ob, plan, sample), pose(ob, plan, sample).poses
+    bpy.data.objects.remove(ob)
+    assert np.array_equal(posed.poses, known)

@@ -155,6 +155,8 @@ class Lookup:
         self.only_tables = all(isinstance(own, _Chains) for own in self._chains)
         """Whether all that is to be done for a frame is to look it up."""
         self._has_ends = bool(ends)
+        self._asks_blender = not all(wave.shape.plain for wave in ends)
+        """Whether Blender poses some bones: not later, when the armature may be gone."""
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
         """Whether all chains take the short way; otherwise `pose` must be asked for all."""
 
@@ -177,6 +179,9 @@ class Lookup:
             other = pose(ob, self._plan, frame.frames(~usual))
             rows[~usual] = other.channels
             outcomes.put_frames(~usual, other.outcomes)
+        if self._asks_blender:
+            poses = posed_by(ob, self._plan, frame, rows)
+            return Posed(rows, outcomes, {}, lambda chosen: poses[chosen])
         return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
     def _outcomes(self, goals: Goals, found: Sequence[Any]) -> Outcomes:

@@ -202,7 +202,7 @@ class _Poses:
         """(F, k, 17) channels of `Plan.live`."""
         self._poses = np.empty_like(sample.basis)
         self._put: list[Limbs] = []
-        """What is solved, and not asked for yet."""
+        """What is solved, and posed when somebody asks."""
         self._ob = ob
         self._plan = plan
         self._basis = sample.basis
@@ -248,7 +248,10 @@ class _Poses:
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
         self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
-        self._put.append(limbs)
+        if limbs.wave.shape.plain:
+            self._put.append(limbs)
+        else:  # Blender poses these, and the armature may be gone when somebody asks
+            self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
 
     def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
         """Set the pose of a wave's chains, and how they ended, as they were posed before."""
