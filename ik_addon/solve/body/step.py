@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import cross, dot, matrices, norm
 from ..problem import Floats, Ints
+from .forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from .limits import Bounds, Opening
 from .pull import STRENGTH, Pull
-from .sweep import NOTHING, Form, Joint, Six, add_orientation, add_place, add_thrust, eliminated, pushed, substituted
+from .sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
@@ -33,8 +34,8 @@ class Step(NamedTuple):
     """(3, places + orientations) at the ends."""
     twists: list[Six]
     """Of the offset, then of each joint."""
-    carried: list[Form]
-    """The forms of all that they carry."""
+    swept: Mapping[int, Swept]
+    """What was found on the way."""
     stiffer: int
     """Which of `STIFFER` was taken."""
 
@@ -114,22 +115,25 @@ class Equations:
         forms = _forms(tree, points, wanted)
         return cls(tree, np.ascontiguousarray(columns), own, mixed, cost.pull.T, slide, forms, points, wanted)
 
-    def solved(self, opening: Opening, stiffer: int) -> Step:
+    def solved(self, opening: Opening, stiffer: int, earlier: Mapping[int, Swept]) -> Step:
         """Return a step.
 
         Args:
             opening: what limits leave open to the joints.
             stiffer: which of `STIFFER` to try first.
+            earlier: what was found for another opening.
         """
-        axes, closed, fixed = opening
-        pull, shifts = self.pull, repeat(None)
+        axes, closed, fixed = opening.axes, opening.closed, opening.fixed
+        pull = self.pull
+        shifts: list[Column | None] = [None] * len(axes)
         if fixed is not None:
             pull = pull + applied(self.own + self.mixed, fixed)
-            shifts = back_applied(self.columns, fixed).tolist()
+            for i in np.flatnonzero(fixed.any(axis=1)).tolist():
+                shifts[i] = back_applied(self.columns[i], fixed[i]).tolist()
         columns, rights = times(axes, self.columns).tolist(), applied(axes, -pull).tolist()
         parents = [-1, *(above + 1 for above in self.tree.parents)]
-        done, sums = None, None
-        while done is None:
+        swept, sums = earlier, None
+        while True:
             share, least = STIFFER[stiffer]
             own = self.own
             if share:
@@ -137,14 +141,16 @@ class Equations:
                 own = own + np.maximum(share * sums, 0.0)[:, :, None] * np.eye(3)
             costs = times_back(times(axes, own), axes)
             costs += closed
-            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts)]
-            done = eliminated(parents, joints, self.forms, least)
-            stiffer += done is None
-        found, twists = substituted(parents, joints, done[0])
+            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts, opening.open_)]
+            swept = eliminated(self.tree.order, self.tree.children, joints, self.forms, least, swept)
+            if 0 in swept:
+                break
+            stiffer += 1
+        found, twists = substituted(parents, swept)
         step = back_applied(axes, np.array(found[1:]))
         if fixed is not None:
             step += fixed
-        return Step(step, np.array(found[0]), self._forces(twists), twists, done[1], stiffer)
+        return Step(step, np.array(found[0]), self._forces(twists), twists, swept, stiffer)
 
     def pushed(self, step: Step, joints: Ints) -> Floats:
         """Return what pushes joints (j,) on after a step, against what holds them back, (3, j)."""
@@ -153,7 +159,7 @@ class Equations:
         for i in joints.tolist():
             joint = Joint(columns[i].tolist(), own[i].tolist(), (-pull[i]).tolist())
             twist = step.twists[self.tree.parents[i] + 1]
-            found.append(pushed(joint, step.carried[i + 1], twist, step.twists[i + 1], steps[i].tolist()))
+            found.append(pushed(joint, step.swept[i + 1].carried, twist, step.twists[i + 1], steps[i].tolist()))
         return np.array(found).reshape(-1, 3).T
 
     def _forces(self, twists: list[Six]) -> Floats:
@@ -183,9 +189,9 @@ class Equations:
         found = times(times(project, self.own + self.mixed), project) + np.eye(3) - project
         diagonal = np.einsum("kii->ki", found)
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
-        np.add.at(sums, upper, blocks.sum(axis=2))
-        np.add.at(sums, lower, blocks.sum(axis=1))
-        return np.asarray(sums)
+        of = np.concatenate([np.arange(len(sums)), upper, lower])
+        every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
+        return np.stack([np.bincount(of, each) for each in every.T], axis=1)
 
 
 def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:
