@@ -295,7 +295,7 @@ class _State:
     share: float
     """What of it was taken."""
     stiffer: int
-    """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
+    """Which of `STIFFER` the step took. The next one begins one below it, so that few are tried in vain."""
     near: bool
     """Whether it was short, so that the search is near its end."""
 
