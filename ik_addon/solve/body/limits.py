@@ -66,6 +66,8 @@ class Opening(NamedTuple):
     """How many directions are open to each."""
     bounds: Bounds
     """What they are made of."""
+    new: Ints
+    """The joints to which they leave open something else than earlier ones did."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +246,9 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earl
         is_other = (bounds.normals != earlier.bounds.normals).any(axis=(0, 1))
         is_other |= (bounds.steps != earlier.bounds.steps).any(axis=0)
     own = np.flatnonzero(is_other)
+    new = np.arange(joints) if earlier is None else limited[own]
     if not len(own):
-        return Opening(axes, shut, fixed, open_, bounds)
+        return Opening(axes, shut, fixed, open_, bounds, new)
     normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
     rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
     every, diagonals, steps = [], [], []
@@ -259,10 +262,10 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earl
     axes[chosen] = every
     shut[chosen] = np.array(diagonals)[:, :, None] * np.eye(3)
     if not bounds.steps.any():
-        return Opening(axes, shut, None, open_, bounds)
+        return Opening(axes, shut, None, open_, bounds, new)
     fixed = np.zeros((joints, 3)) if fixed is None else fixed.copy()
     fixed[chosen] = steps
-    return Opening(axes, shut, fixed, open_, bounds)
+    return Opening(axes, shut, fixed, open_, bounds, new)
 
 
 def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:

@@ -20,7 +20,8 @@ from .tree import Posed, Tree
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
 """Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
 without forces; the first that suffices is taken. The last always does."""
-UNIT = np.eye(3).tolist()
+EYE = np.eye(3)
+UNIT = EYE.tolist()
 
 
 class Step(NamedTuple):
@@ -123,14 +124,7 @@ class Equations:
             stiffer: which of `STIFFER` to try first.
             earlier: what was found for another opening.
         """
-        axes, closed, fixed = opening.axes, opening.closed, opening.fixed
-        pull = self.pull
-        shifts: list[Column | None] = [None] * len(axes)
-        if fixed is not None:
-            pull = pull + applied(self.own + self.mixed, fixed)
-            for i in np.flatnonzero(fixed.any(axis=1)).tolist():
-                shifts[i] = back_applied(self.columns[i], fixed[i]).tolist()
-        columns, rights = times(axes, self.columns).tolist(), applied(axes, -pull).tolist()
+        axes, closed, fixed, laid = opening.axes, opening.closed, opening.fixed, self._laid(opening, earlier)
         parents = [-1, *(above + 1 for above in self.tree.parents)]
         swept, sums = earlier, None
         while True:
@@ -138,10 +132,12 @@ class Equations:
             own = self.own
             if share:
                 sums = self._sums(axes) if sums is None else sums
-                own = own + np.maximum(share * sums, 0.0)[:, :, None] * np.eye(3)
+                own = own + np.maximum(share * sums, 0.0)[:, :, None] * EYE
             costs = times_back(times(axes, own), axes)
             costs += closed
-            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts, opening.open_)]
+            joints = [self.slide]
+            for (columns, _, right, shift, count), cost in zip(laid, costs.tolist(), strict=True):
+                joints.append(Joint(columns, cost, right, shift, count))
             swept = eliminated(self.tree.order, self.tree.children, joints, self.forms, least, swept)
             if 0 in swept:
                 break
@@ -151,6 +147,22 @@ class Equations:
         if fixed is not None:
             step += fixed
         return Step(step, np.array(found[0]), self._forces(twists), twists, swept, stiffer)
+
+    def _laid(self, opening: Opening, earlier: Mapping[int, Swept]) -> list[Joint]:
+        """Return the joints, but for their costs."""
+        new, fixed = opening.new, opening.fixed
+        found = [earlier[i].joint for i in range(1, len(earlier))] or [self.slide] * len(new)
+        axes, every, pull = opening.axes[new], self.columns[new], self.pull[new]
+        shifts: list[Column | None] = [None] * len(new)
+        if fixed is not None:
+            ways = fixed[new]
+            pull = pull + applied(self.own[new] + self.mixed[new], ways)
+            for i in np.flatnonzero(ways.any(axis=1)).tolist():
+                shifts[i] = back_applied(every[i], ways[i]).tolist()
+        columns, rights = times(axes, every).tolist(), applied(axes, -pull).tolist()
+        for i, column, right, shift in zip(new.tolist(), columns, rights, shifts, strict=True):
+            found[i] = Joint(column, UNIT, right, shift, opening.open_[i])
+        return found
 
     def pushed(self, step: Step, joints: Ints) -> Floats:
         """Return what pushes joints (j,) on after a step, against what holds them back, (3, j)."""
@@ -185,8 +197,8 @@ class Equations:
         project = back_times(axes, axes)
         columns = times(project, self.columns)
         upper, lower = self.tree.pairs
-        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
-        found = times(times(project, self.own + self.mixed), project) + np.eye(3) - project
+        blocks = np.abs(times_back(columns[:, :, :3][upper], columns[:, :, 6:][lower]))
+        found = times(times(project, self.own + self.mixed), project) + EYE - project
         diagonal = np.einsum("kii->ki", found)
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
         of = np.concatenate([np.arange(len(sums)), upper, lower])
