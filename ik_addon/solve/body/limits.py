@@ -40,6 +40,7 @@ SHARPEST = 100.0
 CLEAR = 1e-6
 """What is left of a direction beside others, as a part of it, that counts as one of its own."""
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+NONE = [[0.0, 0.0, 0.0]] * 3
 
 
 class Bounds(NamedTuple):
@@ -58,8 +59,6 @@ class Opening(NamedTuple):
 
     axes: Floats
     """(m, 3, 3) rows: perpendicular directions of steps that are open; zero: no more."""
-    closed: Floats
-    """(m, 3, 3) 1 on the diagonal for each that is zero."""
     fixed: Floats | None
     """(m, 3) the steps that limits ask for; None: none."""
     open_: list[int]
@@ -238,34 +237,32 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earl
         earlier: what other bounds leave open, for the same changes.
     """
     if earlier is None:
-        axes, shut, fixed, open_ = np.empty((joints, 3, 3)), np.zeros((joints, 3, 3)), None, [3] * joints
+        axes, fixed, open_ = np.empty((joints, 3, 3)), None, [3] * joints
         axes[:] = IDENTITY
         is_other = bounds.normals.any(axis=(0, 1))
     else:
-        axes, shut, fixed, open_ = earlier.axes.copy(), earlier.closed.copy(), earlier.fixed, earlier.open_[:]
+        axes, fixed, open_ = earlier.axes.copy(), earlier.fixed, earlier.open_[:]
         is_other = (bounds.normals != earlier.bounds.normals).any(axis=(0, 1))
         is_other |= (bounds.steps != earlier.bounds.steps).any(axis=0)
     own = np.flatnonzero(is_other)
-    new = np.arange(joints) if earlier is None else limited[own]
+    chosen = limited[own]
+    new = np.arange(joints) if earlier is None else chosen
     if not len(own):
-        return Opening(axes, shut, fixed, open_, bounds, new)
+        return Opening(axes, fixed, open_, bounds, new)
     normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
     rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
-    every, diagonals, steps = [], [], []
-    chosen = limited[own]
+    every, steps = [], []
     for joint, three, ways in zip(chosen.tolist(), rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
         closed, way = _closed(three, ways)
-        every.append([*_across(closed), *([0.0, 0.0, 0.0] for _ in closed)])
-        diagonals.append([float(i >= 3 - len(closed)) for i in range(3)])
+        every.append(_across(closed) + NONE[: len(closed)])
         steps.append(way)
         open_[joint] = 3 - len(closed)
     axes[chosen] = every
-    shut[chosen] = np.array(diagonals)[:, :, None] * np.eye(3)
     if not bounds.steps.any():
-        return Opening(axes, shut, None, open_, bounds, new)
+        return Opening(axes, None, open_, bounds, new)
     fixed = np.zeros((joints, 3)) if fixed is None else fixed.copy()
     fixed[chosen] = steps
-    return Opening(axes, shut, fixed, open_, bounds, new)
+    return Opening(axes, fixed, open_, bounds, new)
 
 
 def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:

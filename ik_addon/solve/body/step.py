@@ -124,7 +124,8 @@ class Equations:
             stiffer: which of `STIFFER` to try first.
             earlier: what was found for another opening.
         """
-        axes, closed, fixed, laid = opening.axes, opening.closed, opening.fixed, self._laid(opening, earlier)
+        axes, fixed, laid = opening.axes, opening.fixed, self._laid(opening, earlier)
+        closed = EYE * (np.arange(3) >= np.array(opening.open_)[:, None])[:, None]
         parents = [-1, *(above + 1 for above in self.tree.parents)]
         swept, sums = earlier, None
         while True:
