@@ -179,9 +179,9 @@ class Equations:
         """What holds ends (3, p + o) after a step."""
         tree, places = self.tree, self.points.shape[1]
         done = np.zeros_like(self.wanted.gaps)
-        for end, carrier in enumerate(tree.carriers[tree.wanted].tolist()):
-            if carrier >= 0:
-                x, y, z, u, v, w = twists[carrier + 1]
+        for end, joint in enumerate(tree.carriers[tree.wanted].tolist()):
+            if joint >= 0:
+                x, y, z, u, v, w = twists[joint + 1]
                 if end < places:
                     p, q, r = self.points[:, end].tolist()
                     x, y, z = u + y * r - z * q, v + z * p - x * r, w + x * q - y * p
@@ -200,7 +200,7 @@ class Equations:
         upper, lower = self.tree.pairs
         blocks = np.abs(times_back(columns[:, :, :3][upper], columns[:, :, 6:][lower]))
         found = times(times(project, self.own + self.mixed), project) + EYE - project
-        diagonal = np.einsum("kii->ki", found)
+        diagonal = found[:, range(3), range(3)]
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
         of = np.concatenate([np.arange(len(sums)), upper, lower])
         every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
@@ -233,12 +233,12 @@ def _forms(tree: Tree, points: Floats, wanted: Wanted) -> list[Form | None]:
     stiffness, gaps = (1.0 / wanted.pull.yields).tolist(), wanted.gaps.T.tolist()
     carriers = tree.carriers[tree.wanted].tolist()
     places = points.T.tolist()
-    for i, (carrier, gap, strength) in enumerate(zip(carriers, gaps, stiffness, strict=True)):
-        if carrier < 0:
+    for i, (joint, gap, strength) in enumerate(zip(carriers, gaps, stiffness, strict=True)):
+        if joint < 0:
             continue
-        form = found[carrier + 1]
+        form = found[joint + 1]
         if form is None:
-            form = found[carrier + 1] = NOTHING[:]
+            form = found[joint + 1] = NOTHING[:]
         place = places[i] if i < len(places) else None
         if place is None:
             add_orientation(form, gap, strength)
