@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from functools import cached_property
+from math import copysign, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.cones import RIM, Cone, joint_rotation, nearest_swing, nearest_twist, swing_twist
+from ..maths.cones import (
+    RIM,
+    Cone,
+    joint_rotation,
+    nearest_swing,
+    nearest_swing_of_one,
+    nearest_twist,
+    nearest_twist_of_one,
+    swing_twist,
+)
 from ..maths.rotations import cross, dot, stacked
 from ..problem import Bools, Floats, Ints
 
@@ -30,6 +40,7 @@ SHARPEST = 100.0
 CLEAR = 1e-6
 """What is left of a direction beside others, as a part of it, that counts as one of its own."""
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+NONE = [[0.0, 0.0, 0.0]] * 3
 
 
 class Bounds(NamedTuple):
@@ -48,10 +59,14 @@ class Opening(NamedTuple):
 
     axes: Floats
     """(m, 3, 3) rows: perpendicular directions of steps that are open; zero: no more."""
-    closed: Floats
-    """(m, 3, 3) 1 on the diagonal for each that is zero."""
     fixed: Floats | None
     """(m, 3) the steps that limits ask for; None: none."""
+    open_: list[int]
+    """How many directions are open to each."""
+    bounds: Bounds
+    """What they are made of."""
+    new: Ints
+    """The joints to which they leave open something else than earlier ones did."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +95,18 @@ class JointLimits:
         size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
         return cls(joints, cone, locked, origin, stacked(size, np.abs(gap[2])))
 
+    @cached_property
+    def _each(self) -> list[_One]:
+        """The same of each joint, in plain floats."""
+        cone, rows = self.cone, zip(self.locked.T.tolist(), self.origin.T.tolist(), self.excess.T.tolist(), strict=True)
+        swings = zip(cone.low.T.tolist(), cone.high.T.tolist(), strict=True)
+        twists = zip(cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
+        return [_One(*row, *swing, *twist) for row, swing, twist in zip(rows, swings, twists, strict=True)]
+
     def allowed(self, coordinates: Floats) -> Floats:
         """Return the allowed coordinates nearest to others (3, k)."""
-        own = coordinates - self.origin
-        own[self.locked] = 0.0
-        gap = _gap(own, self.cone)
-        if gap.any():
-            size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-            share = np.maximum(0.0, 1.0 - self.excess[0] / np.maximum(size, 1e-30))
-            beyond = np.abs(gap[2])
-            turned = np.maximum(0.0, 1.0 - self.excess[1] / np.maximum(beyond, 1e-30))
-            own -= gap * stacked(share, share, turned)
-        own += self.origin
-        size = np.sqrt(own[0] * own[0] + own[1] * own[1])
-        own[:2] *= np.minimum(1.0, RIM / np.maximum(size, 1e-30))
-        return np.asarray(own)
+        found = [one.allowed(*own) for one, own in zip(self._each, coordinates.T.tolist(), strict=True)]
+        return np.array(found).reshape(-1, 3).T
 
     def coordinates(self, turns: Floats) -> Floats:
         """Return the coordinates of joint rotations (4, k)."""
@@ -113,21 +125,26 @@ class JointLimits:
             bounds.normals[axis, axis] = self.locked[axis]
         return bounds
 
-    def curvatures(self, now: Floats, bounds: Bounds) -> tuple[Floats, Floats]:
-        """Return how the limits that hold swings are curved (k,), and the directions (2, k) along them."""
-        held = np.where(bounds.held[:2], bounds.normals[:2, :2].transpose(1, 0, 2), 0.0).sum(axis=1)
-        along = stacked(-held[1], held[0])
-        normals = []
-        for side in (-SIDEWAYS, SIDEWAYS):
-            beside = now.copy()
-            beside[:2] += PROBE * held + side * along
-            gap = (beside - self.allowed(beside))[:2]
-            size = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-            normals.append(gap / np.where(size > HELD, size, np.inf))
-        less, more = normals
-        curved = ((more - less) * along).sum(axis=0) / (2.0 * SIDEWAYS)
-        is_clear = (less != 0.0).any(axis=0) & (more != 0.0).any(axis=0)
-        return np.where(is_clear, np.clip(curved, 0.0, SHARPEST), 0.0), along
+    def curvatures(self, now: Floats, bounds: Bounds, joints: Ints) -> tuple[Floats, Floats]:
+        """Return how the limits that hold swings of joints (j,) are curved (j,), and directions (2, j) along them."""
+        normals, held = bounds.normals[:2, :2, joints].transpose(1, 0, 2), bounds.held[:2, joints]
+        across = np.where(held, normals, 0.0).sum(axis=1)
+        found = []
+        for k, (x, z, twist), (p, q) in zip(joints.tolist(), now[:, joints].T.tolist(), across.T.tolist(), strict=True):
+            curved, less = 0.0, None
+            for side in (-SIDEWAYS, SIDEWAYS):
+                u, v = x + (PROBE * p + side * -q), z + (PROBE * q + side * p)
+                near = self._each[k].allowed(u, v, twist)
+                u, v = u - near[0], v - near[1]
+                size = sqrt(u * u + v * v)
+                if not size > HELD:
+                    break
+                u, v = u / size, v / size
+                if less is not None:
+                    curved = ((u - less[0]) * -q + (v - less[1]) * p) / (2.0 * SIDEWAYS)
+                less = u, v
+            found.append(min(max(curved, 0.0), SHARPEST))
+        return np.array(found), stacked(-across[1], across[0])
 
     def with_limits(self, bounds: Bounds, now: Floats, wanted: Floats, allowed: Floats) -> Bounds:
         """Return these and the limits that coordinates would leave on their way from `now` to `wanted` (3, k).
@@ -138,32 +155,60 @@ class JointLimits:
         gap[self.locked] = 0.0
         if not (np.abs(gap) > HELD).any():
             return bounds
-        on_edge = allowed - now
-        # Where a joint stands at its limit already, that is where the limit points.
-        near = now + (wanted - now) * np.minimum(1.0, PROBE / np.maximum(np.abs(wanted - now).max(axis=0), 1e-30))
-        first = near - self.allowed(near)
-        size = np.abs(first)
-        gap[:2] = np.where(size[:2].max(axis=0) > HELD, first[:2], gap[:2])
-        gap[self.locked] = 0.0
-        swing = np.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-        # A swing with a lock has one direction left; its limit goes where the lock is not.
-        slot = np.where(self.locked[0], 1, 0)
-        is_new = (swing > HELD) & ~bounds.held[slot, np.arange(len(slot))]
-        turning = (np.abs(gap[2]) > HELD) & ~bounds.held[2]
-        if not (is_new.any() or turning.any()):
-            return bounds
         normals, steps, held = bounds.normals.copy(), bounds.steps.copy(), bounds.held.copy()
-        for k in np.flatnonzero(is_new):
-            normal = gap[:2, k] / swing[k]
-            normals[slot[k], :2, k] = normal
-            normals[slot[k], 2, k] = 0.0
-            steps[slot[k], k] = normal[0] * on_edge[0, k] + normal[1] * on_edge[1, k]
-            held[slot[k], k] = True
-        for k in np.flatnonzero(turning):
-            normals[2, 2, k] = np.sign(gap[2, k])
-            steps[2, k] = normals[2, 2, k] * on_edge[2, k]
-            held[2, k] = True
-        return Bounds(normals, steps, held)
+        for k in np.flatnonzero((np.abs(gap) > HELD).any(axis=0)).tolist():
+            x, z, turned = gap[:, k].tolist()
+            here, (p, q, r) = now[:, k].tolist(), (wanted[:, k] - now[:, k]).tolist()
+            # Where a joint stands at its limit already, that is where the limit points.
+            share = min(1.0, PROBE / max(abs(p), abs(q), abs(r), 1e-30))
+            near = here[0] + p * share, here[1] + q * share, here[2] + r * share
+            there = self._each[k].allowed(*near)
+            u, v = near[0] - there[0], near[1] - there[1]
+            if max(abs(u), abs(v)) > HELD:
+                x = 0.0 if self.locked[0, k] else u
+                z = 0.0 if self.locked[1, k] else v
+            size = sqrt(x * x + z * z)
+            # A swing with a lock has one direction left; its limit goes where the lock is not.
+            slot = 1 if self.locked[0, k] else 0
+            if size > HELD and not held[slot, k]:
+                x, z = x / size, z / size
+                normals[slot, :, k] = x, z, 0.0
+                steps[slot, k] = x * (allowed[0, k] - here[0]) + z * (allowed[1, k] - here[1])
+                held[slot, k] = True
+            if abs(turned) > HELD and not held[2, k]:
+                normals[2, 2, k] = copysign(1.0, turned)
+                steps[2, k] = normals[2, 2, k] * (allowed[2, k] - here[2])
+                held[2, k] = True
+        return bounds if (held == bounds.held).all() else Bounds(normals, steps, held)
+
+
+class _One(NamedTuple):
+    """The limits of one joint."""
+
+    locked: tuple[bool, bool, bool]
+    origin: tuple[float, float, float]
+    excess: tuple[float, float]
+    low: tuple[float, float]
+    high: tuple[float, float]
+    twist_low: float
+    twist_high: float
+
+    def allowed(self, x: float, z: float, twist: float) -> tuple[float, float, float]:
+        """Return the allowed coordinates nearest to others."""
+        (no_x, no_z, no_twist), (from_x, from_z, from_twist), (outside, turned), low, high, *ends = self
+        x, z, twist = x - from_x, z - from_z, twist - from_twist
+        x, z, twist = 0.0 if no_x else x, 0.0 if no_z else z, 0.0 if no_twist else twist
+        u, v = nearest_swing_of_one(x, z, low, high)
+        u, v = x - u, z - v
+        if u or v:
+            share = max(0.0, 1.0 - outside / max(sqrt(u * u + v * v), 1e-30))
+            x, z = x - u * share, z - v * share
+        beyond = twist - nearest_twist_of_one(twist, *ends)
+        if beyond:
+            twist -= beyond * max(0.0, 1.0 - turned / max(abs(beyond), 1e-30))
+        x, z, twist = x + from_x, z + from_z, twist + from_twist
+        share = min(1.0, RIM / max(sqrt(x * x + z * z), 1e-30))
+        return x * share, z * share, twist
 
 
 def coordinate_changes(coordinates: Floats) -> Floats:
@@ -181,7 +226,7 @@ def coordinate_changes(coordinates: Floats) -> Floats:
     return stacked(0.5 * rows[0] / size, 0.5 * rows[1] / size, rows[2] / size)
 
 
-def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> Opening:
+def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds, earlier: Opening | None) -> Opening:
     """Return what bounds leave open.
 
     Args:
@@ -189,26 +234,35 @@ def opening_of(joints: int, limited: Ints, changes: Floats, bounds: Bounds) -> O
         limited: (k,) those with bounds.
         changes: (3, 3, k) how the coordinates of each of them change with its step.
         bounds: of these coordinates.
+        earlier: what other bounds leave open, for the same changes.
     """
-    axes, shut, fixed = np.empty((joints, 3, 3)), np.zeros((joints, 3, 3)), None
-    axes[:] = IDENTITY
-    own = np.flatnonzero(bounds.normals.any(axis=(0, 1)))
+    if earlier is None:
+        axes, fixed, open_ = np.empty((joints, 3, 3)), None, [3] * joints
+        axes[:] = IDENTITY
+        is_other = bounds.normals.any(axis=(0, 1))
+    else:
+        axes, fixed, open_ = earlier.axes.copy(), earlier.fixed, earlier.open_[:]
+        is_other = (bounds.normals != earlier.bounds.normals).any(axis=(0, 1))
+        is_other |= (bounds.steps != earlier.bounds.steps).any(axis=0)
+    own = np.flatnonzero(is_other)
+    chosen = limited[own]
+    new = np.arange(joints) if earlier is None else chosen
     if not len(own):
-        return Opening(axes, shut, None)
+        return Opening(axes, fixed, open_, bounds, new)
     normals, wanted = bounds.normals[:, :, own], bounds.steps[:, own]
     rows = (normals[:, :, None] * changes[:, :, own]).sum(axis=1)
-    every, diagonals, steps = [], [], []
-    for three, ways in zip(rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
+    every, steps = [], []
+    for joint, three, ways in zip(chosen.tolist(), rows.transpose(2, 0, 1).tolist(), wanted.T.tolist(), strict=True):
         closed, way = _closed(three, ways)
-        every.append([*_across(closed), *([0.0, 0.0, 0.0] for _ in closed)])
-        diagonals.append([float(i >= 3 - len(closed)) for i in range(3)])
+        every.append(_across(closed) + NONE[: len(closed)])
         steps.append(way)
-    axes[limited[own]] = every
-    shut[limited[own]] = np.array(diagonals)[:, :, None] * np.eye(3)
-    if wanted.any():
-        fixed = np.zeros((joints, 3))
-        fixed[limited[own]] = steps
-    return Opening(axes, shut, fixed)
+        open_[joint] = 3 - len(closed)
+    axes[chosen] = every
+    if not bounds.steps.any():
+        return Opening(axes, None, open_, bounds, new)
+    fixed = np.zeros((joints, 3)) if fixed is None else fixed.copy()
+    fixed[chosen] = steps
+    return Opening(axes, fixed, open_, bounds, new)
 
 
 def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[list[list[float]], list[float]]:
@@ -217,6 +271,8 @@ def _closed(rows: Sequence[Sequence[float]], ways: Sequence[float]) -> tuple[lis
     x, y, z = 0.0, 0.0, 0.0
     for (p, q, r), way in zip(rows, ways, strict=True):
         size = sqrt(p * p + q * q + r * r)
+        if size == 0.0:
+            continue
         left = way - (p * x + q * y + r * z)
         for a, b, c in found:
             along = p * a + q * b + r * c

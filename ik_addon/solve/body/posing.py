@@ -10,7 +10,7 @@ hand took to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,10 +26,11 @@ from ..maths.rotations import (
 )
 from ..problem import Bools, Floats, Ints
 from .ends import YIELD, Ends, joints_between
-from .limits import Bounds, JointLimits, coordinate_changes, opening_of
+from .limits import Bounds, JointLimits, Opening, coordinate_changes, opening_of
 from .problem import Body, Grab, Pin, PosedBody, check_shape
 from .pull import Pull, pull_of
 from .step import Cost, Equations, Wanted, pressure_of, released, resistance
+from .sweep import Swept
 from .tree import Posed, Tree
 
 LARGEST_WAY = 0.15
@@ -201,16 +202,20 @@ class Poser:
             slope, offset = 0.0 * slope, 0.0 * offset
         now = state.coordinates
         changes = coordinate_changes(now) * self._units[:, limits.joints]
-        if state.pressure.any():
-            curved, along = limits.curvatures(now, state.bounds)
-            row = along[0] * changes[0] + along[1] * changes[1]
-            second[limits.joints] += (state.pressure * curved * row[:, None] * row).transpose(2, 0, 1)
+        pressed = np.flatnonzero(state.pressure)
+        if len(pressed):
+            curved, along = limits.curvatures(now, state.bounds, pressed)
+            row = along[0] * changes[0, :, pressed].T + along[1] * changes[1, :, pressed].T
+            second[limits.joints[pressed]] += (state.pressure[pressed] * curved * row[:, None] * row).transpose(2, 0, 1)
         cost, wanted = Cost(slope, second, offset), Wanted(gaps, pull, state.forces)
         equations = Equations.of(tree, posed, (self._units, self._slides, self.size), cost, wanted)
         bounds, stiffer = limits.locks(), max(0, state.stiffer - 1)
+        opening: Opening | None = None
+        swept: Mapping[int, Swept] = {}
         for _ in range(ROUNDS):
-            step = equations.solved(opening_of(len(tree.parents), limits.joints, changes, bounds), stiffer)
-            stiffer = step.stiffer
+            opening = opening_of(len(tree.parents), limits.joints, changes, bounds, opening)
+            step = equations.solved(opening, stiffer, swept)
+            stiffer, swept = step.stiffer, step.swept
             whole = np.concatenate([step.turns, step.offset[None]])
             share = _share(whole, state)
             turning, moving = share * step.turns.T * self._units, share * step.offset * self._slides
@@ -290,7 +295,7 @@ class _State:
     share: float
     """What of it was taken."""
     stiffer: int
-    """Which of `STIFFER` the step took. The next one begins two below it, so that few are tried in vain."""
+    """Which of `STIFFER` the step took. The next one begins one below it, so that few are tried in vain."""
     near: bool
     """Whether it was short, so that the search is near its end."""
 

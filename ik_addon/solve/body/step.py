@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +11,17 @@ import numpy as np
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import cross, dot, matrices, norm
 from ..problem import Floats, Ints
+from .forms import NOTHING, Form, add_orientation, add_place, add_thrust
 from .limits import Bounds, Opening
 from .pull import STRENGTH, Pull
-from .sweep import NOTHING, Form, Joint, Six, add_orientation, add_place, add_thrust, eliminated, pushed, substituted
+from .sweep import Column, Joint, Six, Swept, eliminated, pushed, substituted
 from .tree import Posed, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 1.0), (1.0, 0.2))
 """Shares of what makes sure that no joint turns over by itself, and how soft joints may be then, of what they are
 without forces; the first that suffices is taken. The last always does."""
-UNIT = np.eye(3).tolist()
+EYE = np.eye(3)
+UNIT = EYE.tolist()
 
 
 class Step(NamedTuple):
@@ -33,8 +35,8 @@ class Step(NamedTuple):
     """(3, places + orientations) at the ends."""
     twists: list[Six]
     """Of the offset, then of each joint."""
-    carried: list[Form]
-    """The forms of all that they carry."""
+    swept: Mapping[int, Swept]
+    """What was found on the way."""
     stiffer: int
     """Which of `STIFFER` was taken."""
 
@@ -114,37 +116,54 @@ class Equations:
         forms = _forms(tree, points, wanted)
         return cls(tree, np.ascontiguousarray(columns), own, mixed, cost.pull.T, slide, forms, points, wanted)
 
-    def solved(self, opening: Opening, stiffer: int) -> Step:
+    def solved(self, opening: Opening, stiffer: int, earlier: Mapping[int, Swept]) -> Step:
         """Return a step.
 
         Args:
             opening: what limits leave open to the joints.
             stiffer: which of `STIFFER` to try first.
+            earlier: what was found for another opening.
         """
-        axes, closed, fixed = opening
-        pull, shifts = self.pull, repeat(None)
-        if fixed is not None:
-            pull = pull + applied(self.own + self.mixed, fixed)
-            shifts = back_applied(self.columns, fixed).tolist()
-        columns, rights = times(axes, self.columns).tolist(), applied(axes, -pull).tolist()
+        axes, fixed, laid = opening.axes, opening.fixed, self._laid(opening, earlier)
+        closed = EYE * (np.arange(3) >= np.array(opening.open_)[:, None])[:, None]
         parents = [-1, *(above + 1 for above in self.tree.parents)]
-        done, sums = None, None
-        while done is None:
+        swept, sums = earlier, None
+        while True:
             share, least = STIFFER[stiffer]
             own = self.own
             if share:
                 sums = self._sums(axes) if sums is None else sums
-                own = own + np.maximum(share * sums, 0.0)[:, :, None] * np.eye(3)
+                own = own + np.maximum(share * sums, 0.0)[:, :, None] * EYE
             costs = times_back(times(axes, own), axes)
             costs += closed
-            joints = [self.slide, *map(Joint, columns, costs.tolist(), rights, shifts)]
-            done = eliminated(parents, joints, self.forms, least)
-            stiffer += done is None
-        found, twists = substituted(parents, joints, done[0])
+            joints = [self.slide]
+            for (columns, _, right, shift, count), cost in zip(laid, costs.tolist(), strict=True):
+                joints.append(Joint(columns, cost, right, shift, count))
+            swept = eliminated(self.tree.order, self.tree.children, joints, self.forms, least, swept)
+            if 0 in swept:
+                break
+            stiffer += 1
+        found, twists = substituted(parents, swept)
         step = back_applied(axes, np.array(found[1:]))
         if fixed is not None:
             step += fixed
-        return Step(step, np.array(found[0]), self._forces(twists), twists, done[1], stiffer)
+        return Step(step, np.array(found[0]), self._forces(twists), twists, swept, stiffer)
+
+    def _laid(self, opening: Opening, earlier: Mapping[int, Swept]) -> list[Joint]:
+        """Return the joints, but for their costs."""
+        new, fixed = opening.new, opening.fixed
+        found = [earlier[i].joint for i in range(1, len(earlier))] or [self.slide] * len(new)
+        axes, every, pull = opening.axes[new], self.columns[new], self.pull[new]
+        shifts: list[Column | None] = [None] * len(new)
+        if fixed is not None:
+            ways = fixed[new]
+            pull = pull + applied(self.own[new] + self.mixed[new], ways)
+            for i in np.flatnonzero(ways.any(axis=1)).tolist():
+                shifts[i] = back_applied(every[i], ways[i]).tolist()
+        columns, rights = times(axes, every).tolist(), applied(axes, -pull).tolist()
+        for i, column, right, shift in zip(new.tolist(), columns, rights, shifts, strict=True):
+            found[i] = Joint(column, UNIT, right, shift, opening.open_[i])
+        return found
 
     def pushed(self, step: Step, joints: Ints) -> Floats:
         """Return what pushes joints (j,) on after a step, against what holds them back, (3, j)."""
@@ -153,7 +172,7 @@ class Equations:
         for i in joints.tolist():
             joint = Joint(columns[i].tolist(), own[i].tolist(), (-pull[i]).tolist())
             twist = step.twists[self.tree.parents[i] + 1]
-            found.append(pushed(joint, step.carried[i + 1], twist, step.twists[i + 1], steps[i].tolist()))
+            found.append(pushed(joint, step.swept[i + 1].carried, twist, step.twists[i + 1], steps[i].tolist()))
         return np.array(found).reshape(-1, 3).T
 
     def _forces(self, twists: list[Six]) -> Floats:
@@ -179,13 +198,13 @@ class Equations:
         project = back_times(axes, axes)
         columns = times(project, self.columns)
         upper, lower = self.tree.pairs
-        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
-        found = times(times(project, self.own + self.mixed), project) + np.eye(3) - project
-        diagonal = np.diagonal(found, axis1=1, axis2=2)
+        blocks = np.abs(times_back(columns[:, :, :3][upper], columns[:, :, 6:][lower]))
+        found = times(times(project, self.own + self.mixed), project) + EYE - project
+        diagonal = found[:, range(3), range(3)]
         sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
-        np.add.at(sums, upper, blocks.sum(axis=2))
-        np.add.at(sums, lower, blocks.sum(axis=1))
-        return np.asarray(sums)
+        of = np.concatenate([np.arange(len(sums)), upper, lower])
+        every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
+        return np.stack([np.bincount(of, each) for each in every.T], axis=1)
 
 
 def _bends(tree: Tree, heads: Floats, points: Floats, forces: Floats) -> Floats:

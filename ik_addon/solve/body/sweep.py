@@ -7,18 +7,17 @@ the cost as a quadratic function of a twist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import add
+from types import MappingProxyType
 from typing import NamedTuple
 
-Form = list[float]
-"""A cost V P V / 2 - p V of a twist V: P, the upper half of its three blocks or all of the mixed one, row by row, then
-p."""
+from .forms import NOTHING, Form
+
 Six = tuple[float, float, float, float, float, float]
 Column = Sequence[float]
 """What one unknown does: the twist that a unit of it brings (6), and the force (3) by which the rotation above the
 joint asks for less of it."""
-
-NOTHING: Form = [0.0] * 27
 
 
 class Joint(NamedTuple):
@@ -32,6 +31,8 @@ class Joint(NamedTuple):
     """By how much the cost falls with them."""
     shift: Column | None = None
     """A step that is not open, in the same numbers as a column; None: there is none."""
+    open_: int = 3
+    """How many of the unknowns may be open, the first ones."""
 
 
 Eliminated = tuple[Six, Six, Six, Six]
@@ -40,229 +41,249 @@ how the first goes against the second, the first and the second against the thir
 STILL: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
-    """Add a spring to a form: a point is to move by a gap."""
-    x, y, z = point
-    p, q, r = stiffness * x, stiffness * y, stiffness * z
-    u, v, w = gap
-    form[0] += q * y + r * z
-    form[1] -= p * y
-    form[2] -= p * z
-    form[3] += p * x + r * z
-    form[4] -= q * z
-    form[5] += p * x + q * y
-    form[7] -= r
-    form[8] += q
-    form[9] += r
-    form[11] -= p
-    form[12] -= q
-    form[13] += p
-    form[15] += stiffness
-    form[18] += stiffness
-    form[20] += stiffness
-    form[21] += q * w - r * v
-    form[22] += r * u - p * w
-    form[23] += p * v - q * u
-    form[24] += stiffness * u
-    form[25] += stiffness * v
-    form[26] += stiffness * w
+class Swept(NamedTuple):
+    """What a sweep found at a joint."""
 
-
-def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
-    """Add a spring to a form: what it is of is to turn by a rotation vector."""
-    form[0] += stiffness
-    form[3] += stiffness
-    form[5] += stiffness
-    form[21] += stiffness * gap[0]
-    form[22] += stiffness * gap[1]
-    form[23] += stiffness * gap[2]
-
-
-def add_thrust(
-    form: Form,
-    point: Sequence[float] | None,
-    gap: Sequence[float],
-    direction: Sequence[float],
-    stiffness: float,
-    force: float,
-) -> None:
-    """Put a force in the place of what a spring does in a direction; without a point it is one of an orientation."""
-    a, b, c = direction
-    force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
-    way = (0.0, 0.0, 0.0, a, b, c)
-    if point is None:
-        way = (a, b, c, 0.0, 0.0, 0.0)
-    else:
-        x, y, z = point
-        way = (y * c - z * b, z * a - x * c, x * b - y * a, a, b, c)
-    at = 0
-    for rows, columns in (((0, 1, 2), (0, 1, 2)), ((0, 1, 2), (3, 4, 5)), ((3, 4, 5), (3, 4, 5))):
-        for row in rows:
-            for column in columns:
-                if rows == columns and column < row:
-                    continue
-                form[at] -= stiffness * way[row] * way[column]
-                at += 1
-    for i, part in enumerate(way):
-        form[21 + i] += force * part
+    joint: Joint
+    carried: Form
+    """The form of all that it carries."""
+    left: Eliminated
+    above: Form
+    """What it and all below it ask of the joint above."""
+    pivot: float
+    """The least one."""
 
 
 def eliminated(
-    parents: Sequence[int], joints: Sequence[Joint], forms: Sequence[Form | None], least: float
-) -> tuple[list[Eliminated], list[Form]] | None:
+    order: Sequence[int],
+    children: Sequence[Sequence[int]],
+    joints: Sequence[Joint],
+    forms: Sequence[Form | None],
+    least: float,
+    earlier: Mapping[int, Swept] = MappingProxyType({}),
+) -> dict[int, Swept]:
     """Sweep from the ends to the root.
 
     Args:
-        parents: the joint above each, an earlier one, or -1.
+        order: of the joints; each comes after all below it.
+        children: the joints below each.
         joints: what they do.
         forms: of what each joint carries, but for other joints; None: nothing.
         least: no pivot may be less.
+        earlier: what a sweep with the same forms found. It holds for joints that do the same, with all below them.
 
     Returns:
-        What is left of each joint, and the forms of all that it carries; None: a pivot is less.
+        What it found; it ends before a joint where a pivot is less.
     """
-    # What joints carry is added up in `all_`, which is each joint's own.
-    all_ = [None if form is None else form[:] for form in forms]
-    done: list[Eliminated] = []
-    for joint in range(len(parents) - 1, -1, -1):
-        columns, own, right, shift = joints[joint]
-        form = all_[joint]
-        if form is None:
-            form = all_[joint] = NOTHING
+    found: dict[int, Swept] = {}
+    for i in order:
+        joint, below, swept = joints[i], children[i], earlier.get(i)
+        if swept is None or swept.joint != joint or any(found[child] is not earlier[child] for child in below):
+            form = forms[i]
+            for child in below:
+                form = found[child].above if form is None else list(map(add, form, found[child].above))
+            swept = _swept(joint, form or NOTHING, least)
+        if swept is None or swept.pivot < least:
+            break
+        found[i] = swept
+    return found
+
+
+def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
+    """Eliminate the unknowns of a joint; None: a pivot is less."""
+    shift, form = joint.shift, carried
+    if shift is not None:
         a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
         d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-        if shift is not None:
-            t0, t1, t2, l0, l1, l2, _, _, _ = shift
-            p0 -= a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2
-            p1 -= a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2
-            p2 -= a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2
-            p3 -= b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2
-            p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
-            p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
-        (
-            (x0, x1, x2, x3, x4, x5, f0, f1, f2),
-            (y0, y1, y2, y3, y4, y5, g0, g1, g2),
-            (z0, z1, z2, z3, z4, z5, h0, h1, h2),
-        ) = columns
-        (m00, m01, m02), (_, m11, m12), (_, _, m22) = own
-        r0, r1, r2 = right
-        f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5
-        f1 += a01 * x0 + a11 * x1 + a12 * x2 + b10 * x3 + b11 * x4 + b12 * x5
-        f2 += a02 * x0 + a12 * x1 + a22 * x2 + b20 * x3 + b21 * x4 + b22 * x5
-        f3 = b00 * x0 + b10 * x1 + b20 * x2 + d00 * x3 + d01 * x4 + d02 * x5
-        f4 = b01 * x0 + b11 * x1 + b21 * x2 + d01 * x3 + d11 * x4 + d12 * x5
-        f5 = b02 * x0 + b12 * x1 + b22 * x2 + d02 * x3 + d12 * x4 + d22 * x5
-        g0 += a00 * y0 + a01 * y1 + a02 * y2 + b00 * y3 + b01 * y4 + b02 * y5
-        g1 += a01 * y0 + a11 * y1 + a12 * y2 + b10 * y3 + b11 * y4 + b12 * y5
-        g2 += a02 * y0 + a12 * y1 + a22 * y2 + b20 * y3 + b21 * y4 + b22 * y5
-        g3 = b00 * y0 + b10 * y1 + b20 * y2 + d00 * y3 + d01 * y4 + d02 * y5
-        g4 = b01 * y0 + b11 * y1 + b21 * y2 + d01 * y3 + d11 * y4 + d12 * y5
-        g5 = b02 * y0 + b12 * y1 + b22 * y2 + d02 * y3 + d12 * y4 + d22 * y5
-        h0 += a00 * z0 + a01 * z1 + a02 * z2 + b00 * z3 + b01 * z4 + b02 * z5
-        h1 += a01 * z0 + a11 * z1 + a12 * z2 + b10 * z3 + b11 * z4 + b12 * z5
-        h2 += a02 * z0 + a12 * z1 + a22 * z2 + b20 * z3 + b21 * z4 + b22 * z5
-        h3 = b00 * z0 + b10 * z1 + b20 * z2 + d00 * z3 + d01 * z4 + d02 * z5
-        h4 = b01 * z0 + b11 * z1 + b21 * z2 + d01 * z3 + d11 * z4 + d12 * z5
-        h5 = b02 * z0 + b12 * z1 + b22 * z2 + d02 * z3 + d12 * z4 + d22 * z5
-        r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
-        r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5
-        r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5
-        m00 += x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3 + x4 * f4 + x5 * f5
-        m01 += x0 * g0 + x1 * g1 + x2 * g2 + x3 * g3 + x4 * g4 + x5 * g5
-        m02 += x0 * h0 + x1 * h1 + x2 * h2 + x3 * h3 + x4 * h4 + x5 * h5
-        m11 += y0 * g0 + y1 * g1 + y2 * g2 + y3 * g3 + y4 * g4 + y5 * g5
-        m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
-        m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
-        if m00 < least:
-            return None
-        n01, n02 = m01 / m00, m02 / m00
-        m11, m12, m22 = m11 - n01 * m01, m12 - n01 * m02, m22 - n02 * m02
-        if m11 < least:
-            return None
-        n12 = m12 / m11
-        m22 -= n12 * m12
-        if m22 < least:
-            return None
-        g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
-        g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
-        h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
-        h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
-        r1 -= n01 * r0
-        r2 -= n02 * r0 + n12 * r1
-        x0, x1, x2 = f0 / m00, f1 / m00, f2 / m00
-        x3, x4, x5 = f3 / m00, f4 / m00, f5 / m00
-        y0, y1, y2 = g0 / m11, g1 / m11, g2 / m11
-        y3, y4, y5 = g3 / m11, g4 / m11, g5 / m11
-        z0, z1, z2 = h0 / m22, h1 / m22, h2 / m22
-        z3, z4, z5 = h3 / m22, h4 / m22, h5 / m22
-        done.append(
-            (
-                (x0, x1, x2, x3, x4, x5),
-                (y0, y1, y2, y3, y4, y5),
-                (z0, z1, z2, z3, z4, z5),
-                (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12),
-            )
-        )
-        above = parents[joint]
-        if above < 0:
-            continue
-        left = [
-            a00 - x0 * f0 - y0 * g0 - z0 * h0,
-            a01 - x0 * f1 - y0 * g1 - z0 * h1,
-            a02 - x0 * f2 - y0 * g2 - z0 * h2,
-            a11 - x1 * f1 - y1 * g1 - z1 * h1,
-            a12 - x1 * f2 - y1 * g2 - z1 * h2,
-            a22 - x2 * f2 - y2 * g2 - z2 * h2,
-            b00 - x0 * f3 - y0 * g3 - z0 * h3,
-            b01 - x0 * f4 - y0 * g4 - z0 * h4,
-            b02 - x0 * f5 - y0 * g5 - z0 * h5,
-            b10 - x1 * f3 - y1 * g3 - z1 * h3,
-            b11 - x1 * f4 - y1 * g4 - z1 * h4,
-            b12 - x1 * f5 - y1 * g5 - z1 * h5,
-            b20 - x2 * f3 - y2 * g3 - z2 * h3,
-            b21 - x2 * f4 - y2 * g4 - z2 * h4,
-            b22 - x2 * f5 - y2 * g5 - z2 * h5,
-            d00 - x3 * f3 - y3 * g3 - z3 * h3,
-            d01 - x3 * f4 - y3 * g4 - z3 * h4,
-            d02 - x3 * f5 - y3 * g5 - z3 * h5,
-            d11 - x4 * f4 - y4 * g4 - z4 * h4,
-            d12 - x4 * f5 - y4 * g5 - z4 * h5,
-            d22 - x5 * f5 - y5 * g5 - z5 * h5,
-            p0 - x0 * r0 - y0 * r1 - z0 * r2,
-            p1 - x1 * r0 - y1 * r1 - z1 * r2,
-            p2 - x2 * r0 - y2 * r1 - z2 * r2,
-            p3 - x3 * r0 - y3 * r1 - z3 * r2,
-            p4 - x4 * r0 - y4 * r1 - z4 * r2,
-            p5 - x5 * r0 - y5 * r1 - z5 * r2,
-        ]
-        if shift is not None:
-            left[21], left[22], left[23] = left[21] - shift[6], left[22] - shift[7], left[23] - shift[8]
-        other = all_[above]
-        all_[above] = left if other is None else [one + more for one, more in zip(other, left, strict=True)]
-    done.reverse()
-    return done, [form or NOTHING for form in all_]
+        t0, t1, t2, l0, l1, l2, _, _, _ = shift
+        p0 -= a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2
+        p1 -= a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2
+        p2 -= a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2
+        p3 -= b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2
+        p4 -= b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2
+        p5 -= b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2
+        form = [*form[:21], p0, p1, p2, p3, p4, p5]
+    found = (_of_one if joint.open_ <= 1 else _of_three)(joint, form, least)
+    if found is None:
+        return None
+    left, above, pivot = found
+    if shift is not None:
+        above[21], above[22], above[23] = above[21] - shift[6], above[22] - shift[7], above[23] - shift[8]
+    return Swept(joint, carried, left, above, pivot)
 
 
-def substituted(
-    parents: Sequence[int], joints: Sequence[Joint], done: Sequence[Eliminated]
-) -> tuple[list[list[float]], list[Six]]:
+def _of_three(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
+    """Return what is left of a joint, what it asks of the one above, and its least pivot."""
+    columns, own, right, _, _ = joint
+    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
+    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
+    (
+        (x0, x1, x2, x3, x4, x5, f0, f1, f2),
+        (y0, y1, y2, y3, y4, y5, g0, g1, g2),
+        (z0, z1, z2, z3, z4, z5, h0, h1, h2),
+    ) = columns
+    (m00, m01, m02), (_, m11, m12), (_, _, m22) = own
+    r0, r1, r2 = right
+    f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5
+    f1 += a01 * x0 + a11 * x1 + a12 * x2 + b10 * x3 + b11 * x4 + b12 * x5
+    f2 += a02 * x0 + a12 * x1 + a22 * x2 + b20 * x3 + b21 * x4 + b22 * x5
+    f3 = b00 * x0 + b10 * x1 + b20 * x2 + d00 * x3 + d01 * x4 + d02 * x5
+    f4 = b01 * x0 + b11 * x1 + b21 * x2 + d01 * x3 + d11 * x4 + d12 * x5
+    f5 = b02 * x0 + b12 * x1 + b22 * x2 + d02 * x3 + d12 * x4 + d22 * x5
+    g0 += a00 * y0 + a01 * y1 + a02 * y2 + b00 * y3 + b01 * y4 + b02 * y5
+    g1 += a01 * y0 + a11 * y1 + a12 * y2 + b10 * y3 + b11 * y4 + b12 * y5
+    g2 += a02 * y0 + a12 * y1 + a22 * y2 + b20 * y3 + b21 * y4 + b22 * y5
+    g3 = b00 * y0 + b10 * y1 + b20 * y2 + d00 * y3 + d01 * y4 + d02 * y5
+    g4 = b01 * y0 + b11 * y1 + b21 * y2 + d01 * y3 + d11 * y4 + d12 * y5
+    g5 = b02 * y0 + b12 * y1 + b22 * y2 + d02 * y3 + d12 * y4 + d22 * y5
+    h0 += a00 * z0 + a01 * z1 + a02 * z2 + b00 * z3 + b01 * z4 + b02 * z5
+    h1 += a01 * z0 + a11 * z1 + a12 * z2 + b10 * z3 + b11 * z4 + b12 * z5
+    h2 += a02 * z0 + a12 * z1 + a22 * z2 + b20 * z3 + b21 * z4 + b22 * z5
+    h3 = b00 * z0 + b10 * z1 + b20 * z2 + d00 * z3 + d01 * z4 + d02 * z5
+    h4 = b01 * z0 + b11 * z1 + b21 * z2 + d01 * z3 + d11 * z4 + d12 * z5
+    h5 = b02 * z0 + b12 * z1 + b22 * z2 + d02 * z3 + d12 * z4 + d22 * z5
+    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
+    r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5
+    r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5
+    m00 += x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3 + x4 * f4 + x5 * f5
+    m01 += x0 * g0 + x1 * g1 + x2 * g2 + x3 * g3 + x4 * g4 + x5 * g5
+    m02 += x0 * h0 + x1 * h1 + x2 * h2 + x3 * h3 + x4 * h4 + x5 * h5
+    m11 += y0 * g0 + y1 * g1 + y2 * g2 + y3 * g3 + y4 * g4 + y5 * g5
+    m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
+    m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
+    if m00 < least:
+        return None
+    n01, n02 = m01 / m00, m02 / m00
+    m11, m12, m22 = m11 - n01 * m01, m12 - n01 * m02, m22 - n02 * m02
+    if m11 < least:
+        return None
+    n12 = m12 / m11
+    m22 -= n12 * m12
+    if m22 < least:
+        return None
+    g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
+    g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
+    h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
+    h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
+    r1 -= n01 * r0
+    r2 -= n02 * r0 + n12 * r1
+    x0, x1, x2 = f0 / m00, f1 / m00, f2 / m00
+    x3, x4, x5 = f3 / m00, f4 / m00, f5 / m00
+    y0, y1, y2 = g0 / m11, g1 / m11, g2 / m11
+    y3, y4, y5 = g3 / m11, g4 / m11, g5 / m11
+    z0, z1, z2 = h0 / m22, h1 / m22, h2 / m22
+    z3, z4, z5 = h3 / m22, h4 / m22, h5 / m22
+    above = [
+        a00 - x0 * f0 - y0 * g0 - z0 * h0,
+        a01 - x0 * f1 - y0 * g1 - z0 * h1,
+        a02 - x0 * f2 - y0 * g2 - z0 * h2,
+        a11 - x1 * f1 - y1 * g1 - z1 * h1,
+        a12 - x1 * f2 - y1 * g2 - z1 * h2,
+        a22 - x2 * f2 - y2 * g2 - z2 * h2,
+        b00 - x0 * f3 - y0 * g3 - z0 * h3,
+        b01 - x0 * f4 - y0 * g4 - z0 * h4,
+        b02 - x0 * f5 - y0 * g5 - z0 * h5,
+        b10 - x1 * f3 - y1 * g3 - z1 * h3,
+        b11 - x1 * f4 - y1 * g4 - z1 * h4,
+        b12 - x1 * f5 - y1 * g5 - z1 * h5,
+        b20 - x2 * f3 - y2 * g3 - z2 * h3,
+        b21 - x2 * f4 - y2 * g4 - z2 * h4,
+        b22 - x2 * f5 - y2 * g5 - z2 * h5,
+        d00 - x3 * f3 - y3 * g3 - z3 * h3,
+        d01 - x3 * f4 - y3 * g4 - z3 * h4,
+        d02 - x3 * f5 - y3 * g5 - z3 * h5,
+        d11 - x4 * f4 - y4 * g4 - z4 * h4,
+        d12 - x4 * f5 - y4 * g5 - z4 * h5,
+        d22 - x5 * f5 - y5 * g5 - z5 * h5,
+        p0 - x0 * r0 - y0 * r1 - z0 * r2,
+        p1 - x1 * r0 - y1 * r1 - z1 * r2,
+        p2 - x2 * r0 - y2 * r1 - z2 * r2,
+        p3 - x3 * r0 - y3 * r1 - z3 * r2,
+        p4 - x4 * r0 - y4 * r1 - z4 * r2,
+        p5 - x5 * r0 - y5 * r1 - z5 * r2,
+    ]
+    left = (
+        (x0, x1, x2, x3, x4, x5),
+        (y0, y1, y2, y3, y4, y5),
+        (z0, z1, z2, z3, z4, z5),
+        (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12),
+    )
+    return left, above, min(m00, m11, m22)
+
+
+def _of_one(joint: Joint, form: Form, least: float) -> tuple[Eliminated, Form, float] | None:
+    """Return the same for a joint with one unknown, in a third of the time."""
+    columns, own, right, _, _ = joint
+    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
+    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
+    x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
+    m00, r0 = own[0][0], right[0]
+    f0 += a00 * x0 + a01 * x1 + a02 * x2 + b00 * x3 + b01 * x4 + b02 * x5
+    f1 += a01 * x0 + a11 * x1 + a12 * x2 + b10 * x3 + b11 * x4 + b12 * x5
+    f2 += a02 * x0 + a12 * x1 + a22 * x2 + b20 * x3 + b21 * x4 + b22 * x5
+    f3 = b00 * x0 + b10 * x1 + b20 * x2 + d00 * x3 + d01 * x4 + d02 * x5
+    f4 = b01 * x0 + b11 * x1 + b21 * x2 + d01 * x3 + d11 * x4 + d12 * x5
+    f5 = b02 * x0 + b12 * x1 + b22 * x2 + d02 * x3 + d12 * x4 + d22 * x5
+    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
+    m00 += x0 * f0 + x1 * f1 + x2 * f2 + x3 * f3 + x4 * f4 + x5 * f5
+    if m00 < least:
+        return None
+    x0, x1, x2, x3, x4, x5 = f0 / m00, f1 / m00, f2 / m00, f3 / m00, f4 / m00, f5 / m00
+    left = (x0, x1, x2, x3, x4, x5), STILL, STILL, (r0 / m00, 0.0, 0.0, 0.0, 0.0, 0.0)
+    above = [
+        a00 - x0 * f0,
+        a01 - x0 * f1,
+        a02 - x0 * f2,
+        a11 - x1 * f1,
+        a12 - x1 * f2,
+        a22 - x2 * f2,
+        b00 - x0 * f3,
+        b01 - x0 * f4,
+        b02 - x0 * f5,
+        b10 - x1 * f3,
+        b11 - x1 * f4,
+        b12 - x1 * f5,
+        b20 - x2 * f3,
+        b21 - x2 * f4,
+        b22 - x2 * f5,
+        d00 - x3 * f3,
+        d01 - x3 * f4,
+        d02 - x3 * f5,
+        d11 - x4 * f4,
+        d12 - x4 * f5,
+        d22 - x5 * f5,
+        p0 - x0 * r0,
+        p1 - x1 * r0,
+        p2 - x2 * r0,
+        p3 - x3 * r0,
+        p4 - x4 * r0,
+        p5 - x5 * r0,
+    ]
+    return left, above, m00
+
+
+def substituted(parents: Sequence[int], swept: Mapping[int, Swept]) -> tuple[list[list[float]], list[Six]]:
     """Sweep back; return the unknowns of each joint, and its twist."""
     found: list[list[float]] = []
     twists: list[Six] = []
-    for above, (columns, _, _, shift), (first, second, third, rest) in zip(parents, joints, done, strict=True):
+    for i, above in enumerate(parents):
+        (columns, _, _, shift, open_), _, (first, second, third, rest), _, _ = swept[i]
         v0, v1, v2, v3, v4, v5 = STILL if above < 0 else twists[above]
         x, y, z, n01, n02, n12 = rest
         f0, f1, f2, f3, f4, f5 = third
-        z -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5
-        f0, f1, f2, f3, f4, f5 = second
-        y -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n12 * z
+        if open_ > 1:
+            z -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5
+            f0, f1, f2, f3, f4, f5 = second
+            y -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n12 * z
         f0, f1, f2, f3, f4, f5 = first
         x -= f0 * v0 + f1 * v1 + f2 * v2 + f3 * v3 + f4 * v4 + f5 * v5 + n01 * y + n02 * z
-        (f0, f1, f2, f3, f4, f5, _, _, _), (g0, g1, g2, g3, g4, g5, _, _, _), (h0, h1, h2, h3, h4, h5, _, _, _) = (
-            columns
-        )
-        v0, v1, v2 = v0 + x * f0 + y * g0 + z * h0, v1 + x * f1 + y * g1 + z * h1, v2 + x * f2 + y * g2 + z * h2
-        v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
+        f0, f1, f2, f3, f4, f5, _, _, _ = columns[0]
+        if open_ > 1:
+            (g0, g1, g2, g3, g4, g5, _, _, _), (h0, h1, h2, h3, h4, h5, _, _, _) = columns[1:]
+            v0, v1, v2 = v0 + x * f0 + y * g0 + z * h0, v1 + x * f1 + y * g1 + z * h1, v2 + x * f2 + y * g2 + z * h2
+            v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
+        else:
+            v0, v1, v2, v3, v4, v5 = v0 + x * f0, v1 + x * f1, v2 + x * f2, v3 + x * f3, v4 + x * f4, v5 + x * f5
         if shift is not None:
             f0, f1, f2, f3, f4, f5, _, _, _ = shift
             v0, v1, v2, v3, v4, v5 = v0 + f0, v1 + f1, v2 + f2, v3 + f3, v4 + f4, v5 + f5

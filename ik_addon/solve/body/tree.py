@@ -12,7 +12,7 @@ from ..maths.products import applied, back_applied, back_times, times
 from ..maths.rotations import inverse, matrices, norm, quaternions
 from ..maths.rotations import multiply as multiply_all
 from ..maths.vectors import Quaternion, Vector, multiply, plus, rotate
-from ..problem import Floats, Ints
+from ..problem import Bools, Floats, Ints
 from .ends import Ends
 from .problem import Body
 
@@ -45,6 +45,8 @@ class Tree:
     """(ends,) their joints."""
     moved: Floats
     """(places + orientations, m) 1 where a joint moves one of these ends."""
+    dragging: Bools
+    """(m,) joints that move what is dragged."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends, limited: Ints) -> Tree:
@@ -103,6 +105,7 @@ class Tree:
             ends.orientations,
             np.array([joint for joint, _ in carried], np.int64),
             moved,
+            np.asarray(moved[ends.dragged].any(axis=0)),
         )
 
     @cached_property
@@ -115,6 +118,28 @@ class Tree:
                 parent = self.parents[parent]
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
+
+    @cached_property
+    def order(self) -> list[int]:
+        """In which joints are swept, each after all below it, numbered as in `children`.
+
+        What carries nothing but what is dragged comes first: it is what turns over, so that a sweep that is in vain
+        soon ends.
+        """
+        alone = self.dragging.copy()
+        for i, parent in reversed(list(enumerate(self.parents))):
+            if parent >= 0 and not alone[i]:
+                alone[parent] = False
+        joints = range(len(self.parents), 0, -1)
+        return [*(i for i in joints if alone[i - 1]), *(i for i in joints if not alone[i - 1]), 0]
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The joints below each, last ones first, where the offset of the root comes before all joints."""
+        found: list[list[int]] = [[] for _ in range(len(self.parents) + 1)]
+        for i, parent in reversed(list(enumerate(self.parents, 1))):
+            found[parent + 1].append(i)
+        return found
 
     @cached_property
     def wanted(self) -> Ints:

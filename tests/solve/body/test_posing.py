@@ -269,6 +269,16 @@ def test_a_pin_on_what_cannot_move_is_no_hindrance() -> None:
         drag(body, "foot.L", (0.0, 0.0, 0.1))
 
 
+def test_an_orientation_that_no_joint_turns_holds() -> None:
+    gives = np.ones(15)
+    gives[0] = 0.0
+    body = replace(figure(), root=None, give=gives)
+    pins = (Pin(0, location=False),)
+    posed = drag(body, "hand.L", (0.1, -0.4, 0.2), pins=pins)
+    assert posed.pin_turn == 0.0
+    np.testing.assert_array_equal(posed.frames, drag(body, "hand.L", (0.1, -0.4, 0.2), pins=()).frames)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

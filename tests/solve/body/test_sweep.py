@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ik_addon.solve.body.sweep import (
-    NOTHING,
-    Form,
-    Joint,
-    add_orientation,
-    add_place,
-    add_thrust,
-    eliminated,
-    pushed,
-    substituted,
-)
+from ik_addon.solve.body.forms import NOTHING, Form, add_orientation, add_place, add_thrust
+from ik_addon.solve.body.sweep import Joint, Swept, eliminated, pushed, substituted
 from ik_addon.solve.problem import Floats
 
 TREES = [[-1], [-1, 0, 1, 2], [-1, -1, 0, 1, 0], [-1, 0, 0, 1, 2, 1, 0, 5, 5], [-1, 0, 1, 1, 1, 0, 5, 6, 6]]
@@ -38,7 +29,15 @@ def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> J
     says = columns[:, :3] @ columns[:, 6:].T  # what the columns say of each other is taken out
     own += 0.5 * (says.T - says)
     shift = random.normal(size=9).tolist() if shifted else None
-    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift)
+    return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift, count)
+
+
+def swept(
+    parents: list[int], joints: list[Joint], forms: list[Form | None], *earlier: dict[int, Swept]
+) -> dict[int, Swept]:
+    """Sweep from the last joint to the first; no pivot is too small."""
+    children = [[i for i, parent in enumerate(parents) if parent == joint][::-1] for joint in range(len(parents))]
+    return eliminated(range(len(parents))[::-1], children, joints, forms, 1e-3, *earlier)
 
 
 def case(parents: list[int], seed: int, *, shifted: bool) -> tuple[list[Joint], list[Form | None], Floats, Floats]:
@@ -82,24 +81,38 @@ def case(parents: list[int], seed: int, *, shifted: bool) -> tuple[list[Joint], 
 @pytest.mark.parametrize("parents", TREES)
 def test_solves_what_the_whole_matrix_says(parents: list[int], *, shifted: bool) -> None:
     joints, forms, matrix, right = case(parents, 1, shifted=shifted)
-    done = eliminated(parents, joints, forms, 1e-3)
-    assert done is not None
-    found, _ = substituted(parents, joints, done[0])
+    found, _ = substituted(parents, swept(parents, joints, forms))
     np.testing.assert_allclose(np.concatenate(found), np.linalg.solve(matrix, right), atol=1e-9)
 
 
 def test_nothing_pushes_what_is_solved() -> None:
     parents = [-1, 0, 1, 0]
     joints, forms, *_ = case(parents, 2, shifted=False)
-    done = eliminated(parents, joints, forms, 1e-3)
-    assert done is not None
-    found, twists = substituted(parents, joints, done[0])
-    columns, own, right, _ = joints[2]
+    done = swept(parents, joints, forms)
+    found, twists = substituted(parents, done)
+    columns, own, right, *_ = joints[2]
     says = np.array(columns)[:, :3] @ np.array(columns)[:, 6:].T
     whole = Joint(columns, (np.array(own) + says).tolist(), right)
-    np.testing.assert_allclose(pushed(whole, done[1][2], twists[1], twists[2], found[2]), 0.0, atol=1e-10)
-    there = pushed(whole, done[1][2], twists[1], twists[1], [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(pushed(whole, done[2].carried, twists[1], twists[2], found[2]), 0.0, atol=1e-10)
+    there = pushed(whole, done[2].carried, twists[1], twists[1], [0.0, 0.0, 0.0])
     assert np.linalg.norm(there) > 0.1, "it is pushed where it has not gone yet"
+
+
+def test_what_did_not_change_is_taken_from_the_sweep_before() -> None:
+    parents = [-1, 0, 1, 0, 3, 3]
+    joints, forms, *_ = case(parents, 4, shifted=True)
+    before = swept(parents, joints, forms)
+    others = [*joints[:4], joints[4]._replace(right=[1.0, -2.0, 3.0]), joints[5]]
+    after = swept(parents, others, forms, before)
+    assert [i for i in range(6) if after[i] is before[i]] == [1, 2, 5]
+    assert after == swept(parents, others, forms)
+
+
+def test_what_was_taken_over_still_needs_its_pivots() -> None:
+    joints, forms, *_ = case([-1, 0], 4, shifted=False)
+    before = swept([-1, 0], joints, forms)
+    assert len(eliminated([1, 0], [[1], []], joints, forms, before[1].pivot + 1e-9, before)) == 0
+    assert 1 in eliminated([1, 0], [[1], []], joints, forms, before[1].pivot - 1e-9, before)
 
 
 @pytest.mark.parametrize("at", [[0.3, -0.2, 0.5], None])
@@ -127,7 +140,9 @@ def test_a_thrust_takes_the_place_of_a_spring_along_its_direction(at: list[float
 def test_says_where_no_pivot_is_large_enough() -> None:
     column = [1.0] + [0.0] * 8
     joint = Joint([column, [0.0] * 9, [0.0] * 9], np.diag([-1.0, 1.0, 1.0]).tolist(), [1.0, 0.0, 0.0])
-    assert eliminated([-1], [joint], [None], 0.2) is None
+    assert not eliminated([0], [[]], [joint], [None], 0.2)
+    assert not eliminated([0], [[]], [joint._replace(open_=1)], [None], 0.2)
     form = NOTHING[:]
     add_orientation(form, [0.0, 0.0, 0.0], 2.0)
-    assert eliminated([-1], [joint], [form], 0.2) is not None
+    assert 0 in eliminated([0], [[]], [joint], [form], 0.2)
+    assert 0 in eliminated([0], [[]], [joint._replace(open_=1)], [form], 0.2)

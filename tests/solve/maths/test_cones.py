@@ -1,0 +1,20 @@
+"""Limits of single joints, in plain floats, come to the same bits as those of many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ik_addon.solve.maths.cones import cone_of, nearest_twist, nearest_twist_of_one
+
+
+def test_the_nearest_twist_of_one_has_the_bits_of_many() -> None:
+    random = np.random.default_rng(1)
+    ends = random.uniform([-3.5, 0.0], [0.0, 3.5], (300, 2))
+    ends[::5, 0], ends[::7, 1], ends[::11] = -np.inf, np.inf, 0.0
+    cone = cone_of(np.tile([-np.inf, np.inf], (300, 2)), ends)
+    twists = random.uniform(-np.pi, np.pi, 300)
+    twists[:4] = cone.twist_low[:4]
+    many = nearest_twist(twists, cone)
+    rows = zip(twists.tolist(), cone.twist_low.tolist(), cone.twist_high.tolist(), strict=True)
+    assert [nearest_twist_of_one(*row) for row in rows] == many.tolist()
+    assert 50 < np.count_nonzero(many != twists) < 250
