@@ -2,8 +2,8 @@
 
 Tasks:
   test          run the tests on every supported Blender; ARGUMENTS go to pytest. Without any, two of them run with the
-                linear algebra of other processors, see tools/linear_algebra.py, what rests on no Blender runs on the
-                oldest alone, and `window` runs as well
+                linear algebra of other processors, see tools/linear_algebra.py, what reads the project's texts runs
+                on the oldest alone, and `window` runs as well
   test-without-blas
                 run the tests of the solvers with a numpy that has no linear algebra but its own, as in the official
                 Blender for Linux and Windows. Builds it once, in some minutes; ARGUMENTS go to pytest

@@ -23,38 +23,19 @@ WINDOW_TESTS = "tests/window"
 HEADLESS_TESTS = f"{WINDOW_TESTS}/test_headless.py"
 """Those of them that open no window."""
 SOLVER_TESTS = "tests/solve"
-"""They need numpy alone."""
-BIT_TESTS = f"{SOLVER_TESTS}/test_repeatable.py"
-"""Those of them that compare solutions to the last bit run with the numpy of each Blender."""
-ALIKE = (
-    "tests/anatomy",
-    "tests/bake/test_reducing.py::test_the_recorded_walk_keeps_few_keys",
-    "tests/clip/test_reduction.py",
-    "tests/clip/test_shortest.py",
-    "tests/clip/test_smooth.py",
-    "tests/clip/test_spline.py",
-    "tests/extension/test_animated_png.py",
+"""They need numpy alone, and run under other kernels with each Blender's version of it."""
+TEXT_TESTS = (
     "tests/extension/test_imports.py",
     "tests/extension/test_mirror.py",
     "tests/extension/test_rooms.py",
-    "tests/extension/test_tools.py",
     "tests/extension/test_version.py",
     "tests/extension/test_words.py",
-    "tests/fuzz/test_solver.py",
-    "tests/goals/test_snap_range.py::test_a_recorded_walk_is_held_and_nothing_races",
-    "tests/goals/test_snap_range.py::test_the_shown_pose_of_a_whole_character_stays_and_no_frame_is_played_for_it",
-    "tests/overlay/test_geometry.py",
-    "tests/planting/test_plant.py::test_other_clips_are_planted",
-    "tests/planting/test_plant.py::test_the_recorded_walk_is_planted",
-    "tests/reliability/test_motions.py",
-    "tests/reliability/test_walks.py",
     "tests/translation",
 )
-"""What rests on no Blender: plain arrays, the text of the project, skeletons that are only read, and long motions where
-shorter ones do the same on each Blender. Like the solvers, it runs on the oldest alone, which has the oldest numpy too;
-types are checked against a new one."""
+"""They read what the project says, which is the same on each Blender, and run on one."""
 PARTS = (
     ("tests/reliability",),
+    (SOLVER_TESTS,),
     ("tests/goals", "tests/live", "tests/rig", "tests/setup"),
     ("tests/bake", "tests/clip", "tests/convert", "tests/drag", "tests/export", "tests/extension", "tests/planting"),
 )
@@ -122,27 +103,23 @@ def chosen(versions: Sequence[str]) -> list[Blender]:
 
 def parts() -> Iterator[tuple[str, tuple[str, ...]]]:
     """The parts of the suite that run on each Blender: what each is called, and pytest's arguments for it."""
-    once = tuple(map(without, (SOLVER_TESTS, *ALIKE)))
+    once = tuple(map(without, TEXT_TESTS))
     yield "other tests", (*once, *(without(folder) for folders in PARTS for folder in folders))
     for folders in PARTS:
         yield ", ".join(folders), (*folders, *once)
 
 
 def without(path: str) -> str:
-    """The option that keeps pytest from running the tests in a folder or a file, or a test of a file."""
-    return f"--{'deselect' if '::' in path else 'ignore'}={path}"
+    """The option that keeps pytest from running the tests in a folder or a file."""
+    return f"--ignore={path}"
 
 
 def in_parts(whole: Sequence[Run]) -> Iterator[Run]:
     """The parts of whole suites on several Blenders, the oldest first, which alone gets what runs once."""
-    oldest, *others = whole
-    yield oldest.part(SOLVER_TESTS, (SOLVER_TESTS,))
-    yield oldest.part("alike on each Blender", ALIKE)
     for name, arguments in parts():
         for run in whole:
             yield run.part(name, arguments)
-    for run in others:
-        yield run.part(BIT_TESTS, (BIT_TESTS,))
+    yield whole[0].part("texts of the project", TEXT_TESTS)
 
 
 def test(blenders: Sequence[Blender], arguments: Sequence[str], *, with_window: bool) -> int:

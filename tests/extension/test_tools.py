@@ -191,28 +191,24 @@ def test_a_part_that_is_killed_is_run_once_more(
 def test_the_parts_of_the_suite_are_all_of_it() -> None:
     (_name, others), *named = suite.parts()
     folders = [path for _name, chosen in named for path in chosen if not path.startswith("--")]
-    once = [suite.SOLVER_TESTS, *suite.ALIKE]
+    once = suite.TEXT_TESTS
     assert sorted(suite.without(path) for path in (*folders, *once)) == sorted(others)
     assert len({*folders, *once}) == len(folders) + len(once)
     for path in (*folders, *once):
-        file, _, function = path.partition("::")
-        found = environments.ROOT / file
+        found = environments.ROOT / path
         assert found.is_file() or list(found.rglob("test_*.py")), path
-        # Tests are left out by the beginning of their names, and chosen by all of it.
-        assert not function or found.read_text(encoding="utf-8").count(f"def {function}") == 1, path
     for _name, chosen in named:
         assert {suite.without(path) for path in once} < set(chosen)
 
 
-def test_each_part_runs_on_each_blender_and_what_is_alike_on_one() -> None:
+def test_each_part_runs_on_each_blender_and_what_is_text_on_one() -> None:
     whole = [suite.Run(name, name, Path(sys.executable), ()) for name in "abc"]
     runs = list(suite.in_parts(whole))
     for _name, arguments in suite.parts():
         assert [run.folder for run in runs if run.arguments == arguments] == ["a", "b", "c"]
-    for path in (suite.SOLVER_TESTS, *suite.ALIKE):
+    for path in suite.TEXT_TESTS:
         assert [run.folder for run in runs if path in run.arguments] == ["a"]
-    assert [run.folder for run in runs if suite.BIT_TESTS in run.arguments] == ["b", "c"]
-    assert len(runs) == 3 * len(list(suite.parts())) + 4
+    assert len(runs) == 3 * len(list(suite.parts())) + 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
