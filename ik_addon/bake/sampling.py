@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -16,11 +16,14 @@ from ..live import registry
 from ..live.state import View
 from ..pose import channels
 from ..pose.channels import Row
+from ..pose.skeleton import matrix_array
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
 from ..rig.read.sample import Sample, sample, stack
 from ..rig.write.lookup import Lookup
 from ..rig.write.waves import pose
+from ..solve.maths.products import times
+from ..solve.problem import Floats, Ints
 from .bake_scene import bake_scene, is_bound, simulates
 from .selection import check_order
 from .solved import Solved
@@ -249,3 +252,37 @@ def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgra
     whole = math.floor(frame)
     scene.frame_set(whole, subframe=frame - whole)
     return view_layer.depsgraph
+
+
+@contextmanager
+def same_frame(scene: bpy.types.Scene) -> Iterator[None]:
+    """Go back to the frame that was shown, whatever happens."""
+    here = scene.frame_current, scene.frame_subframe
+    try:
+        yield
+    finally:
+        scene.frame_set(here[0], subframe=here[1])
+
+
+def played(
+    view_layer: bpy.types.ViewLayer,
+    ob: bpy.types.Object,
+    bones: Ints,
+    frames: Sequence[int],
+    others: Sequence[bpy.types.Object] = (),
+) -> Generator[float, None, tuple[Floats, Floats]]:
+    """Play frames; yields the share that is done.
+
+    Returns:
+        Poses (F, n, 4, 4) of bones, by their indices (n,), and matrices (F, o, 4, 4) of other objects, in world space.
+    """
+    poses, worlds = np.empty((len(frames), len(bones), 4, 4)), np.empty((len(frames), len(others), 4, 4))
+    for i, frame in enumerate(frames):
+        depsgraph = at_frame(view_layer, frame)
+        seen = ob.evaluated_get(depsgraph)
+        world = np.repeat(matrix_array(seen.matrix_world)[None], len(bones), axis=0)
+        poses[i] = times(world, channels.read_pose(seen, bones))
+        for o, other in enumerate(others):
+            worlds[i, o] = matrix_array(other.evaluated_get(depsgraph).matrix_world)
+        yield (i + 1) / len(frames)
+    return poses, worlds

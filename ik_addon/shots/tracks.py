@@ -9,14 +9,12 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.sampling import at_frame
+from ..bake.sampling import played, same_frame
 from ..bake.selection import time_scale
 from ..planting import contact_keys, pivots
-from ..pose import channels
-from ..pose.skeleton import matrix_array
 from ..posing.figure import root_of
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.maths.products import applied, times
+from ..solve.maths.products import applied
 from ..solve.problem import Bools, Floats
 
 
@@ -44,21 +42,14 @@ def sample(
     feet = [end_of(tip) or tip for tip in legs]
     hips = root_of(figure, figure.names.index(chain_bones(legs[0])[0].name))
     rows = np.array([names.index(name) for name in (*(foot.name for foot in feet), figure.names[hips])], dtype=np.int64)
-    here = scene.frame_current, scene.frame_subframe
-    found = []
-    for i, frame in enumerate(frames):
-        seen = ob.evaluated_get(at_frame(context.view_layer, frame))
-        poses = channels.read_pose(seen, rows)
-        found.append(times(np.repeat(matrix_array(seen.matrix_world)[None], len(rows), axis=0), poses))
-        yield (i + 1) / len(frames)
-    scene.frame_set(here[0], subframe=here[1])
-    played = np.array(found)
+    with same_frame(scene):
+        poses, _ = yield from played(context.view_layer, ob, rows, frames)
     rate = scene.render.fps / scene.render.fps_base
     seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
     found = []
     for leg, tip in enumerate(legs):
         touching = pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3))
-        both = [_speed_of(played[:, leg], point, seconds) for point in touching]
+        both = [_speed_of(poses[:, leg], point, seconds) for point in touching]
         found.append(np.minimum(*both))
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
     return Tracks(
@@ -66,7 +57,7 @@ def sample(
         legs=[tip.name for tip in legs],
         foot_speed=np.array(found),
         contacts=np.array([contact_keys.read(tip, at) for tip in legs]),
-        hips=played[:, -1, 2, 3],
+        hips=poses[:, -1, 2, 3],
     )
 
 
