@@ -20,6 +20,13 @@ def matrix_array(matrix: Matrix) -> Floats:
     return np.array(matrix, dtype=np.float64)
 
 
+def affine(matrices: Floats) -> Floats:
+    """Matrices (..., 4, 4) as they take points: Blender makes no use of their last row, which a keyed one may fill."""
+    found = matrices.copy()
+    found[..., 3, :] = (0.0, 0.0, 0.0, 1.0)
+    return found
+
+
 FLAT = 1e6
 """The condition number from which on a matrix in single precision says nothing of its least axis but rounding."""
 

@@ -65,7 +65,9 @@ def test_a_target_on_another_chain_of_the_armature(constrained: bool) -> None:
 
 
 @pytest.mark.parametrize("by_bone", [False, True])
-def test_a_target_on_a_chain_of_another_armature(by_bone: bool) -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_a_target_on_a_chain_of_another_armature(by_bone: bool, skewed: bool) -> None:
+    """The last row of a parent inverse can be keyed as well, and the world matrix is no affine one then."""
     follower, goal = rigs.arm()
     bpy.data.objects.remove(goal)
     follower.name = "A follower comes first by name"
@@ -78,6 +80,9 @@ def test_a_target_on_a_chain_of_another_armature(by_bone: bool) -> None:
     else:
         goal = at_bone("Goal", leader_rig, "hand", (0.4, 0.5, 1.1))
         rigs.chain(follower, "lower", goal, 2, out_of_reach="STRETCH")
+    if skewed:
+        leader_rig.parent = rigs.empty("Parent")
+        leader_rig.matrix_parent_inverse[3] = (0.1, -0.05, 0.2, 0.9)
     rigs.key(leader, "location", {1: (0.1, 0.6, 1.2), 20: (-0.2, -0.3, 0.9)})
     follower.ik_addon.live = leader_rig.ik_addon.live = True
     for frame in (1, 7, 20, 3):

@@ -15,7 +15,7 @@ from ...data.settings import chain_of
 from ...pose import channels
 from ...pose.channels import Row
 from ...pose.data_paths import set_at, value_at
-from ...pose.skeleton import inverse, inverse_of_one, matrix_array
+from ...pose.skeleton import affine, inverse, inverse_of_one, matrix_array
 from ...pose.transforms import basis
 from ...solve.maths.products import applied, times
 from ...solve.problem import Bools, Floats, Ints
@@ -123,7 +123,7 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
             found = sample_of(plan, Frames(plan.determined, numbers))
             return replace(found, seen=channels.read_pose(evaluated, plan.sampled)[None]) if plan.is_followed else found
     rows = channels.read(evaluated, plan.live) if fk is None else fk
-    world = matrix_array(evaluated.matrix_world)
+    world = affine(matrix_array(evaluated.matrix_world))
     to_object = inverse_of_one(world)
     return Sample(
         world=world[None],
@@ -145,7 +145,7 @@ def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats:
 def sample_of(plan: Plan, frames: Frames) -> Sample:
     """The sample of F frames that are computed from numbers."""
     inputs, count, chains = frames.inputs, len(frames.settings), len(plan.chains)
-    world = frames.world(inputs.own)
+    world = affine(frames.world(inputs.own))
     to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
     target, pole = np.empty((count, chains, 3)), np.zeros((count, chains, 3))
     rotation = np.tile(np.eye(3), (count, chains, 1, 1))
@@ -229,7 +229,7 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
     if goal is None:
         return np.full((4, 4), np.nan)
     evaluated = goal.evaluated_get(depsgraph)
-    world = matrix_array(evaluated.matrix_world)
+    world = affine(matrix_array(evaluated.matrix_world))
     pose_bone = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     return world if pose_bone is None else world @ matrix_array(pose_bone.matrix)
 
