@@ -1,7 +1,7 @@
 """The parts of a whole figure: arms, legs, spine and head, each with the bones of the chain that Add Chain would make.
 
-Limbs are found by name, the trunk by the limbs attached to it: the spine runs up to the chest, the topmost bone
-that limbs are attached to, and the head is at the end of what continues from there.
+Limbs are found by name, the trunk by the limbs attached to it: the spine runs up to the chest, the topmost bone that
+limbs are attached to, and the head is at the end of what continues from there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The side to which a limb bends, as far as a skeleton at rest shows it.
 
-Knees point where the toes point, elbows away from the chest's front; fingers bend towards the palm, spines forward.
-A side is the direction in which the middle of a bent limb moves. Vectors are in the armature's object space.
+Knees point where the toes point, elbows away from the chest's front; fingers bend towards the palm, spines forward. A
+side is the direction in which the middle of a bent limb moves. Vectors are in the armature's object space.
 """
 
 from __future__ import annotations
