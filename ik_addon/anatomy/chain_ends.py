@@ -52,7 +52,7 @@ def find_above(figure: Figure, tip: int) -> Ends:
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
-    """Return the part of a row around a bone that follows no other bones; the whole row if nothing else moves it."""
+    """Return the part of a row around a bone without helpers and bones that follow others; all of it if it is free."""
     if figure.is_free(row) or bone in figure.steered:
         return row
     if bone not in row or is_helper(figure.names[bone]):

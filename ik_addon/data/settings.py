@@ -71,7 +71,7 @@ CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonObject, IKAddonScene)
 
 
 def register() -> None:
-    """Add the settings to pose bones, objects and scenes; the classes are registered before."""
+    """Add the settings to pose bones, objects and scenes; their classes must be registered first."""
     bpy.types.PoseBone.ik_addon = PointerProperty(type=IKAddonChain, override=OVERRIDABLE)
     bpy.types.Object.ik_addon = PointerProperty(type=IKAddonObject, override=OVERRIDABLE)
     bpy.types.Scene.ik_addon = PointerProperty(type=IKAddonScene)
@@ -124,7 +124,7 @@ def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
 
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
-    """Yield identifier and label of settings with values that nobody could have set: a file may be made by hand."""
+    """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
     for name, label, accepts in _acceptable():
         try:
             usable = accepts(getattr(chain, name))

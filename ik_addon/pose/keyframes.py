@@ -300,7 +300,7 @@ def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> 
 
 
 def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
-    """Baked keys, of which the last leads out of the range as the old curve did: constant, linear or eased."""
+    """Return baked keys whose last one leads out of the range as the old curve did: constant, linear or eased."""
     before = np.flatnonzero(old["co"][:, 0] <= last + SAME_FRAME)
     if not len(before):
         return baked

@@ -91,7 +91,7 @@ def mute_driver(
 
 
 def silence(ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint) -> None:
-    """Mute the driver that mutes a constraint, so that the constraint can be switched by hand."""
+    """Mute the driver that mutes a constraint, so that it no longer controls the constraint."""
     if (driver := mute_driver(ob, constraint)) is not None:
         driver.mute = True
 

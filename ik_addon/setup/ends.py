@@ -43,7 +43,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
 
 
 def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
-    """Set the end offset of a chain so that its end bone keeps its orientation with the current one of the target.
+    """Set the end offset of a chain to the current rotation from its target to its end bone, which then stays as it is.
 
     Raises:
         ChainError: if the end bone or the target is scaled to zero and has no orientation.

@@ -116,7 +116,7 @@ CLASSES = (IKAddonJoint, IKAddonProfile)
 
 
 def register() -> None:
-    """Add the property that preset files set; the classes are registered before."""
+    """Add the property that preset files set; its classes must be registered first."""
     bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
 
 
