@@ -1,1 +1,1 @@
-"""What a skeleton at rest is the skeleton of: limbs, spines, hands and feet, and the sides to which they bend."""
+"""Read anatomy from a skeleton at rest: limbs, spines, hands and feet, and the sides to which they bend."""

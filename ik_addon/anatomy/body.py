@@ -1,4 +1,4 @@
-"""The bones of a body on which others hang: hips, chest and head, and the bone that carries a limb."""
+"""The bones of the trunk that carry the others: hips, chest and head, and the bone that carries a limb."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .parts import is_helper, side_of
 
 
 def parent_bone_of(figure: Figure, row: list[int], solved: Collection[int] = ()) -> int | None:
-    """The bone that takes a chain, root first, along: the hips of a leg, the chest of an arm; None: nothing does.
+    """Return the bone that carries a chain, root first: the hips for a leg, the chest for an arm; None if no bone does.
 
-    Shoulders and hip joints move with their limb, so they carry none; nor do mechanism bones, which may follow it, or
-    bones that are `solved` together with the chain.
+    Shoulders and hip joints move with their limb, so they do not count. Neither do mechanism bones, which may follow
+    the limb, nor bones that are `solved` together with the chain.
     """
     limb = limb_of(figure, row[-1])
     out = {*limb, *solved}
@@ -24,12 +24,12 @@ def parent_bone_of(figure: Figure, row: list[int], solved: Collection[int] = ())
 
 
 def chest_of(figure: Figure) -> int | None:
-    """The bone at the upper end of the spine; None where there is no spine."""
+    """Return the bone at the upper end of the spine; None if there is no spine."""
     return _last(figure, Region.SPINE)
 
 
 def head_of(figure: Figure) -> int | None:
-    """The bone at the upper end of the neck; None where there is none."""
+    """Return the bone at the upper end of the neck; None if there is no neck."""
     return _last(figure, Region.HEAD)
 
 

@@ -1,8 +1,7 @@
 """Where a chain begins and ends when a user points at one of its bones: a limb, a finger, a spine, a tail.
 
-Of limbs see `limbs`. A spine is the way between the bones that carry them. Names say which is which; where they say
-nothing the chain is the part of the skeleton that does not branch, and of that the limb where two bones are by far the
-longest.
+`limbs` finds limbs by name. A spine runs between the bones that carry the limbs. Where names say nothing, the chain is
+the part of the skeleton that does not branch, or the limb within that part if two of its bones are by far the longest.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from .limbs import TWIN, free_twin, limb_of, part_of, top_of, tops
 from .parts import EXTREMITIES, Part, is_helper, side_of, stem
 
 LONGER = 1.5
-"""The two bones of a limb without telling names are longer than all others in line by this factor at least."""
+"""The two bones of a limb without informative names are longer than all others in line by at least this factor."""
 MOST_OF_A_LIMB = 6
-"""A longer line of bones is a tail, unless two that are much longer than the others are alike."""
+"""A line of more bones than this is a tail, unless its two long bones are of similar length, see `ALIKE`."""
 ALIKE = 0.7
-"""Such bones differ by no smaller factor: a tail that gets smaller by this has no two that are much longer."""
+"""Smallest ratio of the two long bones. A tail whose bones taper faster than this has no such pair."""
 DWARFED = (3.0, 2.0)
-"""A bone goes on in the child that reaches farther than the others by this factor; the second if it is at its tail."""
+"""A child that reaches this many times farther than its siblings continues a bone; second: one at the bone's tail."""
 
 
 class Ends(NamedTuple):
@@ -33,11 +32,11 @@ class Ends(NamedTuple):
 
     tip: int
     length: int
-    """How many bones, counted from the tip up."""
+    """Number of bones, counted from the tip up."""
 
 
 def find(figure: Figure, bone: int) -> Ends:
-    """The chain that is meant by any of its bones, or by the hand, foot or shoulder at its ends."""
+    """Find the chain that a user means by one of its bones, or by the hand, foot or shoulder at its ends."""
     limb = limb_of(figure, bone)
     row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
     if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
@@ -46,14 +45,14 @@ def find(figure: Figure, bone: int) -> Ends:
 
 
 def find_above(figure: Figure, tip: int) -> Ends:
-    """The chain that ends with this very bone."""
+    """Find the chain that ends with exactly this bone."""
     limb = limb_of(figure, tip)
     row = limb if tip in limb else _row(figure, tip)
     return Ends(tip, row.index(tip) + 1 if tip in row else 1)
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
-    """The part of a row about a bone between those that follow others, where something else moves any of the row."""
+    """Return the part of a row around a bone without helpers and bones that follow others; all of it if it is free."""
     if figure.is_free(row) or bone in figure.steered:
         return row
     if bone not in row or is_helper(figure.names[bone]):
@@ -62,7 +61,10 @@ def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
 
 
 def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
-    """The bone to pose instead of one that others move: one that it follows, or is named like, best in its place.
+    """Return the free bone to pose instead of one that others move: the bone that it follows, or one of the same name.
+
+    A bone in the same place is preferred. For a limb only such a bone counts: with Blender's IK a limb may follow bones
+    elsewhere, and a chain on those would not pose the limb.
 
     A limb may follow what is elsewhere by Blender's IK, for which a chain on that would be none.
     """
@@ -83,26 +85,26 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
 
 
 def _limb_parents(figure: Figure) -> list[int]:
-    """The bones of the trunk on which limbs hang, from the root of the skeleton on."""
+    """Return the trunk bones that limbs are attached to, from the root of the skeleton up."""
     found = {trunk_above(figure, top) for top in tops(figure)} - {-1}
     return sorted(on_trunk(figure, found), key=figure.depth)
 
 
 def trunk_above(figure: Figure, top: int) -> int:
-    """The bone of the trunk to which a limb is attached, by its first bone; -1 where there is none."""
+    """Return the trunk bone that a limb is attached to, given the limb's first bone; -1 if there is none."""
     above = figure.up(figure.parents[top])
     return next((b for b in above if not side_of(figure.names[b]) and not is_helper(figure.names[b])), -1)
 
 
 def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
-    """Of bones that carry limbs those from which the body goes on to a neck, if several do: wings are beside it."""
+    """Of bones that carry limbs, keep those that lead up to a neck if there are several; this leaves out wings."""
     necks = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.NECK]
     trunk = {above for neck in necks for above in figure.up(neck)}
     return carrying & trunk if len(carrying & trunk) > 1 else carrying
 
 
 def _trunk(figure: Figure, bone: int) -> list[int] | None:
-    """The spine or neck that a bone of the trunk belongs to, empty where it hangs beside; None: no limbs show it."""
+    """Return the spine or neck that a trunk bone is part of; empty if of none; None if no limbs mark the trunk."""
     parents = _limb_parents(figure)
     if len(parents) < 2:
         return None
@@ -118,7 +120,7 @@ def _trunk(figure: Figure, bone: int) -> list[int] | None:
 
 
 def _spine(figure: Figure, bone: int) -> list[int]:
-    """The bones of a spine without limbs above or below it; the hips carry the legs and stay."""
+    """Return the bones of a spine that no limbs mark; the hips, which carry the legs, are left out."""
 
     def carries(b: int) -> bool:
         return any(top_of(figure, child) == child for child in figure.children[b])
@@ -135,13 +137,13 @@ def _spine(figure: Figure, bone: int) -> list[int]:
 
 
 def _row(figure: Figure, bone: int) -> list[int]:
-    """The finger, neck, spine, tail, or limb without telling names, that a bone belongs to, from the top."""
+    """Return the finger, neck, spine, tail or unnamed limb that a bone belongs to, root first."""
     part = part_of(figure, bone)
     name = stem(figure.names[bone])
     if part is Part.FINGER:
         finger = _spread(figure, bone, lambda b: part_of(figure, b) is Part.FINGER and stem(figure.names[b]) == name)
         last = finger[-1]
-        # Mixamo's fourth is where the finger ends.
+        # Mixamo's fourth bone only marks where the finger ends.
         is_last = len(finger) == 4 and re.search(r"Hand\w+4$", figure.names[last]) and not figure.children[last]
         return finger[:-1] if is_last else finger
     if part in (Part.SPINE, Part.NECK, Part.GIRDLE):
@@ -164,7 +166,7 @@ def _row(figure: Figure, bone: int) -> list[int]:
 
 
 def _spread(figure: Figure, bone: int, belongs: Callable[[int], bool]) -> list[int]:
-    """The parents and the farthest reaching children that belong to the same part as a bone, from the top."""
+    """Return a bone, its parents and its farthest reaching children that belong to the same part, root first."""
     row = [*takewhile(lambda b: b == bone or belongs(b), figure.up(bone))][::-1]
     while below := [child for child in figure.children[row[-1]] if belongs(child)]:
         row.append(max(below, key=lambda child: float(figure.reaches[child])))
@@ -172,7 +174,7 @@ def _spread(figure: Figure, bone: int, belongs: Callable[[int], bool]) -> list[i
 
 
 def _line(figure: Figure, bone: int) -> list[int]:
-    """The bones above and below between which nothing branches, from the top."""
+    """Return the line of bones above and below a bone that does not branch, root first."""
     line = [bone]
     while (
         (parent := figure.parents[line[0]]) >= 0
@@ -186,7 +188,7 @@ def _line(figure: Figure, bone: int) -> list[int]:
 
 
 def next_of(figure: Figure, bone: int) -> int | None:
-    """The child in which a bone goes on; None where it ends or branches."""
+    """Return the child that continues a bone; None where the line ends or branches."""
     children = [
         child
         for child in figure.children[bone]
@@ -202,27 +204,27 @@ def next_of(figure: Figure, bone: int) -> int | None:
 
 
 def _is_copy(figure: Figure, bone: int, child: int) -> bool:
-    """Whether a child is in the very place of a bone, as the deform bones of a control rig are."""
+    """Return whether a child is in the same place as a bone, like the deform bones of a control rig."""
     gaps = figure.heads[child] - figure.heads[bone], figure.tails[child] - figure.tails[bone]
     return float(np.linalg.norm(gaps, axis=1).max()) < TWIN * figure.length(bone)
 
 
 def _go_together(figure: Figure, parent: int, child: int) -> bool:
-    """Whether nothing in the names keeps two bones apart: a tail does not begin with the hips above it."""
+    """Return whether names allow two bones in one chain; a tail, for example, does not begin with the hips above it."""
     if part_of(figure, parent) is part_of(figure, child):
         return True
     return stem(figure.names[parent]) == stem(figure.names[child])
 
 
 def _part_with(line: list[int], bone: int, belongs: Callable[[int], bool]) -> list[int]:
-    """The unbroken part of a line around a bone that belongs to it."""
+    """Return the unbroken part of a line around a bone for which `belongs` holds."""
     at = line.index(bone)
     before = list(takewhile(belongs, line[:at][::-1]))[::-1]
     return [*before, *takewhile(belongs, line[at:])]
 
 
 def _longest_two(figure: Figure, line: list[int]) -> list[int]:
-    """The two neighbours that are by far the longest of a short line; none where no two are."""
+    """Return the two adjacent bones of a line that are by far the longest, if they make a limb; otherwise empty."""
     if len(line) < 3:
         return []
     sizes = [figure.length(bone) for bone in line]

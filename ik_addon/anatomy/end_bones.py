@@ -1,4 +1,4 @@
-"""The hand or foot at the end of a limb, which goes where the limb's target goes and turns with it."""
+"""The hand or foot at the end of a limb, which moves and turns with the limb's target."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .limbs import NO_SEGMENT, limb_of, part_of
 from .parts import ARM, EXTREMITIES, Part, is_end
 
 NUB = 0.02
-"""A bone shorter than this, in lengths of its limb, only shows where the limb ends."""
+"""A bone shorter than this, in lengths of its limb, only marks where the limb ends."""
 
 
 def end_below(figure: Figure, row: list[int]) -> int | None:
-    """The hand or foot below the last bone of a limb, root first; None where there is none.
+    """Return the hand or foot below the last bone of a limb, root first; None if there is none.
 
-    Names tell it. Without telling names it is what goes on below two bones that are by far longer.
+    Names decide. Without informative names, it is the bone that continues two that are by far longer.
     """
     tip = row[-1]
     size = float(np.linalg.norm(figure.heads[tip] - figure.heads[row[0]])) + figure.length(tip)
@@ -45,7 +45,10 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
 
 
 def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:
-    """The children of a bone at the end of a limb of some size, and in the place of mechanism bones their children."""
+    """Yield the children of the last bone of a limb; the children of mechanism bones in place of those bones.
+
+    `size` is the length of the limb.
+    """
     for child in figure.children[bone]:
         steps = figure.heads[list(figure.children[child])] - figure.heads[child]
         is_no_segment = len(steps) == 1 and float(np.linalg.norm(steps[0])) < NO_SEGMENT * size
@@ -56,6 +59,6 @@ def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:
 
 
 def _is_nub(figure: Figure, row: list[int], bone: int) -> bool:
-    """Whether a bone below a limb, root first, has neither children nor a length that shows a direction."""
+    """Return whether a bone below a limb, root first, has no children and is too short to show a direction."""
     size = float(np.linalg.norm(figure.heads[bone] - figure.heads[row[0]]))
     return not figure.children[bone] and figure.length(bone) < NUB * size

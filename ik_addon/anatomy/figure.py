@@ -1,4 +1,4 @@
-"""A skeleton at rest as plain data: names, hierarchy and places of its bones, for what reads anatomy from them."""
+"""A skeleton at rest as plain data: names, hierarchy and positions of its bones."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """The m bones of an armature in its object space; a bone is an index, and parents come before their children."""
+    """The m bones of an armature in object space. A bone is an index; parents come before their children."""
 
     names: tuple[str, ...]
     parents: tuple[int, ...]
-    """-1 where a bone has none."""
+    """-1 for a bone without a parent."""
     heads: Floats
     """(m, 3)"""
     tails: Floats
     """(m, 3)"""
     steered: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Bones that something else than animation moves, each with those that it follows: they have no chains."""
+    """Bones that constraints or drivers move, each with the bones that it follows. They can't be part of a chain."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object, steered: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Figure:
-        """Read an armature object; `steered` are names of bones, each with those that it follows."""
+        """Read an armature object; `steered` maps the names of steered bones to those of the bones that they follow."""
         armature: Any = ob.data
         bones = list(armature.bones)
         names = tuple(bone.name for bone in bones)
@@ -49,12 +49,12 @@ class Figure:
         )
 
     def is_free(self, bones: Iterable[int]) -> bool:
-        """Whether nothing but animation moves any of these bones, so that a chain of them can be solved."""
+        """Return whether only animation moves these bones, so that a chain of them can be solved."""
         return not any(bone in self.steered for bone in bones)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """Of each bone."""
+        """The children of each bone."""
         found: list[list[int]] = [[] for _ in self.names]
         for bone, parent in enumerate(self.parents):
             if parent >= 0:
@@ -63,7 +63,7 @@ class Figure:
 
     @cached_property
     def reaches(self) -> Floats:
-        """(m,) length of the longest way from the head of each bone through its children."""
+        """(m,) length of the longest path from the head of each bone through its children."""
         found = np.linalg.norm(self.tails - self.heads, axis=1)
         for bone in reversed(range(len(self.names))):
             parent = self.parents[bone]
@@ -72,31 +72,31 @@ class Figure:
         return np.asarray(found)
 
     def length(self, bone: int) -> float:
-        """Of a bone at rest."""
+        """Rest length of a bone."""
         return float(np.linalg.norm(self.tails[bone] - self.heads[bone]))
 
     def gap(self, a: int, b: int) -> float:
-        """From the head of one bone to that of another."""
+        """Distance between the heads of two bones."""
         return float(np.linalg.norm(self.heads[a] - self.heads[b]))
 
     def up(self, bone: int) -> Iterator[int]:
-        """A bone, its parent, and so on to the top."""
+        """Yield a bone, its parent, and so on to the top."""
         while bone >= 0:
             yield bone
             bone = self.parents[bone]
 
     def depth(self, bone: int) -> int:
-        """How many bones there are from a bone to the top."""
+        """Number of bones from a bone to the top, itself included."""
         return sum(1 for _ in self.up(bone))
 
     def below(self, bone: int) -> Iterator[int]:
-        """A bone and all that descend from it, nearest first."""
+        """Yield a bone and all its descendants, nearest first."""
         level = [bone]
         while level:
             yield from level
             level = [child for parent in level for child in self.children[parent]]
 
     def row(self, tip: int, length: int) -> list[int]:
-        """The bones of a chain, root first."""
+        """Return the bones of a chain, root first."""
         above = list(self.up(tip))
         return above[: length or None][::-1]

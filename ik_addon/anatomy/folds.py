@@ -1,7 +1,8 @@
-"""How the joints of a limb of more than two bones fold: stifle and hock to alternate sides, a split thigh not at all.
+"""How the joints of a limb of more than two bones fold: stifle and hock to opposite sides, a split thigh not at all.
 
-A limb folds at its knee or elbow to its bend side. What is a part of the same segment, as two bones of a thigh, is
-rigid; what follows, as the hock of a leg on its toes, folds as it is bent, and a straight one to alternate sides.
+A limb folds to its bend side at its knee or elbow. Bones of the same segment, such as the two bones of a thigh, are
+rigid. Joints beyond the knee, such as the hock of a leg on its toes, fold the way they are bent, and to alternating
+sides where they are straight.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from .limbs import elbow, limb_of, part_of
 from .parts import EXTREMITIES
 
 SHOWN = np.radians(2.0)
-"""A joint that is bent by more shows to which side it folds."""
+"""A joint bent by more than this shows to which side it folds."""
 CLEAR = np.radians(10.0)
-"""A joint that is bent by more at rest is one, whatever the names of its bones say."""
+"""A joint bent by more than this at rest does fold, whatever the names of its bones say."""
 LEAST = 0.5
-"""The least share of a joint, of the largest one: one that is straight at rest folds along with the others."""
+"""Smallest share of a joint, as a fraction of the largest one, so that a joint that is straight at rest also folds."""
 MOST = 6
-"""A longer chain without telling names is a tail, whatever its shape."""
+"""A longer chain without informative names is a tail, whatever its shape."""
 
 
 def leading_joint(figure: Figure, row: list[int], at_rest: Floats) -> int | None:
-    """The joint whose side is that of a chain, root first: its knee or elbow, else the first of alternate ones.
+    """Return the joint whose side is the side of the chain: its knee or elbow, or the first of joints that alternate.
 
     Args:
         figure: the skeleton at rest.
-        row: the bones of the chain.
+        row: the bones of the chain, root first.
         at_rest: (n, 3) bend of each joint: its axis times its angle, in radians.
 
     Returns:
-        The index of the bone that it turns; None where all joints together show the side.
+        The index of the bone that the joint turns; None where all joints together show the side.
     """
     found = elbow(figure, row)
     return 1 if found is None and alternates(at_rest) else found
 
 
 def alternates(bends: Floats) -> bool:
-    """Whether joints that are bent by (n, 3) are clearly those of a leg: in one plane, each to the other side."""
+    """Return whether joints bent by (n, 3) are clearly those of a leg: in one plane, to alternating sides."""
     if not 3 <= len(bends) <= MOST:
         return False
     angles = np.linalg.norm(bends[1:], axis=1)
@@ -52,15 +53,16 @@ def alternates(bends: Floats) -> bool:
 
 
 def folds_of(figure: Figure, row: list[int], shown: Sequence[Floats]) -> tuple[float, ...]:
-    """How the joints of a chain fold, root first; empty where they all bend to its side.
+    """Return how the joints of a chain fold, root first; empty if they all bend to its side.
 
     Args:
         figure: the skeleton at rest.
-        row: the bones of the chain.
-        shown: (n,) by how many radians joints are bent to the side of the chain: at rest, then by what tells less.
+        row: the bones of the chain, root first.
+        shown: arrays (n,) of the angles in radians by which joints are bent to the chain's side, the one at rest first,
+            then less reliable ones.
 
     Returns:
-        Of each bone the share of its joint, the largest being 1; negative away from the side, 0: rigid, as the root's.
+        For each bone the share of its joint, the largest being 1: negative away from the side, 0 if rigid or the root.
     """
     bend, angles = elbow(figure, row), shown[0]
     if len(row) < 3:
@@ -93,6 +95,6 @@ def _before(shares: Floats, joint: int) -> float:
 
 
 def _normal(shares: Floats) -> tuple[float, ...]:
-    """Shares of which the largest is 1, and none that is one too small."""
+    """Scale shares so that the largest is 1, and raise those that are too small to `LEAST`."""
     sizes = np.abs(shares) / np.abs(shares).max()
     return tuple((np.sign(shares) * np.where(shares == 0.0, 0.0, np.maximum(sizes, LEAST))).tolist())

@@ -1,8 +1,8 @@
-"""Arms and legs: which bones they have, where their halves meet, and in which hand or foot they end.
+"""Arms and legs: their bones, where their halves meet, and the hand or foot at their end.
 
-A limb is the way from the topmost bone of an arm or leg down to its hand or foot. What hangs beside that way (twist
-bones, correctives, props) is no part of it, what lies on it (a thigh of two bones, a mechanism bone) is. The long foot
-of an animal that stands on its toes is one more segment of its leg.
+A limb runs from the topmost bone of an arm or leg down to its hand or foot. Bones beside that path (twist bones,
+correctives, props) are not part of it; bones on it (the second bone of a thigh, a mechanism bone) are. The long foot of
+an animal that stands on its toes is one more segment of its leg.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from .parts import (
 from .pieces import bent_most, limb_in_pieces
 
 NO_SEGMENT = 0.02
-"""A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is no segment."""
+"""A bone shorter than this, in lengths of its limb, between the limb and its hand or foot is not a segment."""
 TWIN = 0.03
-"""Limbs whose joints are nearer to each other than this, in their lengths, are the same limb of a control rig."""
+"""Limbs whose joints are closer together than this, in their lengths, are the same limb of a control rig."""
 APART = 0.1
-"""Limbs of a control rig that begin nearer to each other than this, in their lengths, are the same limb."""
+"""Limbs of a control rig that begin closer together than this, in their lengths, are the same limb."""
 ON_TOES = 45.0
-"""Degrees: a foot that leans away from the line of its leg by more stands on its sole."""
+"""Degrees: a foot that leans further than this from the line of its leg stands on its sole."""
 LONG_FOOT = (0.35, 0.6)
-"""From which length on, in lengths of the shin, a foot on its toes is a segment: an animal's, and any of a bent leg."""
+"""Length, in lengths of the shin, above which a foot on its toes is a segment: of an animal, and of any zigzag leg."""
 ZIGZAG = 20.0
-"""Degrees by which knee and hock of such a leg are bent, each to its own side."""
+"""Degrees: knee and hock of a zigzag leg are bent by more than this, to opposite sides."""
 
 
 def limb_of(figure: Figure, bone: int) -> list[int]:
-    """The bones of the arm or leg of which a bone is part, parent or child, root first; none where it is another."""
+    """Return the bones, root first, of the arm or leg that a bone is part, parent or child of; empty if of none."""
     part = part_of(figure, bone)
     if part is Part.GIRDLE:
         carried = _carried(figure, bone)
@@ -67,7 +67,7 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
 
 
 def _limb_through(figure: Figure, bone: int) -> list[int]:
-    """The bones of the limb in which a bone without a telling name is a segment; none where it is in none."""
+    """Return the bones of the limb in which a bone without an informative name is a segment; empty if there is none."""
     parent = figure.parents[bone]
     top = None if parent < 0 else top_of(figure, parent)
     row = [] if top is None else way_down(figure, top)
@@ -75,15 +75,15 @@ def _limb_through(figure: Figure, bone: int) -> list[int]:
 
 
 def way_down(figure: Figure, top: int) -> list[int]:
-    """The bones from the first one of a limb to the one before its hand or foot, or before the toes it stands on."""
+    """Return the bones of a limb from its first one to the one before its hand or foot, or before its toes."""
     row, end = _way_to_end(figure, top)
-    # Below a mechanism bone, as in control rigs, a foot is no segment: a chain has all bones between its ends.
+    # A chain has all bones between its ends, so a foot below a mechanism bone of a control rig can't be a segment.
     is_next = end is not None and figure.parents[end] == row[-1]
     return [*row, end] if end is not None and is_next and _stands_on_toes(figure, row, end) else row
 
 
 def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
-    """The bones from the first one of a limb to the one before its hand or foot, and that one."""
+    """Return the bones from the first one of a limb to the one before its hand or foot, and that hand or foot."""
     kind, ending = _kind(part_of(figure, top)), _extremities(figure, top)
     row, end = [top], None
     while end is None:
@@ -107,38 +107,38 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
 
 
 def tops(figure: Figure) -> Iterator[int]:
-    """The first bones of all limbs."""
+    """Yield the first bones of all limbs."""
     for bone in range(len(figure.names)):
         if part_of(figure, bone) in LIMBS and top_of(figure, bone) == bone:
             yield bone
 
 
 def elbow(figure: Figure, row: list[int]) -> int | None:
-    """Where in a row of bones, root first, the lower half of a limb begins; None where there is no whole limb in it."""
+    """Return the index in a row, root first, where the lower half of a limb begins; None without a whole limb in it."""
     limb = limb_of(figure, row[-1])
     if len(limb) < 2 or not set(limb) <= set(row):
         return None
     named = [bone for bone in limb if part_of(figure, bone) in LOWER]
-    # Where all bones have the same name only the shape shows it.
+    # Where all bones have the same name, only the shape shows the elbow.
     is_known = named and not all(is_ambiguous(figure.names[bone]) for bone in limb)
     return row.index(named[0] if is_known else limb[bent_most(np.array(_joints(figure, limb)))])
 
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
-    """The hand or foot below the last bone of a limb; None where there is none."""
+    """Return the hand or foot below the last bone of a limb; None if there is none."""
     wanted = _extremities(figure, row[-1])
     return next((bone for bone in figure.below(row[-1]) if bone != row[-1] and part_of(figure, bone) in wanted), None)
 
 
 def _is_twin(figure: Figure, top: int, other: int) -> bool:
-    """Whether two limbs, by their first bones, have their joints in the same places, as those of a control rig have."""
+    """Return whether two limbs, given by their first bones, have joints in the same places, as in a control rig."""
     joints = _halves(figure, top)
     size = float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
     return bool(np.linalg.norm(_halves(figure, other) - joints, axis=1).max() < TWIN * size)
 
 
 def _carried(figure: Figure, girdle: int) -> list[int]:
-    """The first bones of the limbs that a shoulder or hip bone carries; none where it carries a spine as well."""
+    """Return the first bones of the limbs that a shoulder or hip bone carries; empty if it carries a spine as well."""
     children = figure.children[girdle]
     if any(part_of(figure, child) in (Part.SPINE, Part.NECK) for child in children):
         return []
@@ -148,7 +148,7 @@ def _carried(figure: Figure, girdle: int) -> list[int]:
 
 
 def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
-    """Other shoulders in the place of one, as control rigs have them."""
+    """Yield other shoulders in the same place as one, as in a control rig."""
     ends = np.array([figure.heads[bone], figure.tails[bone]])
     for other in range(len(figure.names)):
         if other != bone and part_in(figure.names[other]) is Part.GIRDLE:
@@ -158,9 +158,9 @@ def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
 
 
 def free_twin(figure: Figure, limb: list[int]) -> list[int]:
-    """A limb that can be posed in the place of one that a control rig moves: with its joints in the same places.
+    """Return a free limb with joints in the same places as one that a control rig moves.
 
-    Where none is free, the one of which the fewest bones are moved by something else.
+    If no such limb is free, return the one with the fewest bones that something else moves.
     """
     others = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
     found = limb
@@ -172,7 +172,7 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 
 
 def _halves(figure: Figure, top: int) -> Floats:
-    """Where (3, 3) a limb begins, its lower half does, and its hand or foot does, be that a segment or not."""
+    """Return where (3, 3) a limb, its lower half and its hand or foot begin, even where the foot is a segment."""
     limb, (row, _end) = way_down(figure, top), _way_to_end(figure, top)
     return np.array([figure.heads[top], figure.heads[limb[elbow(figure, limb) or 0]], figure.tails[row[-1]]])
 
@@ -181,7 +181,7 @@ def _halves(figure: Figure, top: int) -> Floats:
 
 
 def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
-    """Whether what is below the bones of a leg is one more segment of it, as the cannon of a horse is, not its foot."""
+    """Return whether the foot of a leg is one more segment of it, like the cannon of a horse."""
     toe = next((b for b in figure.below(foot) if b != foot and part_of(figure, b) is Part.FOOT), None)
     if toe is None or len(row) < 2:
         return False
@@ -198,7 +198,7 @@ def _stands_on_toes(figure: Figure, row: list[int], foot: int) -> bool:
 
 
 def _is_of_animal(figure: Figure) -> bool:
-    """Whether more than two limbs of a figure end in feet, or the names of their bones are those of an animal's."""
+    """Return whether more than two limbs of a figure end in feet, or their bones are named like those of an animal."""
     ways = [(row, end) for row, end in map(partial(_way_to_end, figure), tops(figure)) if end is not None]
     if any(is_animal(figure.names[bone]) for row, end in ways for bone in (*row, *figure.below(end))):
         return True
@@ -215,7 +215,7 @@ def _is_of_animal(figure: Figure) -> bool:
 
 
 def part_of(figure: Figure, bone: int) -> Part:
-    """What a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
+    """Return what a bone is by its name, and by its neighbours where rigs use the same name for different bones."""
     name = figure.names[bone]
     part = part_in(name)
     if is_helper(name) or (is_end(name) and not figure.children[bone]):
@@ -226,17 +226,17 @@ def part_of(figure: Figure, bone: int) -> Part:
         # Mixamo's "Leg" is a child of an "UpLeg"; other rigs have "Leg" and "Knee".
         alike = [above for above in list(figure.up(parent))[:2] if part_in(figure.names[above]) is part]
         if len(alike) == 2 and is_animal(name):
-            return Part.HAND  # the third bone of a wing has the primaries
+            return Part.HAND  # the third bone of a wing carries the primaries
         return LOWER[UPPER.index(part)] if parent in alike else part
     if part is Part.GIRDLE:
-        # Joints are named where others name bones: shoulder, elbow, wrist.
+        # Some rigs name joints where others name bones: shoulder, elbow, wrist.
         below = {_first_named(figure, child) for child in figure.children[bone]}
         return next((upper for upper, lower in zip(UPPER, LOWER, strict=True) if lower in below), part)
     return part
 
 
 def top_of(figure: Figure, bone: int) -> int | None:
-    """The first bone of the limb that a bone belongs to."""
+    """Return the first bone of the limb that a bone belongs to; None if it belongs to none."""
     top, kind = None, None
     for above in figure.up(bone):
         part = part_of(figure, above)
@@ -251,10 +251,10 @@ def top_of(figure: Figure, bone: int) -> int | None:
 
 
 def _first_named(figure: Figure, bone: int) -> Part:
-    """The part of a bone by its name, or of what a bone without one goes on in."""
+    """Return the part that a bone is named after; for helpers in a line, the first other bone below them."""
     while is_helper(figure.names[bone]) and len(figure.children[bone]) == 1:
         bone = figure.children[bone][0]
-    # A helper that carries nothing, such as the pole of a knee, says nothing about its parent.
+    # A helper without children, such as the pole of a knee, says nothing about its parent.
     is_last = is_helper(figure.names[bone]) and not figure.children[bone]
     return Part.HELPER if is_last else part_in(figure.names[bone])
 
@@ -264,7 +264,7 @@ def _kind(part: Part) -> tuple[Part, ...]:
 
 
 def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
-    """What a limb may end in: the arms of animals end in feet."""
+    """The parts that a limb may end in. The arms of animals end in feet."""
     return EXTREMITIES if part_of(figure, bone) in ARM else (Part.FOOT,)
 
 
@@ -272,7 +272,7 @@ def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
 
 
 def _leads(figure: Figure, bone: int, parts: tuple[Part, ...], helpers: bool = True) -> bool:
-    """Whether a bone or what descends from it is one of these parts; or, `helpers`, itself a helper."""
+    """Return whether a bone or a descendant is one of these parts, or, with `helpers`, whether the bone is a helper."""
     if helpers and part_of(figure, bone) is Part.HELPER:
         return True
     return any(part_of(figure, below) in parts for below in figure.below(bone))
@@ -281,7 +281,7 @@ def _leads(figure: Figure, bone: int, parts: tuple[Part, ...], helpers: bool = T
 def _worth(
     figure: Figure, bone: int, kind: tuple[Part, ...], ending: tuple[Part, ...]
 ) -> tuple[bool, bool, bool, float]:
-    """How likely a limb goes on in a bone: best where it leads to the hand or foot."""
+    """Rank a child as the continuation of a limb; higher is better, highest where it leads to the hand or foot."""
     part = part_of(figure, bone)
     return (
         _leads(figure, bone, ending, helpers=False),
@@ -292,7 +292,7 @@ def _worth(
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
-    """The limb that a control or mechanism bone beside it is named like; of several a free one, then the nearest."""
+    """Return the limb named like a control or mechanism bone; prefer free limbs, then similar names, then near ones."""
     name, part = figure.names[bone], part_in(figure.names[bone])
     if part not in (*ARM, *LEG) or not side_of(name):
         return []

@@ -1,7 +1,7 @@
 """The parts of a whole figure: arms, legs, spine and head, each with the bones of the chain that Add Chain would make.
 
-Limbs are found by name, the trunk by what carries them: the spine is the way to the chest, which is the last bone that
-limbs are attached to, and the head is at the end of what goes on from there.
+Limbs are found by name, the trunk by the limbs attached to it: the spine runs up to the chest, the topmost bone that
+limbs are attached to, and the head is at the end of what continues from there.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ class Member(NamedTuple):
 
     region: Region
     row: tuple[int, ...]
-    """Its bones, root first."""
+    """The bones of the chain, root first."""
     side: int = 0
-    """1 on the left, -1 on the right, 0 in the middle or where the names do not say."""
+    """1 on the left, -1 on the right, 0 in the middle or where names do not say."""
     is_fore: bool = False
     """Whether it is a front leg."""
 
     @property
     def words(self) -> str:
-        """What it is, for the user."""
+        """Name of the part, for the user."""
         side = {1: "left ", -1: "right "}.get(self.side, "")
         return f"{side}{'front ' * self.is_fore}{self.region.value}"
 
 
 def find_members(figure: Figure) -> list[Member]:
-    """What is found of a figure, trunk first; of several limbs in one place, as control rigs have them, the first."""
+    """Find the parts of a figure, trunk first. Of several limbs in one place, as in control rigs, take the first."""
     limbs = _limbs(figure)
     chest = _chest(figure, limbs)
     spine = _spine(figure, limbs, chest)
     head = _head(figure, limbs, spine[-1] if chest is None and spine else chest)
-    # A single bone between others that constraints move is what a control rig leaves of a spine.
+    # Between bones that constraints move, a single free bone is just what a control rig leaves of a spine.
     least = 2 if figure.steered else 1
     trunk = [
         Member(region, tuple(row))
@@ -70,7 +70,7 @@ def find_members(figure: Figure) -> list[Member]:
 
 
 def missing(found: Sequence[Member], regions: Collection[Region]) -> list[str]:
-    """What was not found of these regions of a figure, in words; animals with front legs need no arms."""
+    """Name the parts of these regions that were not found; animals with front legs need no arms."""
     lacks = []
     for region in (region for region in Region if region in regions):
         own = [member for member in found if member.region is region]
@@ -84,7 +84,7 @@ def missing(found: Sequence[Member], regions: Collection[Region]) -> list[str]:
 
 
 def is_human(figure: Figure, found: Sequence[Member]) -> bool:
-    """Whether the joints of a figure bend as a human's do: two arms, two legs, and an upright trunk between them."""
+    """Return whether a figure is built like a human: two arms, two legs, and an upright trunk between them."""
     arms, legs = ([m.row for m in found if m.region is region] for region in LIMBS)
     if len(arms) != 2 or len(legs) != 2:
         return False
@@ -98,7 +98,7 @@ def is_human(figure: Figure, found: Sequence[Member]) -> bool:
 
 
 def are_twins(figure: Figure, row: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether two rows of bones, root first, begin and end in the same places."""
+    """Return whether two rows of bones, root first, begin and end in the same places."""
     own, others = (np.array([figure.heads[r[0]], figure.tails[r[-1]]]) for r in (row, other))
     size = float(np.linalg.norm(own[1] - own[0]))
     return bool(np.linalg.norm(own - others, axis=1).max() < TWIN * size)
@@ -129,7 +129,7 @@ def _limbs(figure: Figure) -> list[Member]:
 
 
 def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
-    """The bone that arms or front legs are attached to; None where nothing tells it from the hips."""
+    """Return the bone that arms or front legs are attached to; None where it can't be told from the hips."""
     parents = {trunk_above(figure, member.row[0]) for member in limbs} - {-1}
     arms = {trunk_above(figure, member.row[0]) for member in limbs if member.region is Region.ARM} - {-1}
     found = on_trunk(figure, parents) if len(parents) > 1 else arms
@@ -137,9 +137,9 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
 
 
 def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:
-    """The bones from above the hips to the chest."""
+    """Return the bones from above the hips to the chest."""
     if chest is None and figure.steered:
-        return []  # only limbs show which of the bones of a control rig are a spine
+        return []  # only limbs show which bones of a control rig are its spine
     seeds = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.SPINE] if chest is None else [chest]
     rows = [figure.row(*find(figure, seed)) for seed in seeds]
     of_limbs = {bone for member in limbs for bone in member.row}
@@ -147,7 +147,7 @@ def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[i
 
 
 def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:
-    """The bones from above the chest to the head."""
+    """Return the bones from above the chest to the head."""
     if chest is None:
         return []
     of_limbs = {below for member in limbs for bone in member.row for below in figure.below(bone)}
@@ -161,5 +161,5 @@ def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[in
         return []
     row = figure.row(*find(figure, (named or trunk)[0]))
     above = list(figure.up(row[-1]))
-    # Twist bones between chest and head are its neck.
+    # Twist bones between chest and head belong to its neck.
     return above[: above.index(chest)][::-1] if chest in above else []

@@ -1,6 +1,6 @@
-"""What the names of bones say: parts of a body and sides, as the common rigs call them.
+"""Parts of a body and sides as bone names state them, in the conventions of common rigs.
 
-Names are evidence, not more: `chain_ends` holds them against hierarchy and measures.
+Names are only evidence: `chain_ends` checks them against hierarchy and measurements.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import cache
 
 
 class Part(Enum):
-    """What the name of a bone says it is."""
+    """The part of a body that a bone is named after."""
 
     UNKNOWN = auto()
     HELPER = auto()
-    """Deforms or moves others without being a segment of its own: a twist, a corrective or a mechanism bone."""
+    """Deforms or moves other bones without being a segment: a twist, corrective or mechanism bone."""
     GIRDLE = auto()
-    """Carries limbs, moves with the body: a shoulder, the hips."""
+    """Carries limbs and moves with the body: a shoulder, the hips."""
     UPPER_ARM = auto()
     FOREARM = auto()
     HAND = auto()
@@ -49,13 +49,13 @@ PREFIX = re.compile(r"^(?:.*[:|]|(?:DEF|ORG|MCH|VIS|WGT)-|J_(?:Bip|Sec|Adj)_|CC_
 LEGS = r"(?:front|fore|hind|rear|back)?leg"
 
 VERTEBRAE = frozenset({"L5", "L3", "T12", "T8"})
-"""The bones of a spine that Xsens names, of which none is on the left."""
+"""Spine bones in Xsens' naming; "L" stands for lumbar here, not for left."""
 RUN_TOGETHER = re.compile(
     r"^([lr])(clavicle|humerus|radius|wrist|hand|fingers|thumb|hipjoint|femur|tibia|foot|toes)(?=\d*$)"
 )
-"""Names in which nothing divides the side from the part, as those of Acclaim skeletons."""
+"""Names that join side and part without a separator, as in Acclaim skeletons."""
 
-# The first that is found counts; words are lower case, without sides, numbers and noise.
+# The first match counts. Names are matched in lower case, without sides, numbers and noise.
 NAMES: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
     (part, re.compile(rf"\b(?:{words})\b"))
     for part, words in (
@@ -93,23 +93,23 @@ HELPERS = re.compile(
     r"\b(?:\w*twists?|roll|helper|correct\w*|cor|share|part|socket|rock|ik|pole|target|tgt|parent|tweak|"
     r"widget|switch|aim)\b|捩"
 )
-"""Of bones that deform or move others, wherever they are in the hierarchy."""
+"""Matches bones that deform or move others, anywhere in the hierarchy."""
 ENDS = re.compile(r"\b(?:end|nub|leaf|site)\b")
-"""Of bones that only show where the one above them ends; they have no children."""
+"""Matches bones without children that only mark where their parent ends."""
 ANIMAL = re.compile(
     r"\b(?:wing|feather|primary|tertial|\w*tarsus|hoof|paw|claw|cannon|pastern|fetlock|hock|stifle|gaskin|"
     r"horse ?link)\b"
 )
-"""What no limb of a human has in the names of its bones."""
+"""Matches words that never occur in the limbs of a human."""
 
 
 def words(name: str) -> list[str]:
-    """The words of a bone's name in lower case, without sides, numbers and what rigs put before their names."""
+    """Split a bone's name into words in lower case, without sides, numbers and the prefixes of rigs."""
     return [word for word in _all_words(name) if word not in LEFT | RIGHT]
 
 
 def side_of(name: str) -> int:
-    """1 for the name of a bone on the left, -1 on the right, 0 where it says nothing."""
+    """Return 1 for the name of a bone on the left, -1 on the right, 0 where the name doesn't say."""
     found = set(_all_words(name))
     return bool(found & LEFT) - bool(found & RIGHT)
 
@@ -126,47 +126,47 @@ def _all_words(name: str) -> tuple[str, ...]:
 
 @cache
 def stem(name: str) -> str:
-    """The words of a name as one text, without noise, unless there is nothing else."""
+    """Join the words of a name, without noise words unless there is nothing else."""
     found = words(name)
     return " ".join([word for word in found if word not in NOISE] or found)
 
 
 @cache
 def is_helper(name: str) -> bool:
-    """Whether a name is that of a bone that deforms or moves others."""
+    """Return whether a name is that of a bone that deforms or moves others."""
     return name.startswith(("MCH-", "VIS-", "VIS_", "WGT-")) or HELPERS.search(stem(name)) is not None
 
 
 def likeness_of(name: str, other: str) -> float:
-    """Which part of the words of two names they have in common, 0 to 1, whatever the bones do: a target, a pole."""
+    """Return the share of words, 0 to 1, that two names have in common, ignoring roles such as target or pole."""
     own, others = (set(HELPERS.sub("", stem(text)).split()) for text in (name, other))
     return len(own & others) / max(len(own | others), 1)
 
 
 @cache
 def is_end(name: str) -> bool:
-    """Whether a name is that of a bone that only shows where another one ends."""
+    """Return whether a name is that of a bone that only marks where another one ends."""
     return ENDS.search(stem(name)) is not None
 
 
 @cache
 def is_animal(name: str) -> bool:
-    """Whether a name is that of a bone in the limb of an animal."""
+    """Return whether a name is that of a bone in the limb of an animal."""
     return ANIMAL.search(stem(name)) is not None
 
 
 @cache
 def part_in(name: str) -> Part:
-    """The part of a body that a name speaks of, whatever the bone does for it."""
+    """Return the part of a body that a name mentions, whatever the bone does for it."""
     text = stem(name)
     return next((part for part, pattern in NAMES if pattern.search(text)), Part.UNKNOWN)
 
 
 def is_ambiguous(name: str) -> bool:
-    """Whether a name means the upper part of a limb in some rigs and the lower one in others."""
+    """Return whether a name means the upper part of a limb in some rigs and the lower one in others."""
     return stem(name) in ("arm", "leg", "wing")
 
 
 def is_thumb(name: str) -> bool:
-    """Whether a name is that of a bone of the thumb; MakeHuman counts fingers from it."""
+    """Return whether a name is that of a thumb bone; MakeHuman numbers fingers from the thumb."""
     return "thumb" in stem(name) or "親" in name or name.startswith("finger1-")

@@ -1,7 +1,7 @@
-"""Limbs without telling names whose halves are several bones each, as rigs with twist bones in line have them.
+"""Limbs without informative names whose halves are several bones each, as in rigs with twist bones in line.
 
-Such a limb is two straight parts of about equal length. A hand or foot follows: what turns away from the line, or
-branches into fingers. There is another one like it, its mirror image, as there is of no spine.
+Such a limb has two straight halves of about equal length. A hand or foot follows, which turns away from the line or
+branches into fingers. Unlike a spine, the limb has a mirror image.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ..solve.problem import Floats
 from .figure import Figure
 
 TURN = 3.0
-"""Degrees: joints that bend less at rest do not show where the halves of a limb meet."""
+"""Degrees: joints that bend less than this at rest do not show where the halves of a limb meet."""
 MOST = 6
-"""A row of more bones is no limb."""
+"""A row of more bones than this is not a limb."""
 HALVES = 0.75
-"""The lengths of the halves differ by no smaller factor."""
+"""Smallest ratio of the lengths of the halves."""
 LONGER = 1.5
-"""Of two bones that are longer than the third by this factor each is a half by itself."""
+"""If two bones are longer than the third longest by this factor, each of them is a half by itself."""
 AWAY = 45.0
-"""Degrees by which a foot turns away from the line of its leg."""
+"""Degrees: a foot turns away from the line of its leg by more than this."""
 FOOT = 0.05
-"""How far from its leg a foot reaches at least, in lengths of the leg."""
+"""Minimum distance that a foot reaches from its leg, in lengths of the leg."""
 FINGERS = 3
-"""A bone with as many children is a hand."""
+"""A bone with at least this many children is a hand."""
 SAME = 0.01
-"""Places nearer to each other than this, in lengths of the limb, are the same."""
+"""Points closer together than this, in lengths of the limb, are the same."""
 
 
 def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
-    """The bones of the limb, root first, of which a bone is a segment, the hand or the foot; none: there is none."""
+    """Return the limb, root first, in which a bone is a segment, the hand or the foot; empty if there is none."""
     above = [*figure.up(bone)][: MOST + 1][::-1]
     way = [*above, *_way_down(figure, bone)[1 : MOST + 1]]
     at = len(above) - 1
@@ -46,7 +46,7 @@ def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
 
 
 def bent_most(joints: Floats) -> int:
-    """Which segment of a limb with these joints (n+1, 3) its lower half begins with."""
+    """Return the index of the segment with which the lower half of a limb with these joints (n+1, 3) begins."""
     sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     turns = _turns(joints)
     if turns.max() > np.radians(TURN):
@@ -56,7 +56,7 @@ def bent_most(joints: Floats) -> int:
 
 
 def _way_down(figure: Figure, bone: int) -> list[int]:
-    """A bone and those below it that reach the farthest."""
+    """Return a bone and, below it, the child that reaches farthest at each step."""
     way = [bone]
     while children := figure.children[way[-1]]:
         way.append(max(children, key=lambda child: float(figure.reaches[child])))
@@ -75,7 +75,7 @@ def _is_limb(figure: Figure, row: list[int], end: int) -> bool:
 
 
 def _ends(figure: Figure, joints: Floats, end: int) -> bool:
-    """Whether a bone is the hand or foot of a limb with these joints (n+1, 3)."""
+    """Return whether a bone is the hand or foot of a limb with these joints (n+1, 3)."""
     if len(figure.children[end]) >= FINGERS:
         return True
     below = [bone for bone in figure.below(end) if bone != end]
@@ -87,7 +87,7 @@ def _ends(figure: Figure, joints: Floats, end: int) -> bool:
 
 
 def _has_mirror_image(figure: Figure, row: Sequence[int], joints: Floats) -> bool:
-    """Whether other bones in a row have the joints (n+1, 3) of this one, mirrored at a plane."""
+    """Return whether a row of other bones has these joints (n+1, 3), mirrored across a plane."""
     sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     near = SAME * float(sizes.sum())
     for bone in range(len(figure.names)):
@@ -111,7 +111,7 @@ def _are_mirrored(joints: Floats, others: Floats, near: float) -> bool:
 
 
 def _turns(joints: Floats) -> Floats:
-    """By how many radians (n-1,) the way along joints (n+1, 3) turns at those between its ends."""
+    """Angles (n-1,) in radians by which the path along joints (n+1, 3) turns at its inner joints."""
     steps = np.diff(joints, axis=0)
     units = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
     return np.asarray(np.arccos(np.clip((units[1:] * units[:-1]).sum(axis=1), -1.0, 1.0)))

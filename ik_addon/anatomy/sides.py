@@ -1,7 +1,7 @@
-"""To which side a limb bends, as far as a skeleton at rest tells.
+"""The side to which a limb bends, as far as a skeleton at rest shows it.
 
-Knees go where the toes point, elbows away from the front of the chest, fingers bend towards the palm, spines forward. A
-side is the direction to which the middle of a bent limb goes. Vectors are in the armature's object space.
+Knees point where the toes point, elbows away from the chest's front; fingers bend towards the palm, spines forward. A
+side is the direction in which the middle of a bent limb moves. Vectors are in the armature's object space.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from .limbs import elbow, extremity_of, limb_of, part_of, tops, way_down
 from .parts import ARM, LEG, Part, is_thumb, side_of
 
 CLEAR = 0.3
-"""A direction of which less than this part is across a limb shows no side of it."""
+"""A direction with a smaller part than this across a limb shows no side."""
 FOOT = 0.04
-"""A foot reaches farther than this beside the line of its leg, in lengths of the leg."""
+"""A foot reaches farther than this sideways from the line of its leg, in lengths of the leg."""
 
 
 def can_have_side(figure: Figure, row: list[int]) -> bool:
-    """Whether a chain has joints that bend to one side: arms, legs and fingers do, spines and tails do not.
+    """Return whether a chain has joints that bend to one side: arms, legs and fingers do, spines and tails do not.
 
-    A chain of two bones may be anything, and is taken for a limb unless names say that it is a neck or spine.
+    A chain of two bones counts as a limb unless names say that it is a neck or spine.
     """
     return (len(row) == 2 and not is_trunk(figure, row)) or elbow(figure, row) is not None or _is_finger(figure, row)
 
 
 def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
-    """The side (3,), a unit vector across the chain at rest, that anatomy gives a chain, root first; None: unknown."""
+    """Return the side (3,) of a chain by anatomy, root first: a unit vector across it at rest; None if unknown."""
     if _is_finger(figure, row):
         towards = _back_of_hand(figure, row)
     elif is_trunk(figure, row):
@@ -44,20 +44,20 @@ def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
 
 
 def is_trunk(figure: Figure, row: list[int]) -> bool:
-    """Whether the bones of a chain are those of a spine or a neck."""
+    """Return whether the bones of a chain are those of a spine or a neck."""
     parts = {part_of(figure, bone) for bone in row}
     return parts <= {Part.SPINE, Part.NECK, Part.GIRDLE} and not parts <= {Part.GIRDLE}
 
 
 def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
-    """Where (3,) the toes of a leg point, across its line; None where it has no foot."""
+    """Return the direction (3,) in which the toes of a leg point, across its line; None if it has no foot."""
     foot = extremity_of(figure, leg)
     if foot is None:
         return None
     line = _unit(_line(figure, leg))
     size = float(np.linalg.norm(_line(figure, leg)))
     below = [bone for bone in figure.below(foot) if bone != foot]
-    # Where bones point is left to chance in many imported skeletons, where joints are is not.
+    # In many imported skeletons only the positions of joints are reliable, not the directions of bones.
     for points in (figure.heads[below], figure.tails[[foot, *below]]):
         steps = points - figure.heads[foot]
         steps = steps - np.outer(steps.dot(line), line)
@@ -68,12 +68,12 @@ def toes_of(figure: Figure, leg: list[int]) -> Floats | None:
 
 
 def is_leg(figure: Figure, row: list[int]) -> bool:
-    """Whether a chain, root first, begins with a bone of a leg."""
+    """Return whether a chain, root first, begins with a bone of a leg."""
     return part_of(figure, row[0]) in LEG
 
 
 def front_of(figure: Figure) -> Floats | None:
-    """Where (3,) a figure faces: where its feet point, or to the left of up from its right; None: not to be seen."""
+    """Return the direction (3,) that a figure faces, from its feet, or from its left and right; None if unknown."""
     limbs = [way_down(figure, top) for top in tops(figure)]
     toes = [toes_of(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
     total = np.sum([direction for direction in toes if direction is not None], axis=0)
@@ -90,7 +90,7 @@ def front_of(figure: Figure) -> Floats | None:
 
 
 def up_of(figure: Figure) -> Floats | None:
-    """Up (3,) for a figure: from feet to hips; without legs, from hips to arms; None: not to be seen."""
+    """Return the up direction (3,) of a figure: feet to hips or, without legs, root to arms; None if unknown."""
     limbs = [way_down(figure, top) for top in tops(figure)]
     legs = [-_line(figure, limb) for limb in limbs if part_of(figure, limb[0]) in LEG]
     if legs:
@@ -100,7 +100,7 @@ def up_of(figure: Figure) -> Floats | None:
 
 
 def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
-    """Where the elbow of an arm points: backwards, and downwards where the arm itself points to the front."""
+    """Return where the elbow of an arm points: backward, or down if the arm itself points to the front."""
     front, up = front_of(figure), up_of(figure)
     if front is None:
         return None
@@ -109,7 +109,7 @@ def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
 
 
 def _back(figure: Figure, trunk: list[int]) -> Floats | None:
-    """Where the middle of a spine or neck goes when it bends forward: to the back, which is up where it lies flat."""
+    """Return where the middle of a spine or neck moves in a forward bend: backward, or up if the trunk lies flat."""
     line, front, up = _line(figure, trunk), front_of(figure), up_of(figure)
     for towards in (None if front is None else -front, up):
         found = None if towards is None else _across(line, towards)
@@ -123,7 +123,7 @@ def _is_finger(figure: Figure, row: list[int]) -> bool:
 
 
 def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
-    """Where the joints of a finger go when it bends towards the palm."""
+    """Return where the joints of a finger move when it bends towards the palm; None if unknown."""
     hands = [bone for bone in figure.up(finger[0]) if part_of(figure, bone) is Part.HAND]
     limb = limb_of(figure, hands[-1]) if hands else []
     side = side_of(figure.names[limb[0]]) if limb else 0
@@ -149,7 +149,7 @@ def _line(figure: Figure, row: list[int]) -> Floats:
 
 
 def _across(line: Floats, towards: Floats) -> Floats | None:
-    """The part of a unit direction across a line, as a unit vector; None where there is too little of it."""
+    """Return the part of a unit direction across a line, as a unit vector; None if it is too small."""
     line = _unit(line)
     found = towards - towards.dot(line) * line
     return _unit(found) if np.linalg.norm(found) > CLEAR else None

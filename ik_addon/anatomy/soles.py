@@ -1,4 +1,4 @@
-"""Where a foot or hand touches: at the heel and the ball of a foot, at the root and the fingers of a hand."""
+"""The points where a foot or hand touches: heel and ball of a foot, root and fingers of a hand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .parts import words
 from .sides import front_of, is_leg, toes_of, up_of
 
 BEHIND = 0.25
-"""How far a heel without a bone is behind the ankle, in lengths from ankle to ball."""
+"""Distance of a heel without a bone behind the ankle, as a fraction of the distance from ankle to ball."""
 FORWARD = 0.3
-"""A joint that is farther ahead of the ankle than this, in lengths of the foot, is the ball."""
+"""A joint farther ahead of the ankle than this, in lengths of the foot, is the ball."""
 HEEL = "heel"
 
 
 def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]:
-    """Where (3,) and (3,) the heel and the toe of a limb touch, with its hand or foot at rest.
+    """Return the points (3,) and (3,) at which the heel and the toe of a limb touch, with its hand or foot at rest.
 
     Args:
         figure: the skeleton.

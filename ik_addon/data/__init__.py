@@ -1,1 +1,1 @@
-"""What a file keeps: settings, the FK store, and what older versions wrote."""
+"""What a file stores: settings, the FK store, and data of older versions."""

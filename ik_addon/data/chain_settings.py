@@ -1,4 +1,4 @@
-"""What a user sets of a chain: the properties on its tip bone (`pose_bone.ik_addon`)."""
+"""The settings of a chain: properties on its tip bone (`pose_bone.ik_addon`)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .choices import OUT_OF_REACH, PINS, SOLVERS
 from .contact_settings import OVERRIDABLE, ContactSettings
 
 FOLDS = 32
-"""Joints that can fold, each in its own way; Blender stores no longer vectors."""
+"""Maximum number of joints with a fold of their own; Blender's vector properties can't be longer."""
 
 
 on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
-"""Called with the armature object when a setting that decides what is solved, or what it follows, has changed."""
+"""Called with the armature object when a setting changes that decides what is solved, or what a chain follows."""
 on_solver_changed: list[Callable[[IKAddonChain], None]] = []
-"""Called with the settings of a chain when its solver was chosen, before `on_chain_changed`."""
+"""Called with the settings of a chain when its solver is chosen, before `on_chain_changed`."""
 on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
-"""Called with the settings of a chain when Rotation was switched, before `on_chain_changed`."""
+"""Called with the settings of a chain when Rotation is switched, before `on_chain_changed`."""
 on_pin_changed: list[Callable[[bpy.types.Object], None]] = []
-"""Called with the armature object when a bone was pinned or released."""
+"""Called with the armature object when a bone is pinned or released."""
 on_number_changed: list[Callable[[bpy.types.Object], None]] = []
-"""Called with the armature object when a number that a solve reads on each frame was set, by hand or by a script."""
+"""Called with the armature object when a user or script sets a number that a solve reads on each frame."""
 
 
 def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -48,7 +48,7 @@ def _solver_changed(group: IKAddonChain, context: bpy.types.Context) -> None:
 
 
 def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
-    """Of the tip and the end bone, one takes the target's orientation."""
+    """Only one of the tip and the end bone takes the target's orientation."""
     if group.use_rotation and group.use_end_rotation:
         group.use_end_rotation = False
     for listener in on_rotation_switched:
@@ -74,33 +74,33 @@ def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context)
 
 
 SWITCH: dict[str, Any] = {"override": OVERRIDABLE, "update": _changed}
-"""What settings have in common that decide what is solved, or what it follows,"""
+"""Property arguments of settings that decide what is solved, or what a chain follows."""
 STRUCTURE: dict[str, Any] = {**SWITCH, "options": set()}
-"""those of them that can't be animated,"""
+"""Property arguments of such settings that can't be animated."""
 NUMBER: dict[str, Any] = {"override": OVERRIDABLE, "update": _number_changed}
-"""and numbers that a solve reads on each frame."""
+"""Property arguments of numbers that a solve reads on each frame."""
 
 
 class IKAddonFKStore(bpy.types.PropertyGroup):
-    """The FK store of a bone: what its channels held before the first solution was written into them."""
+    """The FK store of a bone: its channels before the first solution was written into them."""
 
     stored: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     rotation_mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     channels: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
-    """location 3, quaternion 4, Euler 3, axis-angle 4, scale 3."""
+    """Location 3, quaternion 4, Euler 3, axis-angle 4, scale 3."""
     noted: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """`written` holds; Live, which would have to note it on every frame, keeps it in memory instead."""
+    """Whether `written` is valid. Live keeps these values in memory instead of storing them on every frame."""
     written: FloatVectorProperty(size=17, options={"HIDDEN"}, override=OVERRIDABLE)
-    """The channels as Solve IK left them: where they differ by now, the bone was moved by hand since."""
+    """The channels as Solve IK wrote them. Where they differ from the current ones, the bone was moved by hand."""
 
 
 class IKAddonChain(ContactSettings, bpy.types.PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
     resting: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """Names of the bones up from this one as JSON; of those whose FK pose is the rest pose, the distance from here."""
+    """JSON: names of the bones from this one up, with their distance from it if their FK pose is the rest pose."""
     stiff_as_limited: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
-    """Without limits its stiffness acts as in 0.1.0, see `versions.stiffness_is_shared`."""
+    """Solve stiffness without limits as in 0.1.0, see `versions.stiffness_is_shared`."""
 
     is_chain: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE, update=_changed)
     enabled: BoolProperty(

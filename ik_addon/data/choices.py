@@ -1,4 +1,4 @@
-"""What settings of chains and bones are chosen from, as Blender wants it: identifiers, names, tooltips."""
+"""The choices of enumerations in chain and bone settings, as Blender expects them: identifiers, names, tooltips."""
 
 SOLVERS = (
     ("AUTO", "Automatic", "Two-bone for chains of two bones, an even bend for all others"),

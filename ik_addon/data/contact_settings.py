@@ -1,4 +1,4 @@
-"""What a chain knows of where its hand or foot touches: nothing that a solve reads."""
+"""Settings for where the hand or foot of a chain touches; a solve reads none of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTACTS = (
     (HEEL, "Heel", "The heel, the root of the hand, or the end of a chain without either touches", 1),
     (TOE, "Toe", "The ball of the foot or the fingers touch", 2),
 )
-"""The last numbers are those that keys hold, added where both touch."""
+"""The last numbers are the values of keys, added if both touch."""
 
 
 def _pivot(name: str, description: str) -> Any:
@@ -28,7 +28,7 @@ def _pivot(name: str, description: str) -> Any:
 
 
 class ContactSettings:
-    """Part of the settings of a chain."""
+    """The part of a chain's settings that is about contacts."""
 
     contact: EnumProperty(
         name="Contact",

@@ -1,8 +1,8 @@
-"""The FK store: what the channels of a solved bone held before a solution was written over them.
+"""The FK store: the channels of solved bones as they were before a solution was written over them.
 
-It is stored on the bones themselves, so that it survives saving, undo and duplicating, and comes back bit for bit.
-Where it is the rest pose, the tip of the chain notes the bone's name alone: Blender copies whatever a bone stores each
-time it evaluates the armature, which would be most of a frame's cost in rigs of many bones.
+It is stored on the bones themselves, so that it survives saving, undo and duplicating, and is restored bit for bit. If
+the FK pose is the rest pose, the tip of the chain only notes the bone's name: Blender copies all data of a bone each
+time it evaluates the armature, which would take most of a frame's time in rigs with many bones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIELDS = ("rotation_mode", "channels", "noted", "written", "stored")
 
 
 NEAR = 1e-4
-"""In lengths of its tip: bones of a path that differ by less begin in the same place."""
+"""In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
 
 
 def _store_of(ob: bpy.types.Object, bone: int) -> IKAddonFKStore:
@@ -41,9 +41,9 @@ def _is_stored(bone: bpy.types.PoseBone) -> bool:
 
 
 def _noted(chain: IKAddonChain) -> dict[str, float | None]:
-    """What `_note` wrote: each bone from the tip up, and how far from the tip it is where its FK pose is the rest pose.
+    """Read what `_note` wrote: each bone from the tip up, with its distance if its FK pose is the rest pose.
 
-    Nothing where a file holds anything else.
+    Empty if a file holds anything else.
     """
     try:
         text = chain.resting
@@ -55,7 +55,7 @@ def _noted(chain: IKAddonChain) -> dict[str, float | None]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether Blender can look for a bone of this name: JSON may hold halves of characters, which it can't."""
+    """Return whether Blender can look up a bone of this name; it can't if JSON holds a lone surrogate."""
     return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
@@ -64,12 +64,12 @@ def _is_distance(value: object) -> bool:
 
 
 def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
-    """How far apart two bones begin at rest, in lengths of the tip: the same when armatures are joined or flipped."""
+    """Distance between two bones' heads at rest, in lengths of the tip; joining or flipping armatures keeps it."""
     return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
 
 
 def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
-    """Bones whose stored FK pose is the rest pose, by the bone that notes them; those that were renamed since, too."""
+    """Return the bones whose stored FK pose is the rest pose, by the bone that notes them, even if renamed since."""
     found: dict[int, set[int]] = {}
     bones = ob.pose.bones
     for tip, bone in enumerate(bones):
@@ -86,10 +86,10 @@ def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
 
 
 def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, float | None], place: int) -> str:
-    """What the bone that was noted at a place on the path up from the tip, and is not on it, is called now.
+    """Return the current name of the bone noted at a place on the path up from the tip, if it left that path.
 
-    It was deleted, hung on another bone, or renamed: that if the bone in its place was nowhere on the path, and either
-    no bone has its name or the one in its place begins where it began.
+    It was deleted, reparented or renamed. It was renamed if the bone now in its place was nowhere on the path, and
+    either no bone has the old name or the bone now in its place begins where the old one began.
     """
     name, there = list(noted)[place], path[place]
     distance = noted[name] or 0.0
@@ -98,10 +98,10 @@ def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, 
 
 
 def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
-    """Note on a bone which of its ancestors, or itself, have the rest pose as their FK pose.
+    """Note on a bone which bones, itself or its ancestors, have the rest pose as their FK pose.
 
-    The others are noted by name, to know them from bones that were renamed. Bones that are no ancestors any more, which
-    were hung on other bones, store the rest pose themselves.
+    All others on the path are noted by name, to tell them from renamed bones. Bones that are not ancestors any more,
+    because they were reparented, store the rest pose themselves.
     """
     bones = ob.pose.bones
     path = {bones.find(bone.name): bone for bone in (bones[tip], *bones[tip].parent_recursive)}
@@ -116,7 +116,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
 
 
 def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
-    """Note that the FK pose of these bones is the rest pose; returns those that no chain runs through."""
+    """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
     left = set(bones)
     known = _resting(ob)
     for tip, bone in enumerate(ob.pose.bones):
@@ -140,13 +140,13 @@ def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
 
 
 def stored_bones(ob: bpy.types.Object) -> list[int]:
-    """Indices of the bones whose FK pose is stored."""
+    """Return the indices of the bones whose FK pose is stored."""
     explicit = {i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)}
     return sorted(explicit.union(*_resting(ob).values()))
 
 
 def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
-    """Make rows of channels (17,) the stored FK pose of bones."""
+    """Store rows of channels (17,) as the FK pose of bones."""
     content = dict(zip(bones, rows, strict=True))
     resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
     resting -= _note_rest(ob, resting)
@@ -166,10 +166,10 @@ def _store_row(ob: bpy.types.Object, bone: int, row: Row) -> None:
 
 
 def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | None:
-    """The stored FK pose (17,) of a bone, if it has one that is of any use: a file may be made by hand.
+    """Return the stored FK pose (17,) of a bone; None if there is none, or none that is valid in a file made by hand.
 
-    A pose that was stored under another rotation mode is converted to the current one, as Blender converts the
-    channels when the mode is changed, by a user or by animation.
+    A pose stored in a different rotation mode is converted to the current one, just as Blender converts the channels
+    when a user or animation changes the mode.
     """
     pose_bone = ob.pose.bones[bone]
     if _is_stored(pose_bone):
@@ -186,18 +186,21 @@ def _row_of(ob: bpy.types.Object, bone: int, resting: Collection[int]) -> Row | 
 
 
 def compact(ob: bpy.types.Object) -> None:
-    """Note the stored FK poses that are the rest pose as `store` does; an older version stored them like the others."""
+    """Note stored FK poses that are the rest pose, as `store` does; an older version stored them in full."""
     bones = [i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone) and not chain_of(bone).base.noted]
     rows = {bone: row for bone in bones if (row := _row_of(ob, bone, ())) is not None}
     store(ob, rows.keys(), rows.values())
 
 
 def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
-    """The stored FK pose (k, 17) of bones, and the positions in `bones` of those without one, which take `present`."""
+    """Return the stored FK pose (k, 17) of bones, and the positions in `bones` of those without one.
+
+    Bones without one take `present` as their FK pose, which is stored.
+    """
     rows = present.copy()
     known = _resting(ob)
     for tip, noted in known.items():
-        _note(ob, tip, noted)  # before bones that were renamed are renamed again
+        _note(ob, tip, noted)  # before renamed bones are renamed again
     resting = set().union(*known.values())
     new, changed = [], []
     for k, bone in enumerate(bones.tolist()):
@@ -217,9 +220,10 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
 
 
 def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
-    """The stored FK pose (k, 17) as `load` has it, with what was moved by hand since; changes nothing.
+    """Return the stored FK pose (k, 17) as `load` does, with changes made by hand since; store nothing.
 
-    Numbers that are `animated` (k, 17) are moved one by one, on other frames. By hand channels are moved as a whole.
+    Values that are `animated` (k, 17) may differ because the frame does, so each of them counts alone. A change by hand
+    takes over the whole channel.
     """
     present = channels.read(ob, bones)
     rows = present.copy()
@@ -241,7 +245,7 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
 
 
 def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
-    """Note on the bones what was written into them, to tell later whether they were moved by hand since."""
+    """Note on the bones what was written into them, to find out later whether they were moved by hand."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
         kept = _store_of(ob, bone)
         kept.written = row.tolist()
@@ -250,7 +254,7 @@ def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
 
 
 def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
-    """What `note_written` noted (17,), in the current rotation mode."""
+    """Return what `note_written` noted (17,), in the current rotation mode."""
     kept, row = _store_of(ob, bone), np.array(_store_of(ob, bone).written, dtype=np.float32)
     mode = ob.pose.bones[bone].rotation_mode
     return (
@@ -259,7 +263,7 @@ def _written(ob: bpy.types.Object, bone: int, present: Row) -> Row:
 
 
 def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
-    """What `note_written` noted (k, 17), and forget it; what is present where there is no note."""
+    """Return and forget what `note_written` noted (k, 17); `present` for bones without a note."""
     rows = present.copy()
     for k, bone in enumerate(bones.tolist()):
         if has_settings(ob.pose.bones[bone]) and _store_of(ob, bone).noted:
@@ -272,14 +276,14 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
 
 
 def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Put the stored FK pose of these bones back into their channels; bones without one are left alone."""
+    """Put the stored FK pose of these bones back into their channels; leave bones without one alone."""
     stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
     rows, _new = load(ob, stored, channels.read(ob, stored))
     channels.write(ob, stored, rows)
 
 
 def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
-    """Put the stored FK pose of these bones back into their channels and forget it; others are left alone."""
+    """Put the stored FK pose of these bones back into their channels and forget it; leave others alone."""
     bones = list(bones)
     restore(ob, bones)
     forget(ob, bones)
@@ -294,14 +298,14 @@ def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
 
 
 def _clear(ob: bpy.types.Object, bone: int) -> None:
-    """Store nothing on a bone; on an override of a linked one it has to stay, see `overrides`."""
+    """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
     pose_bone = ob.pose.bones[bone]
     if not has_settings(pose_bone):
         return
     chain = chain_of(pose_bone)
     if ob.override_library is not None:
         chain.base.stored = chain.base.noted = False
-    elif chain.is_property_set("is_chain"):  # somebody may be looking at the settings of this very chain
+    elif chain.is_property_set("is_chain"):  # someone may be reading the settings of this very chain
         chain.property_unset("base")
     else:
         pose_bone.property_unset("ik_addon")
@@ -309,14 +313,14 @@ def _clear(ob: bpy.types.Object, bone: int) -> None:
 
 @dataclass(frozen=True)
 class Stored:
-    """All stored FK poses of an armature, to put them back."""
+    """All stored FK poses of an armature, to restore them later."""
 
     resting: dict[int, str]
     stores: dict[int, dict[str, Any]]
 
 
 def snapshot(ob: bpy.types.Object) -> Stored:
-    """Note all of them down."""
+    """Take a copy of all stored FK poses."""
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
     stores = {i: chain.base for i, chain in own.items() if chain.base.stored or chain.base.noted}
     return Stored(
@@ -326,7 +330,7 @@ def snapshot(ob: bpy.types.Object) -> Stored:
 
 
 def put_back(ob: bpy.types.Object, stored: Stored) -> None:
-    """Put all of them back as they were noted; the channels stay as they are."""
+    """Restore all stored FK poses; the channels stay as they are."""
     now = snapshot(ob)
     for bone in now.resting.keys() | stored.resting.keys():
         if now.resting.get(bone) != stored.resting.get(bone):
@@ -340,7 +344,7 @@ def put_back(ob: bpy.types.Object, stored: Stored) -> None:
 
 
 def _read(holder: Any, name: str) -> Any:
-    """What is stored under a name, numbers as a tuple; text that is none, in a file made by hand, is empty."""
+    """Return a stored value, numbers as a tuple; empty for invalid text in a file made by hand."""
     try:
         value = getattr(holder, name)
     except UnicodeDecodeError:

@@ -10,10 +10,10 @@ from .settings import chain_of
 
 @persistent
 def _save_pre(_file: object, _unused: object = None) -> None:
-    """Give the linked bones the settings that their overrides have, at their defaults.
+    """Give linked bones the settings that their overrides have, at their defaults.
 
-    Blender 5 stores an overridden setting by its difference to the linked one. Where the library has none at all, it
-    stores something that it cannot read again. Looking at the settings of a bone makes Blender create them.
+    Blender 5 stores an overridden setting as a difference to the linked one. If the library has no such setting, it
+    stores something that it can't read back. Reading the settings of a bone makes Blender create them.
     """
     for ob in bpy.data.objects:
         linked = None if ob.override_library is None else ob.override_library.reference
@@ -28,5 +28,5 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Remove it."""
+    """Remove the handler."""
     bpy.app.handlers.save_pre.remove(_save_pre)

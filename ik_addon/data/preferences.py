@@ -1,4 +1,4 @@
-"""What a user sets once for all files, in the preferences of the add-on; `ui/preferences` draws it."""
+"""Settings for all files, in the preferences of the add-on; `ui/preferences` draws them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
 
 PACKAGE = __package__.rpartition(".ik_addon")[0]
-"""Blender's name of the extension."""
+"""The extension's package name in Blender."""
 TAB = "IK"
-"""The tab of the sidebar, unless it has another name."""
+"""Default name of the sidebar tab."""
 CONTROLS = (
     ("EMPTIES", "Empties", "Empties in a collection of their own"),
     ("BONES", "Bones", "Control bones of the armature; one that is linked or overridden gets empties"),
 )
 
 on_tab_renamed: list[Callable[[], None]] = []
-"""Called when the tab got another name."""
+"""Called when the tab is renamed."""
 on_draw: list[Callable[[bpy.types.AddonPreferences, bpy.types.Context], None]] = []
 """Called to draw the preferences."""
 
@@ -106,14 +106,14 @@ CLASSES = (IKAddonPreferences,)
 
 
 def preferences() -> Any:
-    """The preferences of the add-on; their defaults where a script registered it without enabling it."""
+    """Return the preferences of the add-on; their defaults if a script registered it without enabling it."""
     addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)
     own = None if addon is None else addon.preferences
     return _defaults() if own is None else own
 
 
 def tab() -> str:
-    """What the tab of the sidebar is called."""
+    """Return the name of the sidebar tab."""
     chosen: str = preferences().tab
     return chosen.strip() or TAB
 

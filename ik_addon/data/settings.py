@@ -1,4 +1,4 @@
-"""What a user sets: a chain on its tip bone (`chain_settings`), live per armature (`object.ik_addon`)."""
+"""All settings: a chain on its tip bone (`chain_settings`), Live on the armature object (`object.ik_addon`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .chain_settings import FOLDS, IKAddonChain, IKAddonFKStore
 from .contact_settings import OVERRIDABLE
 
 on_live_switched: list[Callable[[bpy.types.Object], None]] = []
-"""Called with the armature object when Live was switched on or off."""
+"""Called with the armature object when Live is switched on or off."""
 on_overlay_switched: list[Callable[[], None]] = []
-"""Called when the overlay was switched on or off."""
+"""Called when the overlay is switched on or off."""
 
 
 def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -27,7 +27,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """Settings of an armature object."""
 
     layout: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    """In which layout the settings of this object and its bones are stored, see `versions`."""
+    """Layout in which the settings of this object and its bones are stored, see `versions`."""
     live: BoolProperty(
         name="Live",
         description="Solve on every frame and whenever a target moves; when off, the bones go back to their FK pose",
@@ -71,14 +71,14 @@ CLASSES = (IKAddonFKStore, IKAddonChain, IKAddonObject, IKAddonScene)
 
 
 def register() -> None:
-    """Put the settings on pose bones and objects; the classes are registered before."""
+    """Add the settings to pose bones, objects and scenes; their classes must be registered first."""
     bpy.types.PoseBone.ik_addon = PointerProperty(type=IKAddonChain, override=OVERRIDABLE)
     bpy.types.Object.ik_addon = PointerProperty(type=IKAddonObject, override=OVERRIDABLE)
     bpy.types.Scene.ik_addon = PointerProperty(type=IKAddonScene)
 
 
 def registered_by() -> str | None:
-    """The package whose settings pose bones have now; None where they have none."""
+    """Return the package that registered the settings of pose bones; None if they have none."""
     setting: Any = getattr(bpy.types.PoseBone, "ik_addon", None)
     if setting is None:
         return None
@@ -86,45 +86,45 @@ def registered_by() -> str | None:
 
 
 def unregister() -> None:
-    """Take the settings off again; what files hold stays in them."""
+    """Remove the settings; the data in files stays."""
     del bpy.types.Scene.ik_addon
     del bpy.types.Object.ik_addon
     del bpy.types.PoseBone.ik_addon
 
 
 OF_BONES = frozenset({"pin", "give"})
-"""The settings of `IKAddonChain` that any bone may have, whether it carries a chain or not."""
+"""The settings of `IKAddonChain` that any bone may have, with or without a chain."""
 
 
 def has_settings(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone holds any; looking at those of one that has none makes Blender create them."""
+    """Return whether a bone has settings. Reading the settings of a bone without any makes Blender create them."""
     return bone.is_property_set("ik_addon")
 
 
 def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
-    """The chain settings of a pose bone (each bone has them; `is_chain` says whether it is a tip)."""
+    """Return the chain settings of a pose bone. Each bone has them; `is_chain` says whether it is a tip."""
     return bone.ik_addon
 
 
 def is_tip(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone carries a chain."""
+    """Return whether a bone is the tip of a chain."""
     return has_settings(bone) and chain_of(bone).is_chain
 
 
 def folds_of(chain: IKAddonChain, length: int) -> tuple[float, ...]:
-    """How the joints of a chain of so many bones fold, from the root on; that of the root bone has none."""
+    """Return the folds of a chain of `length` bones, root first; 0 for the root bone, which has none."""
     own = tuple(chain.folds)[: max(length - 1, 0)]
     return (0.0,) * (length - len(own)) + own[::-1]
 
 
 def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
-    """The inverse: what `folds` holds for joints that fold so, from the root on; of none: of a chain that has none."""
+    """Return what `folds` stores for these folds, root first; all 0 if there are none. The inverse of `folds_of`."""
     own = tuple(folds[1:][::-1]) if len(folds) <= FOLDS else ()
     return (*own, *(0.0,) * (FOLDS - len(own)))
 
 
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
-    """Identifier and label of settings that hold what nobody could have set: a file may be made by hand."""
+    """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
     for name, label, accepts in _acceptable():
         try:
             usable = accepts(getattr(chain, name))
@@ -135,14 +135,14 @@ def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
 
 
 def reset(chain: IKAddonChain) -> None:
-    """Bring the settings of a chain back to their defaults; what is kept of its bone stays."""
+    """Reset the settings of a chain to their defaults; keep those that belong to the bone."""
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118
         if name not in {"rna_type", "name", "is_chain", "base", "resting"} | OF_BONES:
             chain.property_unset(name)
 
 
 def goal_of(chain: IKAddonChain, role: str) -> tuple[bpy.types.Object | None, str]:
-    """The target or pole of a chain with its bone; none where a file that was made by hand holds something else."""
+    """Return the target or pole of a chain and its bone; (None, "") if a file made by hand holds something else."""
     try:
         goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     except UnicodeDecodeError:
@@ -151,7 +151,7 @@ def goal_of(chain: IKAddonChain, role: str) -> tuple[bpy.types.Object | None, st
 
 
 def end_name(chain: IKAddonChain) -> str:
-    """The name of the end bone of a chain; none where a file that was made by hand holds something else."""
+    """Return the name of the end bone of a chain; empty if a file made by hand holds something else."""
     try:
         return chain.end_bone
     except UnicodeDecodeError:
@@ -160,7 +160,7 @@ def end_name(chain: IKAddonChain) -> str:
 
 @cache
 def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
-    """Identifier and label of each setting of a chain, and what tells whether it can have a value."""
+    """Identifier and label of each setting of a chain, and a function that says whether a value is valid."""
     found: list[tuple[str, str, Callable[[Any], bool]]] = []
     for setting in IKAddonChain.bl_rna.properties:
         accepts: Callable[[Any], bool]
@@ -177,7 +177,7 @@ def _acceptable() -> list[tuple[str, str, Callable[[Any], bool]]]:
 
 
 def _is_between(least: float, most: float, value: float) -> bool:
-    return least <= value <= most  # neither holds for what is not a number
+    return least <= value <= most  # neither holds for NaN
 
 
 def _is_set(value: object) -> bool:
@@ -193,10 +193,10 @@ def _is_object(value: object) -> bool:
 
 
 def object_of(ob: bpy.types.Object) -> IKAddonObject:
-    """The add-on's settings of an object."""
+    """Return the add-on's settings of an object."""
     return ob.ik_addon
 
 
 def overlay_of(scene: bpy.types.Scene) -> IKAddonScene:
-    """What the overlay shows in a scene."""
+    """Return the overlay settings of a scene."""
     return scene.ik_addon

@@ -1,8 +1,8 @@
-"""Settings that an older version of the extension wrote are brought up to date when they are seen first.
+"""Upgrade settings that an older version of the extension wrote, when they are first seen.
 
-An armature object with chains says in which layout its settings are (`object.ik_addon.layout`). Files come by opening
-and by appending, linking and undoing, so each new object is looked at, whichever way it came. What is linked is left as
-it is in its library: whoever reads a setting that has another meaning since asks here what it means.
+An armature object with chains stores the layout of its settings (`object.ik_addon.layout`). Objects appear when a file
+is opened, by appending and linking, and by undo, so each new object is checked, however it came. Linked data stays as
+in its library: code that reads a setting whose meaning has changed asks this module.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .chain_settings import IKAddonChain
 from .settings import chain_of, is_tip, object_of
 
 FABRIK_IS_FABRIK = 2
-"""The layout from which on FABRIK means FABRIK: until then an even bend was called so."""
+"""The layout from which on FABRIK means FABRIK; before, the name stood for an even bend."""
 
 
 def _from_0(ob: bpy.types.Object) -> None:
-    """0.1.0 stored no number, and the FK pose of each bone on the bone, also where it is the rest pose."""
+    """0.1.0 stored no layout, and stored the FK pose of each bone on the bone even if it was the rest pose."""
     fk_store.compact(ob)
 
 
 def _from_1(ob: bpy.types.Object) -> None:
-    """0.1.0 called an even bend FABRIK, and solved free chains with stiffness as it solved those with limits."""
+    """0.1.0 called an even bend FABRIK, and solved chains with stiffness but without limits like those with limits."""
     for tip in ob.pose.bones:
         if not is_tip(tip):
             continue
@@ -39,18 +39,18 @@ def _from_1(ob: bpy.types.Object) -> None:
 
 
 STEPS: Final[list[Callable[[bpy.types.Object], None]]] = [_from_0, _from_1]
-"""The step at n brings an armature object from layout n to layout n + 1; what is not there must not disturb it."""
+"""Step n upgrades an armature object from layout n to layout n + 1. It must not fail if data is missing."""
 _under_way: Final[set[int]] = set()
-"""Objects, by `session_uid`, whose settings are being brought up to date: that sets some of them."""
+"""Objects, by `session_uid`, that are being upgraded: the upgrade itself sets some settings."""
 
 
 def newest() -> int:
-    """The layout that this version of the extension writes."""
+    """Return the layout that this version of the extension writes."""
     return len(STEPS)
 
 
 def bring_up(ob: bpy.types.Object) -> None:
-    """Bring the settings of an armature object up to date; those of a newer version, or linked, stay as they are."""
+    """Upgrade the settings of an armature object; leave those that are newer or linked alone."""
     own = object_of(ob)
     if ob.library is not None or ob.session_uid in _under_way:
         return
@@ -64,7 +64,7 @@ def bring_up(ob: bpy.types.Object) -> None:
 
 
 def bring_up_all() -> None:
-    """Bring all armature objects with chains up to date."""
+    """Upgrade all armature objects with chains."""
     for ob in bpy.data.objects:
         is_old = ob.type == "ARMATURE" and ob.pose is not None and object_of(ob).layout < newest()
         if is_old and any(map(is_tip, ob.pose.bones)):
@@ -72,26 +72,26 @@ def bring_up_all() -> None:
 
 
 def meant(solver: str, layout: int) -> Solver:
-    """Which solver a setting means that was written in a layout."""
+    """Return the solver that a setting stands for in the layout in which it was written."""
     found = Solver(solver)
     return Solver.EVEN_BEND if found is Solver.FABRIK and layout < FABRIK_IS_FABRIK else found
 
 
 def solver_of(chain: IKAddonChain) -> Solver:
-    """Which solver a chain has, whichever version wrote its settings."""
+    """Return the solver of a chain, whichever version wrote its settings."""
     return meant(chain.solver, object_of(chain.id_data).layout)
 
 
 def stiffness_is_shared(chain: IKAddonChain) -> bool:
-    """Whether stiffness shares out the bend of a chain without limits.
+    """Return whether stiffness shares out the bend of a chain without limits.
 
-    0.1.0 solved such a chain as one with limits, and what it has posed stays: `stiff_as_limited`.
+    0.1.0 solved such a chain like one with limits. Chains from then keep their poses: `stiff_as_limited`.
     """
     return not chain.stiff_as_limited and object_of(chain.id_data).layout >= FABRIK_IS_FABRIK
 
 
 def _solver_chosen(chain: IKAddonChain) -> None:
-    """A solver is chosen in this version, also where the other settings of the object are still older."""
+    """Upgrade an object when a solver is chosen, because the choice is made in terms of this version."""
     if chain.id_data.session_uid not in _under_way and object_of(chain.id_data).layout < newest():
         chosen = chain.solver
         bring_up(chain.id_data)
@@ -100,15 +100,15 @@ def _solver_chosen(chain: IKAddonChain) -> None:
 
 
 def register() -> None:
-    """Follow what is chosen."""
+    """Add the listener."""
     chain_settings.on_solver_changed.append(_solver_chosen)
 
 
 def unregister() -> None:
-    """No longer."""
+    """Remove the listener."""
     chain_settings.on_solver_changed.remove(_solver_chosen)
 
 
 def is_newer(ob: bpy.types.Object) -> bool:
-    """Whether a newer version of the extension wrote the settings of an armature object."""
+    """Return whether a newer version of the extension wrote the settings of an armature object."""
     return object_of(ob).layout > newest()

@@ -32,18 +32,18 @@ REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
 """The rotation modes of bones."""
 SAME = 1e-5
-"""By how much matrices may differ that are the same rotation in other channels."""
+"""Maximum difference between matrices of the same rotation in different channels."""
 
 
 def rotation_field(mode: str) -> str:
-    """The name of the rotation channel that a bone uses in a rotation mode."""
+    """Return the name of the rotation channel that a bone uses in a rotation mode."""
     if mode == "QUATERNION":
         return "rotation_quaternion"
     return "rotation_axis_angle" if mode == "AXIS_ANGLE" else "rotation_euler"
 
 
 def read(ob: bpy.types.Object, bones: Ints) -> Row:
-    """Channels (len(bones), 17) of the pose bones with these indices."""
+    """Read the channels (len(bones), 17) of the pose bones with these indices."""
     pose_bones = ob.pose.bones
     count = len(pose_bones)
     values = np.empty(count * WIDTH, dtype=np.float32)
@@ -54,7 +54,7 @@ def read(ob: bpy.types.Object, bones: Ints) -> Row:
 
 @lru_cache(maxsize=64)
 def _places(bones: bytes, count: int) -> Ints:
-    """Positions of the channels (k, 17) of bones in an array with one field of all bones after the other."""
+    """Positions of the channels (k, 17) of bones in an array that holds field after field, each for all bones."""
     index = np.frombuffer(bones, dtype=np.int64)[:, None]
     starts = [columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
     widths = [columns.stop - columns.start for columns in FIELDS.values() for _ in range(columns.start, columns.stop)]
@@ -62,13 +62,13 @@ def _places(bones: bytes, count: int) -> Ints:
 
 
 def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = None) -> bool:
-    """Set the channels of these bones where they differ; returns whether any did.
+    """Set the channels of these bones where they differ; return whether any did.
 
     Args:
         ob: the armature object.
         bones: (k,) indices of pose bones.
         rows: (k, 17) their new channels.
-        current: (k, 17) their current channels, if these are known.
+        current: (k, 17) their current channels, if known.
     """
     different = (read(ob, bones) if current is None else current) != rows
     if not different.any():
@@ -83,7 +83,7 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = No
         values[bones] = rows[:, columns]
         pose_bones.foreach_set(name, values.ravel())
         if ob.override_library is not None and ob.override_library.is_system_override:
-            # There Blender silently ignores bulk assignments.
+            # Blender silently ignores bulk assignments there.
             for bone, value in zip(bones.tolist(), rows[:, columns].tolist(), strict=True):
                 setattr(pose_bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
@@ -91,28 +91,28 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = No
 
 
 def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
-    """Notify Blender of an edited channel, as an edit in the interface does: bulk assignments do not."""
+    """Notify Blender of an edited channel, as an edit in the interface would; bulk assignments do not."""
     pose_bone = ob.pose.bones[bone]
     setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
 
 def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
-    """Pose matrices (len(bones), 4, 4) of these bones in armature space."""
+    """Read the pose matrices (len(bones), 4, 4) of these bones in armature space."""
     values = np.empty(len(ob.pose.bones) * 16, dtype=np.float32)
     ob.pose.bones.foreach_get("matrix", values)
     return values.reshape(-1, 4, 4)[bones].transpose(0, 2, 1).astype(np.float64)  # Blender stores columns
 
 
 def basis_rotation(basis: Floats, rows: Row) -> Floats:
-    """Rotation part (..., 3, 3) of basis matrices (..., 4, 4), whose channels are rows (..., 17).
+    """Rotation part (..., 3, 3) of basis matrices (..., 4, 4) that come from channels (..., 17).
 
-    The scale channel has the signs, so that a mirrored bone keeps its rotation. An axis that is scaled to zero has no
-    direction left in the matrix; it is derived from the others.
+    Signs are taken from the scale channel, so that a mirrored bone keeps its rotation. An axis that is scaled to zero
+    has no direction left in the matrix and is derived from the other axes.
     """
     scale = rows[..., FIELDS["scale"]].astype(np.float64)
     flat = (scale == 0.0).any(axis=-1)
     rotation = np.asarray(basis[..., :3, :3] / np.where(scale == 0.0, 1.0, scale)[..., None, :])
-    with np.errstate(invalid="ignore"):  # what has no length, or is not finite, is found out by who asks
+    with np.errstate(invalid="ignore"):  # zero lengths and non-finite values are left to the caller
         rotation = rotation / np.where(flat[..., None], 1.0, np.linalg.norm(rotation, axis=-2))[..., None, :]
     if flat.any():
         u, _s, vt = np.linalg.svd(rotation[flat])
@@ -122,9 +122,9 @@ def basis_rotation(basis: Floats, rows: Row) -> Floats:
 
 
 def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
-    """Rows (..., 17) with the rotation channel of each bone's mode (...) set to rotations (..., 3, 3).
+    """Set the rotation channel of each bone's mode (...) in rows (..., 17) to rotations (..., 3, 3).
 
-    Every row by itself: signs and turns are chosen nearest to the values that it had before.
+    Each row is set on its own: signs and full turns are chosen nearest to its previous values.
     """
     out = rows.copy()
     found = set(modes.ravel().tolist())
@@ -139,7 +139,7 @@ def with_rotation(rows: Row, rotations: Floats, modes: NDArray[np.str_]) -> Row:
 
 
 def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
-    """The rotation channel (..., 3 or 4) for rotations (..., 3, 3) of bones with old rows (..., 17) of one mode."""
+    """Rotation channel (..., 3 or 4), in one mode, for rotations (..., 3, 3): nearest to that of old rows (..., 17)."""
     old = old[..., FIELDS[rotation_field(mode)]]
     if mode not in {"QUATERNION", "AXIS_ANGLE"}:
         pairs = zip(rotations.reshape(-1, 3, 3).tolist(), old.reshape(-1, 3).tolist(), strict=True)
@@ -148,7 +148,7 @@ def _channel_of(rotations: Floats, old: Row, mode: str) -> Any:
         q = quaternions(rotations.T.swapaxes(0, 1)).T
         near = (q * old).sum(axis=-1, keepdims=True)
         away = near < 0.0
-        if not near.all():  # where neither sign is nearer the first number tells, as in `quaternions_of`
+        if not near.all():  # if both signs are equally near, the first number decides, as in `quaternions_of`
             away |= (near == 0.0) & (q[..., :1] < 0.0)
         return np.where(away, -q, q) if away.any() else q
     q = quaternions_of(rotations)
@@ -177,12 +177,12 @@ def rotations_of(q: Floats) -> Floats:
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
-    """Rotations (..., 3, 3) between two others, on the shorter way, by a share (...) from 0 to 1."""
+    """Interpolate between rotations (..., 3, 3) on the shorter path, by a factor (...) from 0 to 1."""
     a, b = quaternions_of(start), quaternions_of(end)
     cosine = (a * b).sum(axis=-1, keepdims=True)
     b, cosine = np.where(cosine < 0.0, -b, b), np.abs(cosine)
     angle = np.arccos(np.minimum(cosine, 1.0))
-    near = angle < 1e-6  # there the straight way between them is as good
+    near = angle < 1e-6  # for these the straight line is as good
     sine = np.where(near, 1.0, np.sin(angle))
     share = share[..., None]
     return rotations_of(
@@ -192,12 +192,12 @@ def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
 
 
 def matrix_of(row: Row, mode: str) -> Floats:
-    """The rotation matrix (3, 3) of a row (17,) of a bone in a rotation mode."""
+    """Rotation matrix (3, 3) of a row (17,) of a bone in a rotation mode."""
     return np.array(turned(row[FIELDS[rotation_field(mode)]].tolist(), mode), dtype=np.float64)
 
 
 def turned(values: Sequence[float], mode: str) -> Matrix:
-    """The rotation matrix of a rotation channel (3 or 4 values) in a rotation mode, rounded as Blender does."""
+    """Rotation matrix of a rotation channel (3 or 4 values) in a rotation mode, rounded as in Blender."""
     if mode == "QUATERNION":
         return Quaternion(values).normalized().to_matrix()
     if mode == "AXIS_ANGLE":
@@ -206,10 +206,10 @@ def turned(values: Sequence[float], mode: str) -> Matrix:
 
 
 def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
-    """A row (17,) whose rotation was stored in one mode, as Blender leaves it when that is changed to another.
+    """Return a row (17,) as Blender leaves it when a bone's rotation mode is changed.
 
-    It has the same rotation in the channel of the new mode. Between orders of Euler angles Blender keeps the angles,
-    which make another rotation then (`BKE_rotMode_change_values`).
+    The channel of the new mode gets the same rotation. Between orders of Euler angles Blender keeps the angles, which
+    then make a different rotation (`BKE_rotMode_change_values`).
     """
     if rotation_field(old_mode) == rotation_field(new_mode):
         return row.copy()
@@ -217,14 +217,14 @@ def convert_rotation(row: Row, old_mode: str, new_mode: str) -> Row:
 
 
 def as_converted(row: Row, old_mode: str, current: Row, mode: str) -> Row:
-    """A row (17,) with what Blender made of its rotation when the rotation mode was changed.
+    """Return a row (17,) with its rotation as Blender converted it when the rotation mode was changed.
 
-    It is the row itself where the mode is the same, or where the current rotation is a different one.
+    The row stays as it is if the mode is the same, or if the current rotation is a different one.
     """
     if old_mode == mode or not np.allclose(matrix_of(row, old_mode), matrix_of(current, mode), atol=SAME):
         return row
     converted = row.copy()
     converted[FIELDS[rotation_field(mode)]] = current[FIELDS[rotation_field(mode)]]
     if np.allclose(matrix_of(row, old_mode), matrix_of(current, old_mode), atol=SAME):
-        converted[FIELDS[rotation_field(old_mode)]] = current[FIELDS[rotation_field(old_mode)]]  # it is normalized
+        converted[FIELDS[rotation_field(old_mode)]] = current[FIELDS[rotation_field(old_mode)]]  # Blender normalized it
     return converted

@@ -1,4 +1,4 @@
-"""What else moves the bones of an armature: constraints and drivers."""
+"""What moves bones of an armature besides animation: constraints and drivers."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint
 """Constraints on one bone that move its parents as well."""
 
 SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.types.MaintainVolumeConstraint)
-"""Constraints that leave a bone in its place, turned as it is."""
+"""Constraints that change neither position nor orientation of a bone."""
 
 
 def is_on(constraint: bpy.types.Constraint) -> bool:
-    """Whether a constraint has an effect."""
+    """Return whether a constraint has an effect."""
     return not constraint.mute and constraint.influence > 0.0
 
 
 def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
-    """Bone and channel of the drivers on rotations of these bones."""
+    """Yield bone and channel of the drivers on rotations of these bones."""
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
     for driver in drivers_on(ob, paths):
         yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
 
 
 def drivers_on(ob: bpy.types.Object, paths: Collection[str]) -> list[bpy.types.FCurve]:
-    """The drivers of an object that set the properties with these data paths."""
+    """Return the drivers of an object that set the properties with these data paths."""
     drivers: Iterable[bpy.types.FCurve] = () if ob.animation_data is None else ob.animation_data.drivers
     return [driver for driver in drivers if driver.data_path in paths and not driver.mute]
 
@@ -38,7 +38,7 @@ def fighting_constraints(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
-    """Enabled constraints that move a bone of the chain after the solve, each with its bone."""
+    """Yield enabled constraints that move a bone of the chain after the solve, each with the bone that owns it."""
     names = {bone.name for bone in bones}
     for owner in ob.pose.bones if constrained is None else constrained:
         for constraint in filter(is_on, owner.constraints):
@@ -47,9 +47,9 @@ def fighting_constraints(
 
 
 def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
-    """Names of the bones of an armature object that constraints or drivers move: a chain of them can't be solved.
+    """Return the names of bones that constraints or drivers move, so that a chain of them can't be solved.
 
-    Each with the bones of the armature that it follows.
+    Each comes with the bones of the same armature that it follows.
     """
     found: dict[str, list[str]] = {}
     for owner in ob.pose.bones:
@@ -66,7 +66,7 @@ def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
 
 
 def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
-    """Names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
+    """Return the names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
     if not isinstance(constraint, CHAIN_CONSTRAINTS):
         return []
     moved = [owner, *owner.parent_recursive]

@@ -1,4 +1,4 @@
-"""Rotations written frame by frame so that the pose between two frames is between their poses."""
+"""Continuous rotation channels from frame to frame, so that interpolation between frames stays between their poses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .transforms import quaternions
 
 
 def continuous(rows: Row, modes: Sequence[str]) -> Row:
-    """Rows (F, k, 17) with the same rotations, each written nearest to that of the frame before."""
+    """Rewrite rows (F, k, 17) with the same rotations, each nearest to the frame before."""
     out = rows.copy()
     for mode in set(modes):
         own = [k for k, other in enumerate(modes) if other == mode]
@@ -24,10 +24,10 @@ def continuous(rows: Row, modes: Sequence[str]) -> Row:
 
 
 def nearest(values: Row, mode: str) -> Row:
-    """Rotation channels (F, ..., 3 or 4) of one mode, each written nearest to that of the frame before.
+    """Rewrite rotation channels (F, ..., 3 or 4) of one mode with the same rotations, each nearest to the frame before.
 
-    A quaternion has two signs; a rotation has two triples of Euler angles and two axes; an angle may have any number
-    of full turns added.
+    A quaternion has two signs, a rotation has two triples of Euler angles and two axes, and any number of full turns
+    can be added to an angle.
     """
     if mode == "QUATERNION":
         return _nearest_quaternions(values)
@@ -41,22 +41,22 @@ def nearest(values: Row, mode: str) -> Row:
 
 
 def turns(values: Row, mode: str, steps: Floats) -> tuple[Floats, Ints]:
-    """The largest angles per frame between the rotations of successive frames.
+    """Return the largest angle per frame between the rotations of successive frames.
 
     Args:
-        values: (F, k, 3 or 4) rotation channels of one mode, F being 2 or more.
+        values: (F, k, 3 or 4) rotation channels of one mode, with F at least 2.
         mode: the rotation mode.
-        steps: (F-1,) frames from each to the next.
+        steps: (F-1,) distance in frames from each one to the next.
 
     Returns:
-        (F-1,) the angles in radians per frame, and which bone turns by each.
+        (F-1,) the angles in radians per frame, and for each the bone that turns by it.
     """
     q = values if mode == "QUATERNION" else quaternions(values, mode)
     square = np.einsum("fki,fki->fk", q, q)
     chord = q[1:] - q[:-1]
     gap = np.einsum("fki,fki->fk", chord, chord)
     total = square[1:] + square[:-1]
-    gap = np.minimum(gap, 2.0 * total - gap) / np.maximum(total, 1e-30)  # to the nearer of both signs
+    gap = np.minimum(gap, 2.0 * total - gap) / np.maximum(total, 1e-30)  # for the nearer of both signs
     angles = 4.0 * np.arcsin(np.sqrt(np.clip(0.5 * gap.max(axis=1), 0.0, 1.0))) / steps
     return angles, gap.argmax(axis=1)
 
@@ -89,5 +89,5 @@ def _nearest_axis_angle(values: Floats, before: Floats) -> Floats:
 
 
 def _unwound(angles: Any, near: Any) -> Any:
-    """Angles with full turns added that bring them nearest to `near`."""
+    """Add the full turns to angles that bring them nearest to `near`."""
     return angles + 2.0 * math.pi * np.round((near - angles) / (2.0 * math.pi))

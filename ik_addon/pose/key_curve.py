@@ -1,4 +1,4 @@
-"""Keys of a smooth curve over a range of frames, in place of those that an F-curve has there."""
+"""Replace the keys of an F-curve on a range of frames with those of a smooth curve."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .keyframes import FIELDS, SAME_FRAME, Keys, enum_value, read_keys, write_ke
 
 
 def write_curve(curve: bpy.types.FCurve, frames: Floats, values: Floats, slopes: Floats, lines: Bools) -> None:
-    """Replace the keys between the first and the last of some frames, on which the curve has keys already.
+    """Replace all keys from the first to the last of some frames; the curve must have keys in that range.
 
-    What the curve does before and after stays as it is.
+    The curve before and after the range stays as it is.
 
     Args:
-        curve: its keys are replaced.
-        frames: (K,) of the new keys.
-        values: (K,)
+        curve: the F-curve.
+        frames: (K,) frames of the new keys.
+        values: (K,) their values.
         slopes: (K,) change of the value per frame.
-        lines: (K - 1,) whether a straight line leads from a key to the next one.
+        lines: (K - 1,) whether a straight line connects a key to the next one.
     """
     old = read_keys(curve)
     inside = keyed_within(old, frames[0], frames[-1])
     first, last = np.flatnonzero(inside)[[0, -1]]
-    # What leads out of the range are the last key's interpolation and right handle, and into it the first key's left.
+    # The last key's interpolation and right handle lead out of the range, the first key's left handle leads into it.
     new = {name: keys[np.full(len(frames), last)] for name, keys in old.items()}
     new["co"][:] = np.stack([frames, values], axis=1)
     reach = np.diff(frames) / 3.0
@@ -43,6 +43,6 @@ def write_curve(curve: bpy.types.FCurve, frames: Floats, values: Floats, slopes:
 
 
 def keyed_within(keys: Keys, first: float, last: float) -> Bools:
-    """Which keys (K,) are on a range of frames."""
+    """Which keys (K,) are within a range of frames."""
     frames = keys["co"][:, 0]
     return np.asarray((frames >= first - SAME_FRAME) & (frames <= last + SAME_FRAME))

@@ -1,4 +1,4 @@
-"""Keys that make channels jump at a frame, while their curves before it stay as they are."""
+"""Key a sudden change of channels at a frame, without changing their curves before it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..solve.problem import Floats
 from .keyframes import FIELDS, SAME_FRAME, Channel, Keys, curves_of, enum_value, read_keys, write_channels, write_keys
 
 HALVINGS = 60
-"""After so many, the place on a curve is as exact as a double."""
+"""After this many halvings, the parameter on a curve is as exact as a double."""
 
 
 def key_step(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: tuple[float, float], undo: ExitStack, *, held: bool
 ) -> None:
-    """Key channels on two frames of the action: as they are on the first, then as they should be on the second.
+    """Key channels on two frames of the action: with their old values on the first, with new ones on the second.
 
     Args:
         ob: the animated object.
-        channels: with two values each. The first one is for channels without a curve; others keep their own.
-        frames: the last one before the step, and that of the step.
-        undo: takes it back.
-        held: hold the second key, too, until the next one.
+        channels: with two values each. The first value is for channels without a curve; others keep their own.
+        frames: the last frame before the step, and the frame of the step.
+        undo: gets a callback that restores the curves.
+        held: also hold the second key until the next one.
 
     Raises:
-        KeysError: it cannot be done; nothing was changed.
+        KeysError: if the channels can't be keyed; nothing is changed then.
     """
     found = curves_of(compat.curve_owner(ob))
     places = [(channel.data_path, channel.index) for channel in channels]
@@ -49,7 +49,7 @@ def key_step(
 
 
 def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held: bool) -> Keys:
-    """The keys of a curve with a step in it."""
+    """Return the keys of a curve with a step added."""
     points = np.array([frames, values]).T
     new: Keys = {name: np.zeros((2, width), dtype=kind) for name, (kind, width) in FIELDS.items()}
     new["co"][:] = points
@@ -57,7 +57,7 @@ def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held
     new["handle_left"][:], new["handle_right"][:] = points - np.array([reach, 0.0]), points + np.array([reach, 0.0])
     new["handle_left_type"][:] = new["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
     new["interpolation"][:] = enum_value("interpolation", "CONSTANT")
-    new["back"][:], new["amplitude"][:], new["period"][:] = 1.70158, 0.8, 4.1  # as Blender's own new keys have
+    new["back"][:], new["amplitude"][:], new["period"][:] = 1.70158, 0.8, 4.1  # like Blender's own new keys
     if not held:
         new["interpolation"][1] = enum_value("interpolation", "BEZIER")
     if old is None:
@@ -78,7 +78,7 @@ def _stepped(old: Keys | None, frames: tuple[float, float], values: Floats, held
 
 
 def _split(old: Keys, last: int, new: Keys) -> None:
-    """Let the curve from the key `last` run to the first new key as it ran before that was there."""
+    """Set handles so that the curve from key `last` to the first new key keeps its shape."""
     bezier, free = enum_value("interpolation", "BEZIER"), enum_value("handle_left_type", "FREE")
     start, end = old["co"][last].astype(np.float64), new["co"][0].astype(np.float64)
     if last + 1 == len(old["co"]):
@@ -88,17 +88,17 @@ def _split(old: Keys, last: int, new: Keys) -> None:
     else:
         return
     old["handle_right"][last], new["handle_left"][0] = handles
-    # Automatic handles would follow the new key and bend the curve before it.
+    # Automatic handles would adapt to the new key and bend the curve before it.
     old["handle_left_type"][last] = old["handle_right_type"][last] = new["handle_left_type"][0] = free
     new["handle_right_type"][0] = free
 
 
 def _halves(old: Keys, last: int, frame: float) -> tuple[Any, Any]:
-    """The right handle of the key `last` and the left one of a key on a frame, for the curve between them to stay."""
+    """Return the right handle of key `last` and the left one of a new key, so that the curve keeps its shape."""
     points = np.array(
         [old["co"][last], old["handle_right"][last], old["handle_left"][last + 1], old["co"][last + 1]], np.float64
     )
-    # Blender shortens handles that would make the curve run backwards.
+    # Blender shortens handles that would make the curve run backward.
     span = points[3, 0] - points[0, 0]
     reach = abs(points[1, 0] - points[0, 0]) + abs(points[3, 0] - points[2, 0])
     if reach > span:

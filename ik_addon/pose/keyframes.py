@@ -1,4 +1,4 @@
-"""Many keyframes at once, into the action of an object: all of them or none."""
+"""Write many keyframes at once into the action of an object: all of them or none."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ FIELDS: dict[str, tuple[type, int]] = {
 """Type and width of each attribute of a keyframe."""
 
 LEAVING = ("interpolation", "easing", "back", "amplitude", "period")
-"""The attributes of a keyframe that shape the curve from it to the next one."""
+"""Attributes of a keyframe that shape the curve from it to the next one."""
 
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
-"""The attributes that Blender gives new keyframes another value than a bake does; not where they stand."""
+"""Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
 
 SAME_FRAME = 0.01
-"""Keys closer together than this, in frames, are one key for Blender."""
+"""Blender merges keys that are closer together than this, in frames."""
 
 AT_ONCE = 1_000_000
-"""How many keys are written before `writing` yields."""
+"""Number of keys that are written before `writing` yields."""
 
 
 class KeysError(UserError):
-    """Keys cannot be written; the message says what is wrong, where, and what to do."""
+    """Keys can't be written; the message says what is wrong, where, and what to do."""
 
 
 @dataclass(slots=True)
 class Channel:
-    """One animated number of a bone over the frames of a bake."""
+    """One number of a bone's channels over the frames of a bake."""
 
     bone: str
-    """Name of the bone, also of the group that a new F-curve goes into."""
+    """Name of the bone, and of the group for new F-curves."""
     field: str
     """A transform property of a pose bone, such as `rotation_quaternion`."""
     index: int
     values: NDArray[Any]
-    """(F,) one for each frame, in the unit of the property."""
+    """(F,) one value per frame, in the unit of the property."""
 
     @property
     def data_path(self) -> str:
-        """The path of the property from the object."""
+        """Data path of the property from the object."""
         return f'pose.bones["{bpy.utils.escape_identifier(self.bone)}"].{self.field}'
 
 
 def write_channels(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Callable[[], None]:
-    """Do all of `writing` at once."""
+    """Run `writing` to its end."""
     todo = writing(ob, channels, frames, new_action=new_action)
     while True:
         try:
@@ -88,13 +88,13 @@ def write_channels(
 def writing(
     ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
 ) -> Generator[float, None, Callable[[], None]]:
-    """Key channels at `frames` (F,), which ascend, replacing all keys between the first and the last of them.
+    """Key channels at ascending `frames` (F,), replacing keys in their range; yields progress (0 to 1).
 
-    Keys outside of that range stay exactly as they are, and so does the curve between them. With `new_action` the
-    keys go into a copy of the object's action, and the old one keeps what it had. Yields the share that is written.
+    Keys outside the range stay exactly as they are, and so does the curve between them. With `new_action`, the keys go
+    into a copy of the object's action, and the original action keeps its keys.
 
-    Returns a function that puts everything back as it was. If anything is raised, or the generator is closed, that has
-    been done already.
+    Returns a function that restores everything as it was. If an exception is raised, or the generator is closed,
+    everything is already restored.
     """
     check(ob, channels, new_action=new_action)
     keys = _keys_at(frames)
@@ -103,7 +103,7 @@ def writing(
         if new_action:
             use_new_action(ob, undo)
         for start in range(0, len(channels), some):
-            # Looked up again each time: between two steps anything may have happened.
+            # Looked up again each time: anything may have happened between two steps.
             owner = compat.curve_owner(ob) if start else compat.ensure_curve_owner(ob, undo)
             if owner is None:
                 raise KeysError("The action of '{object}' is gone. Bake again", object=ob.name)
@@ -113,7 +113,7 @@ def writing(
 
 
 def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
-    """Raise `KeysError` if `write_channels` could not key these channels, or the keys would not play as written."""
+    """Raise `KeysError` if `write_channels` can't key these channels, or the keys would not play back as written."""
     if not ob.is_editable:
         raise KeysError(
             "'{object}' is linked from another file and can't be keyed. Make a library override of it", object=ob.name
@@ -153,7 +153,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
 
 
 def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
-    """Raise `KeysError` if the action can't take keys, or takes keys that are not for this object alone."""
+    """Raise `KeysError` if the action can't take keys, or other objects use it too."""
     data = ob.animation_data
     if data.use_tweak_mode:
         raise KeysError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
@@ -176,7 +176,7 @@ def _check_action(ob: bpy.types.Object, new_action: bool) -> None:
 
 
 def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
-    """All keyframes of an F-curve."""
+    """Read all keyframes of an F-curve."""
     points = curve.keyframe_points
     keys = {}
     for name in fields:
@@ -188,7 +188,7 @@ def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
 
 
 def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
-    """Replace all keyframes of an F-curve, without recalculating handles."""
+    """Replace all keyframes of an F-curve without recalculating handles."""
     points = curve.keyframe_points
     points.clear()
     points.add(len(keys["co"]))
@@ -198,12 +198,12 @@ def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
 
 @lru_cache
 def enum_value(field: str, name: str) -> int:
-    """The number behind a name of an enumeration; arrays of keyframes hold numbers."""
+    """Return the number of an enumeration item; arrays of keyframes hold numbers."""
     return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
 
 def _keys_at(frames: Floats) -> Keys:
-    """Keys at frames (F,) with the value 0: straight where every frame has one, smooth otherwise."""
+    """Keys at frames (F,) with the value 0: linear if every frame has a key, smooth otherwise."""
     if not (np.diff(frames) > SAME_FRAME).all():
         raise ValueError("The frames to key must ascend")
     count = len(frames)
@@ -212,12 +212,12 @@ def _keys_at(frames: Floats) -> Keys:
     every_frame = count > 1 and np.diff(frames).max() <= 1.0
     keys["interpolation"][:] = enum_value("interpolation", "LINEAR" if every_frame else "BEZIER")
     keys["handle_left_type"][:] = keys["handle_right_type"][:] = enum_value("handle_left_type", "AUTO_CLAMPED")
-    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1  # as Blender's own new keys have
+    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1  # like Blender's own new keys
     return keys
 
 
 def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
-    """Raise `KeysError` where a value is not a finite number."""
+    """Raise `KeysError` if a value is not a finite number."""
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
@@ -230,7 +230,7 @@ def _check_values(keys: Keys, channels: Sequence[Channel]) -> None:
 def _write(
     ob: bpy.types.Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack
 ) -> None:
-    """Key some channels; `undo` takes it back."""
+    """Key some channels; `undo` gets the callbacks that restore them."""
     _check_values(keys, channels)
     curves, groups = curves_of(owner), {group.name: group for group in owner.groups}
     patterns: dict[int, bpy.types.FCurve] = {}
@@ -265,18 +265,18 @@ def _write(
 
 
 def _fill(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
-    """Give an F-curve without keyframes some at points (F, 2)."""
+    """Add keyframes at points (F, 2) to an F-curve without any."""
     new = curve.keyframe_points
     new.add(len(points))
     for name in FRESH:
         new.foreach_set(name, keys[name].ravel())
-    new.foreach_set("co_ui", points.ravel())  # takes the handles along, which begin at zero
-    if keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR"):  # straight ones do not use their handles
+    new.foreach_set("co_ui", points.ravel())  # moves the handles as well, which begin at zero
+    if keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR"):  # linear keys do not use their handles
         new.handles_recalc()
 
 
 def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> None:
-    """Put keys at these points (F, 2) in place of those in their range, and leave all others as they are."""
+    """Replace the keys in the range of points (F, 2) with keys at these points, and leave all others alone."""
     old = read_keys(curve)
     old_frames, first, last = old["co"][:, 0], points[0, 0], points[-1, 0]
     outside: Bools = (old_frames < first - SAME_FRAME) | (old_frames > last + SAME_FRAME)
@@ -292,7 +292,7 @@ def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> 
     merged = {name: values[order] for name, values in merged.items()}
     write_keys(curve, merged)
     curve.keyframe_points.handles_recalc()
-    # Automatic handles of the keys next to the range would follow the new keys and bend the curve outside of it.
+    # Automatic handles of the keys next to the range would adapt to the new keys and bend the curve outside it.
     kept = order < outside.sum()
     for name, handles in read_keys(curve, ("handle_left", "handle_right")).items():
         handles[kept] = merged[name][kept]
@@ -300,7 +300,7 @@ def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: NDArray[Any]) -> 
 
 
 def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
-    """Baked keys of which the last leads out of the range the way the old curve did: held, straight, eased."""
+    """Return baked keys whose last one leads out of the range as the old curve did: constant, linear or eased."""
     before = np.flatnonzero(old["co"][:, 0] <= last + SAME_FRAME)
     if not len(before):
         return baked
@@ -312,15 +312,15 @@ def _leaving_like(old: Keys, baked: Keys, last: float) -> Keys:
 
 
 def curves_of(owner: compat.CurveOwner | None) -> dict[tuple[str, int], bpy.types.FCurve]:
-    """F-curves by what they animate; Blender would look through all of them for each."""
+    """Map data path and index to F-curve; Blender would search all of them for each lookup."""
     return {} if owner is None else {(curve.data_path, curve.array_index): curve for curve in owner.fcurves}
 
 
-# What is undone later is looked up by name again: a user may have changed the action in between.
+# Undo callbacks look things up by name: a user may have changed the action in between.
 
 
 def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -> None:
-    """Remove the F-curves of channels, and where that is said their groups."""
+    """Remove the F-curves of channels, and their groups where marked."""
     owner = compat.curve_owner(ob)
     if owner is None:
         return
@@ -330,7 +330,7 @@ def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -
         if curve is not None:
             owner.fcurves.remove(curve)
     for name in {channel.bone for channel, and_group in made if and_group}:
-        group = owner.groups.get(name)  # since 4.4 an empty group vanishes by itself
+        group = owner.groups.get(name)  # since 4.4 Blender removes empty groups by itself
         if group is not None:
             owner.groups.remove(group)
 

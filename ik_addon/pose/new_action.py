@@ -1,4 +1,4 @@
-"""A copy of an action that takes the keys, so that the original keeps what it has."""
+"""Copy an action to key the copy and leave the original as it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import compat
 
 
 def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
-    """Let a copy of an object's action take its keys from now on; nothing where it has none. `undo` takes it back."""
+    """Give an object with an action a copy of it, so that keys go there; `undo` gets callbacks to revert that."""
     action = ob.animation_data.action if ob.animation_data else None
     if action is None:
         return

@@ -16,23 +16,23 @@ from ..solve.problem import Bools, Floats, Ints
 
 
 def matrix_array(matrix: Matrix) -> Floats:
-    """A mathutils matrix as a (4, 4) array."""
+    """Convert a mathutils matrix to a (4, 4) array."""
     return np.array(matrix, dtype=np.float64)
 
 
 def affine(matrices: Floats) -> Floats:
-    """Matrices (..., 4, 4) as they take points: Blender makes no use of their last row, which a keyed one may fill."""
+    """Make matrices (..., 4, 4) affine: Blender ignores their last row, which keys may set to anything."""
     found = matrices.copy()
     found[..., 3, :] = (0.0, 0.0, 0.0, 1.0)
     return found
 
 
 FLAT = 1e6
-"""The condition number from which on a matrix in single precision says nothing of its least axis but rounding."""
+"""Condition number above which the smallest axis of a matrix in single precision is only rounding."""
 
 
 def inverse(matrices: Floats) -> Floats:
-    """Inverse of affine matrices (..., 4, 4); not a number where one is not finite, or flat in single precision."""
+    """Inverse of affine matrices (..., 4, 4); NaN for those that are not finite, or flat in single precision."""
     with np.errstate(all="ignore"):
         usable = np.abs(np.linalg.det(matrices)) > 1e-30
         found = np.linalg.inv(np.where(usable[..., None, None], matrices, np.eye(4)))
@@ -42,7 +42,7 @@ def inverse(matrices: Floats) -> Floats:
 
 
 def flat_inverse(matrices: Floats) -> Floats:
-    """Affine matrices (F, 4, 4) that undo flat ones for all points to which these take anything."""
+    """Pseudoinverse of flat affine matrices (F, 4, 4): it inverts them on all points that they can reach."""
     found = np.tile(np.eye(4), (len(matrices), 1, 1))
     linear = np.nan_to_num(matrices[:, :3, :3], posinf=0.0, neginf=0.0)
     found[:, :3, :3] = np.linalg.pinv(linear, rcond=1.0 / FLAT)
@@ -56,21 +56,21 @@ def _inverse_of(matrix: bytes) -> Floats:
 
 
 def inverse_of_one(matrix: Floats) -> Floats:
-    """The inverse of one matrix (4, 4), as above, cached: most objects do not move between frames."""
+    """`inverse` of one matrix (4, 4), cached: most objects do not move between frames."""
     return _inverse_of(matrix.tobytes())
 
 
 ROUNDING = 1e-7
-"""Directions that differ by less than this are the same in single precision."""
+"""Directions closer together than this are the same in single precision."""
 
 
 def orthonormal(linear: Floats) -> Floats:
-    """The nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is.
+    """Return the nearest frames (..., 3, 3) that keep the direction of the Y axis, mirrored where the input is.
 
-    Not a number where two axes differ by no more than rounding, as below a bone that is scaled to a line.
+    NaN if two axes differ by no more than rounding, as below a bone that is scaled to a line.
     """
     out = np.empty(linear.shape)
-    x, y, z = linear.T  # columns, and components first, as the functions here want them
+    x, y, z = linear.T  # columns; components come first, as in the functions called here
     with np.errstate(all="ignore"):
         y = y / norm(y)
         width = norm(x)
@@ -86,9 +86,9 @@ def orthonormal(linear: Floats) -> Floats:
 NO_SEGMENT = 1e-6
 """A segment shorter than this, in lengths of its chain, has no direction."""
 SKEWED = 3e-7
-"""A matrix that is no farther from a rotation is one, in single precision."""
+"""A matrix that is this close to a rotation is one in single precision."""
 STRAIGHT = 1e-4
-"""A chain that is this thin, in parts of its length, lies in no plane of its own."""
+"""A chain thinner than this, relative to its length, has no plane of its own."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Skeleton:
     inherits_rotation: Bools
     """(m,) `use_inherit_rotation`."""
     inherits_scale: Bools
-    """(m,) the parent's uniform scale reaches the bone."""
+    """(m,) whether the parent's uniform scale reaches the bone."""
     plain: Bools
-    """(m,) the pose matrix is parent @ offset @ basis, without any of the special inheritance flags."""
+    """(m,) whether the pose matrix is parent @ offset @ basis, without any special inheritance flags."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> Skeleton:
@@ -120,7 +120,7 @@ class Skeleton:
         index = {bone.name: i for i, bone in enumerate(bones)}
         above = [index[parent.name] if (parent := bone.parent) else -1 for bone in bones]
         parents = np.array(above, dtype=np.int64)
-        # The pose and its armature may have the bones in another order.
+        # Pose and armature may list bones in a different order.
         place = {name: i for i, name in enumerate(ob.data.bones.keys())}
         matrices = np.empty((len(bones), 16), dtype=np.float32)
         ob.data.bones.foreach_get("matrix_local", matrices.ravel())
@@ -145,7 +145,7 @@ class Skeleton:
 
     @cached_property
     def skews(self) -> Floats:
-        """(m, 3, 3) how rest matrices in the parent's rest space differ from rotations; zero where they do not."""
+        """(m, 3, 3) deviations from rotations of rest matrices in the parent's rest space; zero for rotations."""
         rest = self.offsets[:, :3, :3]
         off = times_back(rest, orthonormal(rest)) - np.eye(3)
         skewed = np.abs(off).max(axis=(1, 2)) > SKEWED
@@ -153,25 +153,25 @@ class Skeleton:
 
     @cached_property
     def joint_rests(self) -> Floats:
-        """(m, 3, 3) orientation of the bones at rest, seen from what they inherit their rotation from, or in space."""
+        """(m, 3, 3) rest orientations in the parent's rest space; in armature space if no rotation is inherited."""
         inherited = self.inherits_rotation[:, None, None]
         return orthonormal(np.where(inherited, self.offsets[:, :3, :3], self.rest[:, :3, :3]))
 
     def matches(self, ob: bpy.types.Object) -> bool:
-        """Whether the armature object still has these bones, in this order."""
+        """Return whether the armature object still has these bones, in this order."""
         return tuple(ob.pose.bones.keys()) == self.names
 
     def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
-        """Pose matrices (F, 4, 4) in armature space of a bone, from its basis and its parent's pose matrices."""
+        """Pose matrices (F, 4, 4) of a bone in armature space, from its basis and its parent's pose matrices."""
         if self.plain[bone]:
-            local = times(self.offsets[bone], basis)  # not by a BLAS, see `products`
+            local = times(self.offsets[bone], basis)  # not by BLAS, see `products`
             return local if parent is None else times(parent, local)
         return self._convert(ob, bone, basis, parent, invert=False)
 
     def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
-        """Basis matrices (F, 4, 4) of a bone that give it these pose matrices; the inverse of `to_pose`.
+        """Basis matrices (F, 4, 4) that give a bone these pose matrices; the inverse of `to_pose`.
 
-        Not a number below a parent that is flat.
+        NaN below a parent that is flat.
         """
         if self.plain[bone]:
             rest = self.offsets[bone] if parent is None else times(parent, self.offsets[bone])
@@ -182,7 +182,7 @@ class Skeleton:
         return found
 
     def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
-        # Blender's own conversion knows every inheritance flag, one matrix at a time.
+        # Blender's own conversion handles every inheritance flag, one matrix at a time.
         rna_bone = ob.data.bones[self.names[bone]]
         rest = rna_bone.matrix_local
         if parent is None:
@@ -200,7 +200,7 @@ class Skeleton:
     def normal_at_rest(self, bones: Sequence[int]) -> Floats:
         """Unit normal (3,) of the plane in which a chain, root first, lies at rest, in its parent's rest frame.
 
-        A straight chain lies in many planes: taken is the one across the Z axis of its root bone.
+        A straight chain lies in many planes; the one across the Z axis of its root bone is used.
         """
         tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
         joints = np.concatenate([self.rest[list(bones), :3, 3], tail[None]])
@@ -212,14 +212,14 @@ class Skeleton:
         return np.asarray(normal if parent < 0 else self.rest[parent, :3, :3].T @ normal)
 
     def bend_axes(self, bones: Sequence[int], side: Floats) -> Floats:
-        """Axes (n, 3) about which the bones of a chain, root first, bend it to its side by positive rotations.
+        """Return axes (n, 3) about which positive rotations bend a chain to its side.
 
         Args:
-            bones: of the chain, of any lengths.
+            bones: the bones of the chain, root first, of any lengths.
             side: (3,) bend side in the rest axes of the root bone.
 
         Returns:
-            Each in the rest axes of the bone above; that of the root in its own.
+            The axis of each bone in the rest axes of the bone above; that of the root in its own.
         """
         frames = orthonormal(self.rest[list(bones), :3, :3])
         normal = frames[0] @ np.cross(side, self.first_segment(bones))
@@ -236,7 +236,7 @@ class Skeleton:
         return np.asarray(local / np.linalg.norm(local))
 
     def ancestors(self, bone: int) -> list[int]:
-        """Indices of a bone's ancestors, nearest first."""
+        """Return the indices of a bone's ancestors, nearest first."""
         found = []
         parent = int(self.parents[bone])
         while parent >= 0:
@@ -246,7 +246,7 @@ class Skeleton:
 
 
 def _depths(parents: Sequence[int]) -> list[int]:
-    """How many ancestors each bone has, from its parent's index or -1."""
+    """Number of ancestors of each bone, given the index of its parent or -1."""
     known: dict[int, int] = {-1: -1}
     for bone in range(len(parents)):
         path = []

@@ -1,4 +1,4 @@
-"""Matrices from transform channels as Blender makes them, for many bones and frames at once."""
+"""Matrices from transform channels, computed as in Blender, for many bones and frames at once."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .channels import FIELDS, Row, rotation_field, rotations_of
 
 
 def rotations(values: Floats | Row, mode: str) -> Floats:
-    """Rotation matrices (..., 3, 3) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
+    """Rotation matrices (..., 3, 3) of a rotation channel (..., 3 or 4) in a rotation mode."""
     return rotations_of(quaternions(values, mode))
 
 
 def quaternions(values: Floats | Row, mode: str) -> Floats:
-    """Unit quaternions (..., 4) that a rotation channel (..., 3 or 4) makes in a rotation mode."""
+    """Unit quaternions (..., 4) of a rotation channel (..., 3 or 4) in a rotation mode."""
     values = values.astype(np.float64)
     if mode == "QUATERNION":
         length = np.linalg.norm(values, axis=-1, keepdims=True)
-        # Where there is no length Blender takes half a turn about X.
+        # For a quaternion of zero length Blender uses half a turn about X.
         return np.where(length > 0.0, values / np.where(length > 0.0, length, 1.0), [0.0, 1.0, 0.0, 0.0])
     half = 0.5 * values
     if mode == "AXIS_ANGLE":
@@ -51,12 +51,12 @@ def matrices(location: Floats, rotation: Floats, scale: Floats) -> Floats:
 
 
 def basis(rows: Row, modes: Sequence[str], connected: Bools) -> Floats:
-    """Basis matrices (..., k, 4, 4) that the channels (..., k, 17) of k bones make.
+    """Basis matrices (..., k, 4, 4) of the channels (..., k, 17) of k bones.
 
     Args:
         rows: the channels.
         modes: (k,) rotation modes.
-        connected: (k,) bones that Blender leaves the location out of.
+        connected: (k,) whether a bone is connected, so that Blender ignores its location.
     """
     turns = np.empty((*rows.shape[:-1], 3, 3))
     found = set(modes)

@@ -1,1 +1,1 @@
-"""Making, changing and taking away chains."""
+"""Adding, changing and removing chains."""

@@ -1,7 +1,7 @@
-"""The side to which a chain bends, from what its bones show: poses, animation, limits, anatomy.
+"""The side to which a chain bends, found from its poses, animation, limits and anatomy.
 
-A side is a vector in the rest space of the chain's root bone, across its first segment: the direction to which the
-middle of the chain goes.
+A side is a vector in the rest space of the chain's root bone, across its first segment: the direction in which the
+middle of the chain moves.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from ..translation.sentences import marked
 from .present import Limb, read_poses
 
 BENT = math.radians(2.0)
-"""A chain whose joints bend by less than this altogether shows no side."""
+"""A chain whose joints bend by less than this in total shows no side."""
 FAINTLY_BENT = 1e-3
-"""Radians: bends as small as this count where nothing else shows a side."""
+"""Radians: bends as small as this count only if nothing else shows a side."""
 CLEARLY_BENT = math.radians(20.0)
 """A knee or elbow that bends by less than this to the wrong side may be hyperextended."""
 CLEARLY_BENT_AT_REST = math.radians(10.0)
 ONE_SIDED = math.radians(10.0)
-"""A joint whose limits allow more than this to one side than to the other is a hinge."""
+"""A joint whose limits allow this much more to one side than to the other is a hinge."""
 FRAMES = 48
-"""On how many frames animation is looked at."""
+"""Number of frames on which animation is sampled."""
 
 
 class Evidence(Enum):
@@ -59,20 +59,20 @@ class Found(NamedTuple):
     """(3,)"""
     evidence: Evidence
     folds: tuple[float, ...]
-    """Of each bone, root first, see `anatomy.folds`; empty: it bends evenly."""
+    """For each bone, root first, see `anatomy.folds`; empty if the chain bends evenly."""
     both_ways: bool
-    """It bends to all sides, as spines and tails do; the side is only where it goes from straight."""
+    """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
 
 
 def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: bpy.types.Depsgraph) -> Found:
     """Find the side of a chain.
 
-    A pose that is bent by little counts only where nothing that tells more contradicts it.
+    A slightly bent pose counts only if no stronger evidence contradicts it.
 
     Args:
         ob: the armature object.
-        bones: of the chain, root first.
-        depsgraph: in which the current pose is evaluated.
+        bones: the bones of the chain, root first.
+        depsgraph: evaluates the current pose.
     """
     chain = _Chain.of(ob, bones)
     joints = chain.at_rest, chain.posed(ob, depsgraph), chain.animated(ob)
@@ -86,11 +86,11 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], depsgraph: b
 def _side_shown(
     chain: _Chain, joints: tuple[Floats, Floats, Floats], posed: Sequence[bpy.types.PoseBone]
 ) -> tuple[Floats, Evidence]:
-    """The side (3,) of a chain by the bends (n, 3) of its joints at rest, in the current pose and in its animation."""
+    """Return the side (3,) that the bends (n, 3) of the joints show: at rest, in the current pose and in animation."""
     known = chain.anatomy()
     rest, pose, moving = map(chain.bend, joints)
     if known is None and np.linalg.norm(pose) > CLEARLY_BENT and rest.dot(pose) < 0.0:
-        rest = np.zeros(3)  # posed like that on purpose, and nothing says that it cannot be
+        rest = np.zeros(3)  # posed that way on purpose, and no anatomy says otherwise
     shown = (
         (rest, Evidence.REST, CLEARLY_BENT_AT_REST, (known,)),
         (pose, Evidence.POSE, CLEARLY_BENT, (moving, known)),
@@ -110,7 +110,7 @@ def _side_shown(
 
 
 def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: Floats) -> Floats | None:
-    """The side (3,) to which a chain, root first, is bent in pose matrices (m, 4, 4); None: it shows or has none."""
+    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none."""
     chain = _Chain.of(ob, bones)
     if not chain.has_side:
         return None
@@ -119,16 +119,16 @@ def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: F
 
 
 def opposed_by_limits(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
-    """Whether the limits of a chain, root first, let it bend to the other side of a side (3,)."""
+    """Return whether the limits of a chain, root first, let it bend farther away from a side (3,) than towards it."""
     chain = _Chain.of(ob, bones)
     found = chain.limits(bones)
     return found is not None and bool(found.dot(np.cross(side, chain.first)) < 0.0)
 
 
 def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats, frame: float) -> float:
-    """By how many radians the FK pose of a chain, root first, bends away from its side (3,) on a frame; 0: it does not.
+    """Return by how many radians the FK pose of a chain, root first, bends away from its side (3,) on a frame.
 
-    Only F-curves and the stored FK pose are asked; what constraints and drivers do is not known here.
+    0 if it does not. Only F-curves and the stored FK pose are read; constraints and drivers are not known here.
     """
     chain = _Chain.of(ob, bones)
     below = np.array(chain.indices[1:], dtype=np.int64)
@@ -145,7 +145,7 @@ def hyperextension(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], si
 
 
 def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side: Floats) -> bool:
-    """Whether nothing at rest but the roll of the root bone speaks for a side (3,)."""
+    """Return whether a side (3,) comes from the roll of the root bone alone, with no other evidence at rest."""
     chain = _Chain.of(ob, bones)
     if np.abs(side - chain.roll_side()).max() > 1e-6:
         return False
@@ -153,33 +153,33 @@ def is_from_roll(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], side
     return not at_rest and chain.limits(bones) is None and chain.anatomy() is None
 
 
-# ---- what shows a side: bend vectors in the axes of the root bone, each joint's axis times its angle
+# ---- evidence of a side: bend vectors in the axes of the root bone, each joint's axis times its angle
 
 
 def _side(normal: Floats, first: Floats) -> Floats:
-    """The side (3,) of a chain that bends about an axis (3,) and begins in a direction (3,)."""
+    """Return the side (3,) of a chain that bends about an axis (3,) and begins in a direction (3,)."""
     side = np.cross(first, normal)
     return np.asarray(side / np.linalg.norm(side))
 
 
 def _is_across(normal: Floats, first: Floats) -> bool:
-    """Whether a chain that begins in a direction (3,) can bend about an axis (3,)."""
+    """Return whether a chain that begins in a direction (3,) can bend about an axis (3,)."""
     return bool(np.linalg.norm(np.cross(first, normal)) > 0.1 * np.linalg.norm(normal))
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """The bones of a chain of n, root first, at rest."""
+    """A chain of n bones, root first, at rest."""
 
     figure: Figure
     row: list[int]
-    """Indices in the figure, and those in the skeleton."""
+    """Indices in the figure; `indices` are those in the skeleton."""
     skeleton: Skeleton
     indices: list[int]
     at_rest: Floats
     """(n, 3) bends of the joints."""
     lead: int | None
-    """The joint whose side is that of the chain; None: all of them."""
+    """The joint whose side is the side of the chain; None if all of them count."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> _Chain:
@@ -200,26 +200,26 @@ class _Chain:
         return self.skeleton.first_segment(self.indices)
 
     def roll_side(self) -> Floats:
-        """The side (3,) to which it bends straight, without being told: about the X axis of its root bone."""
+        """The side (3,) to which the chain bends from straight by default: about the X axis of its root bone."""
         return _side(hinge(np.eye(3), self.first), self.first)
 
     def bend(self, joints: Floats) -> Floats:
-        """The bend (3,) of the chain by those of its joints (n, 3)."""
+        """Return the bend (3,) of the chain, given the bends (n, 3) of its joints."""
         return np.asarray(joints.sum(axis=0) if self.lead is None else joints[self.lead])
 
     def bends_in(self, poses: Floats) -> Floats:
-        """The bends (n, 3) in pose matrices (m, 4, 4); none where these are no numbers."""
+        """Return the bends (n, 3) in pose matrices (m, 4, 4); zero where these are not finite."""
         limb = Limb.of(self.skeleton, self.indices, poses)
         return _bends(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros_like(self.at_rest)
 
     def posed(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
-        """The bends (n, 3) in the current pose; none where that is a solution."""
+        """Return the bends (n, 3) in the current pose; zero if that pose is a solution."""
         if not set(self.indices).isdisjoint(fk_store.stored_bones(ob)):
             return np.zeros_like(self.at_rest)
         return self.bends_in(read_poses(ob, depsgraph))
 
     def animated(self, ob: bpy.types.Object) -> Floats:
-        """The mean bends (n, 3) over the animation, of the frames on which the chain is bent."""
+        """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
         own = [ob.pose.bones[bone] for bone in self.indices[1:]]
         paths = tuple(f"{bone.path_from_id()}." for bone in own)
         below = np.array(self.indices[1:])
@@ -235,7 +235,7 @@ class _Chain:
         except fcurves.NotDetermined:
             return still
         joints = self.bends_by(ob, rows)
-        # Weighted by the bend itself: a step that bends the knee by 60 degrees counts more than ten locked ones.
+        # Weighted by the bend itself: a frame with the knee bent by 60 degrees outweighs ten with a locked knee.
         weights = np.linalg.norm([self.bend(bends) for bends in joints], axis=1)
         bent = np.isfinite(joints).all(axis=(1, 2)) & (weights > BENT)
         if not bent.any():
@@ -243,7 +243,7 @@ class _Chain:
         return np.asarray((joints[bent] * weights[bent, None, None]).sum(axis=0) / weights[bent].sum())
 
     def bends_by(self, ob: bpy.types.Object, rows: channels.Row) -> Floats:
-        """The bends (F, n, 3) that the channels (F, n-1, 17) of all bones but the root make."""
+        """Return the bends (F, n, 3) that the channels (F, n-1, 17) of all bones but the root make."""
         below = np.array(self.indices[1:])
         own = [ob.pose.bones[bone] for bone in self.indices[1:]]
         connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
@@ -257,7 +257,7 @@ class _Chain:
         return np.array([_bends_of(steps) for steps in np.diff(np.array(heads), axis=0).transpose(1, 0, 2)])
 
     def limits(self, posed: Sequence[bpy.types.PoseBone]) -> Floats | None:
-        """The axis about which its limits let its joints bend more one way than the other."""
+        """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""
         found = np.zeros(3)
         root = self.skeleton.rest[self.indices[0], :3, :3]
         for joint, (bone, index) in enumerate(zip(posed, self.indices, strict=True)):
@@ -273,7 +273,7 @@ class _Chain:
         return found if np.linalg.norm(found) > ONE_SIDED else None
 
     def anatomy(self) -> Floats | None:
-        """The axis about which it bends by its anatomy."""
+        """Return the axis about which the chain bends by its anatomy; None if unknown."""
         side = sides.side_of_row(self.figure, self.row)
         if side is None:
             return None
@@ -282,12 +282,12 @@ class _Chain:
 
 
 def _bends(limb: Limb) -> Floats:
-    """The bends (n, 3) of the joints of a limb in one pose."""
+    """Return the bends (n, 3) of the joints of a limb in one pose."""
     return _bends_of(limb.frames[0].T.dot(np.diff(limb.joints, axis=0).T).T)
 
 
 def _bends_of(steps: Floats) -> Floats:
-    """Bends (n, 3) of the joints of segments (n, 3); none of the first, and where one has no length."""
+    """Return the bends (n, 3) of the joints of segments (n, 3); zero for the first one and those without length."""
     sizes = np.linalg.norm(steps, axis=1)
     found, before = np.zeros_like(steps), None
     for i in np.flatnonzero(sizes > 1e-6 * sizes.sum()):

@@ -1,4 +1,4 @@
-"""Chains for a whole figure: arms, legs, spine and head, as Add Chain makes them one by one."""
+"""Chains for a whole figure: arms, legs, spine and head, as Add Chain would make them one by one."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ from .present import read_poses
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""
 MOVED = 1e-4
-"""A chain whose bones are off by more than this, in its lengths, does not keep the pose that they were in."""
+"""A chain whose bones move by more than this, in its lengths, does not keep its pose."""
 
 ANIMATED = marked("These parts are animated. Snap a range to transfer their animation to the targets: {parts}")
 WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
-"""Remarks to which the panel has buttons."""
+"""Remarks for which the panel has buttons."""
 
 _last: dict[int, Outcome] = {}
-"""By `session_uid` of the armature object."""
+"""The last outcomes, by `session_uid` of the armature object."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is to be made."""
+    """What to make."""
 
     regions: frozenset[Region]
     with_poles: bool
     with_presets: bool
-    """Limits of human joints, where the figure is one."""
+    """Apply limits of human joints, if the figure is human."""
     live: bool
     controls: Controls = Controls.EMPTIES
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a figure."""
+    """What was done for a figure."""
 
     made: tuple[str, ...]
-    """What got a chain, in words."""
+    """The parts that got a chain, in words."""
     tips: tuple[str, ...]
-    """Tip bones of the new chains, and of those that were there."""
+    """Tip bones of the new chains and of existing ones."""
     remarks: tuple[str, ...]
-    """Sentences on what was not found, left out, or done otherwise."""
+    """Sentences about parts that were not found, left out, or treated differently."""
 
     @property
     def summary(self) -> str:
-        """What was made, as a sentence."""
+        """Say in a sentence what was made."""
         if not self.made:
             return say("No chain was added")
         done = count(len(self.made), "Set up 1 chain", "Set up {count} chains")
@@ -70,9 +70,9 @@ class Outcome:
 
 
 def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
-    """Put chains on the limbs and the trunk of an armature object; its pose stays as it is.
+    """Put chains on the limbs and the trunk of an armature object and keep its pose.
 
-    Bones that have a chain or one of Blender's IK constraints are left alone.
+    Bones that already have a chain or one of Blender's IK constraints are left alone.
     """
     context.view_layer.update()
     before = dict(zip(ob.pose.bones.keys(), read_poses(ob, context.evaluated_depsgraph_get()), strict=True))
@@ -112,7 +112,7 @@ def _add_chains(
     wishes: Wishes,
     remarks: list[str],
 ) -> dict[Member, bpy.types.PoseBone]:
-    """Put chains on parts whose tip bones are named; return the tips, and add a remark on each that gets none."""
+    """Put chains on parts, given the names of their tip bones; return the tips, and add a remark for each failure."""
     made = {}
     for part, name in parts.items():
         is_limb = part.region in LIMBS
@@ -129,19 +129,19 @@ def _add_chains(
             made[part] = name
         except ChainError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
-    # Control bones make new pose bones of all.
+    # Adding control bones makes Blender recreate all pose bones.
     return {part: ob.pose.bones[name] for part, name in made.items()}
 
 
 def last(ob: bpy.types.Object) -> Outcome | None:
-    """The last outcome on an armature object, while all of its chains are there: not once it was undone."""
+    """Return the last outcome for an armature object while all its chains exist; None otherwise, as after an undo."""
     outcome = _last.get(ob.session_uid)
     if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
         return None
     return outcome
 
 
-# ---- what is left alone, and what is not there
+# ---- what is left alone, and what was not found
 
 
 def _words(member: Member) -> str:
@@ -149,18 +149,18 @@ def _words(member: Member) -> str:
 
 
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
-    """A sentence about parts of a figure; none where there are none."""
+    """Return a sentence about parts of a figure; empty if there are no parts."""
     return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
 
 
 def _is_animated(tip: bpy.types.PoseBone) -> bool:
-    """Whether bones of a chain, or its hand or foot, are animated, which a target that stands still takes away."""
+    """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
     end = end_of(tip)
     return ends.is_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[bpy.types.PoseBone]]) -> list[Member]:
-    """The parts that have bones in rows of bones, root first, or that such a row is in the place of."""
+    """Return the parts that share bones with one of these rows, root first, or are in the same place as one."""
     index = {name: i for i, name in enumerate(figure.names)}
     indices = [[index[bone.name] for bone in row] for row in rows]
     return [
@@ -171,7 +171,7 @@ def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence
 
 
 def _constrained(ob: bpy.types.Object) -> list[list[bpy.types.PoseBone]]:
-    """The bones that each IK constraint of an armature object moves, root first."""
+    """Return the bones that each IK constraint of an armature object moves, root first."""
     return [source.bones for source in sources(ob) if source.tip is not None]
 
 
@@ -182,7 +182,7 @@ def _left_out(
     with_constraint: list[Member],
     regions: frozenset[Region],
 ) -> Iterator[str]:
-    """Sentences on the parts that constraints move, and on what a figure does not have."""
+    """Yield sentences about parts that constraints move and parts that were not found."""
     moved: list[Member] = []
     absent = members.missing(found, regions)
     if absent and figure.steered:
@@ -207,7 +207,10 @@ def _left_out(
 def _apply_presets(
     context: bpy.types.Context, made: Mapping[Member, bpy.types.PoseBone], before: Mapping[str, Floats]
 ) -> list[str]:
-    """Apply the presets of human joints to a live armature, but none that moves a bone from its pose (4, 4)."""
+    """Apply the presets of human joints to a live armature, except those that would change the pose.
+
+    `before` holds the pose matrix (4, 4) of each bone.
+    """
     applied: dict[Member, list[tuple[Any, str, object]]] = {}
     limited, slanted, outside = [], [], []
     for member, tip in made.items():
@@ -241,7 +244,7 @@ def _apply_presets(
 
 
 def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:
-    """How far the bones of a chain moved from their poses (4, 4), in its lengths, or how much they turned."""
+    """Return how far the bones of a chain moved from their poses (4, 4), in its lengths, or how much they turned."""
     ob, bones = tip.id_data, chain_bones(tip)
     after = read_poses(ob, context.evaluated_depsgraph_get())[[ob.pose.bones.find(bone.name) for bone in bones]]
     moved = np.abs(after - [before[bone.name] for bone in bones])
@@ -255,7 +258,7 @@ def _put_back(held: Sequence[tuple[Any, str, object]]) -> None:
 
 
 def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Any, str, object]]:
-    """What a preset may change of the chain on `tip`: owner, name and value."""
+    """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
     for bone in chain_bones(tip):
         for name in SETTINGS:
             yield bone, name, getattr(bone, name)

@@ -1,6 +1,6 @@
-"""The IK constraints of an armature object, and the drivers that switch them on and off.
+"""The IK constraints of an armature object, and the drivers that turn them on and off.
 
-Where two constraints on one bone differ in their pole alone, drivers switch the pole on and off: they belong together.
+Two constraints on one bone that differ only in their pole, with drivers to switch it, count as one.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from typing import Any
 import bpy
 
 SHARED = ("target", "subtarget", "chain_count", "use_tail", "use_rotation", "use_stretch", "weight", "influence")
-"""Settings in which constraints agree that drivers switch between."""
+"""Settings that are equal in two constraints between which drivers switch."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What one chain is made from."""
+    """The IK constraints that become one chain."""
 
     owner: bpy.types.PoseBone
     """The bone with the constraint."""
     constraint: bpy.types.KinematicConstraint
     twin: bpy.types.KinematicConstraint | None = None
-    """The same without a pole, which drivers enable in its place."""
+    """The same constraint without a pole, which drivers enable in its place."""
 
     @property
     def tip(self) -> bpy.types.PoseBone:
-        """The last bone that is moved; None where there is none."""
+        """The last bone that the constraint moves; None if there is none."""
         return self.owner if self.constraint.use_tail else self.owner.parent
 
     @property
     def bones(self) -> list[bpy.types.PoseBone]:
-        """The bones that are moved, root first."""
+        """The bones that the constraint moves, root first."""
         return [self.tip, *self.tip.parent_recursive][: self.constraint.chain_count or None][::-1]
 
     @property
     def constraints(self) -> list[bpy.types.KinematicConstraint]:
-        """One, or both."""
+        """The constraint, and its twin if there is one."""
         return [self.constraint] if self.twin is None else [self.constraint, self.twin]
 
 
 def sources(ob: bpy.types.Object) -> Iterator[Source]:
-    """The IK constraints of an armature object that are enabled, or that a driver may enable."""
+    """Yield the IK constraints of an armature object that are enabled, or that a driver may enable."""
     for owner in ob.pose.bones:
         own = [made for made in owner.constraints if isinstance(made, bpy.types.KinematicConstraint)]
         own = [made for made in own if not made.mute or mute_driver(ob, made) is not None]
@@ -54,7 +54,7 @@ def sources(ob: bpy.types.Object) -> Iterator[Source]:
 def _twin_of(
     ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint, own: Iterable[bpy.types.KinematicConstraint]
 ) -> bpy.types.KinematicConstraint | None:
-    """The constraint that drivers enable in place of one with a pole, among those of its bone."""
+    """Return the constraint on the same bone that drivers enable in place of one with a pole; None if there is none."""
     if constraint.pole_target is None or (inputs := _inputs(ob, constraint)) is None:
         return None
     return next(
@@ -70,7 +70,7 @@ def _twin_of(
 
 
 def _inputs(ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint) -> list[tuple[object, str]] | None:
-    """What the driver that mutes a constraint reads; None where there is none."""
+    """Return what the driver that mutes a constraint reads; None if there is no driver."""
     curve = mute_driver(ob, constraint)
     if curve is None:
         return None
@@ -83,7 +83,7 @@ def _inputs(ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint) -> 
 def mute_driver(
     ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint, is_silent: bool = False
 ) -> bpy.types.FCurve | None:
-    """The driver that mutes a constraint, which is in force, or is silent; None where there is none."""
+    """Return the driver that mutes a constraint: the active driver, or with `is_silent` a muted one; else None."""
     if ob.animation_data is None:
         return None
     path = f"{constraint.path_from_id()}.mute"
@@ -91,24 +91,24 @@ def mute_driver(
 
 
 def silence(ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint) -> None:
-    """Take the switch of a constraint away from its driver."""
+    """Mute the driver that mutes a constraint, so that it no longer controls the constraint."""
     if (driver := mute_driver(ob, constraint)) is not None:
         driver.mute = True
 
 
 def give_back(ob: bpy.types.Object, constraint: bpy.types.KinematicConstraint) -> None:
-    """Let a driver have the switch of a constraint again."""
+    """Let a driver mute and unmute a constraint again."""
     if (driver := mute_driver(ob, constraint, is_silent=True)) is not None:
         driver.mute = False
 
 
 def can_be_inverted(curve: bpy.types.FCurve) -> bool:
-    """Whether what a driver's curve makes of its value can be turned round."""
+    """Return whether `invert` can invert a driver's curve."""
     return not len(curve.modifiers) or _line_of(curve) is not None
 
 
 def _line_of(curve: bpy.types.FCurve) -> bpy.types.FModifierGenerator | None:
-    """The modifier that makes a straight line of a driver's curve, as Blender adds it; None where it has another."""
+    """Return the only modifier of a driver's curve if it is a straight line, as Blender adds it; None otherwise."""
     if len(curve.modifiers) != 1:
         return None
     line: Any = curve.modifiers[0]
@@ -117,7 +117,7 @@ def _line_of(curve: bpy.types.FCurve) -> bpy.types.FModifierGenerator | None:
 
 
 def invert(curve: bpy.types.FCurve) -> None:
-    """Make a driver's curve 1 where it was 0, and 0 where it was 1."""
+    """Invert a driver's curve, so that it is 1 where it was 0, and 0 where it was 1."""
     line = _line_of(curve)
     if line is not None:
         line.coefficients = (1.0 - line.coefficients[0], -line.coefficients[1])

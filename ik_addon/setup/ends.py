@@ -1,4 +1,4 @@
-"""The hand or foot at the end of a chain: which it is, and how it stands to its target."""
+"""The hand or foot at the end of a chain: which bone it is, and its rotation relative to the target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .present import world_of
 
 
 def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
-    """The hand or foot of the limb with these bones, root first, if a chain on them may turn it."""
+    """Return the hand or foot of a limb, given its bones, root first; None if a chain on them can't turn it."""
     figure = Figure.of(ob, steered_bones(ob))
     found = end_below(figure, [figure.names.index(bone.name) for bone in bones])
     if found is None:
@@ -43,10 +43,10 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
 
 
 def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
-    """Set the end offset of a chain so that its end bone stays as it is with the target as that is now.
+    """Set the end offset of a chain to the current rotation from its target to its end bone, which then stays as it is.
 
     Raises:
-        ChainError: if a scale leaves one of them without an orientation.
+        ChainError: if the end bone or the target is scaled to zero and has no orientation.
     """
     ob, chain, end = tip.id_data, chain_of(tip), end_of(tip)
     seen = ob.evaluated_get(depsgraph)
@@ -58,10 +58,10 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
-    """Have the end bone of a chain, which has a target, turn with it from how both are now; return the end bone.
+    """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
 
     Raises:
-        ChainError: if there is none, or it can't be turned; nothing is changed then.
+        ChainError: if there is no end bone, or it can't be turned; nothing is changed then.
     """
     ob, chain = tip.id_data, chain_of(tip)
     end = end_of(tip) or find(ob, chain_bones(tip))
@@ -80,12 +80,12 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
 
 
 def is_animated(*bones: bpy.types.PoseBone) -> bool:
-    """Whether bones are animated, which a target that stands still would take away."""
+    """Return whether bones are animated; a static target would override that animation."""
     ob = bones[0].id_data
     return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
 
 
 def waiting(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The end bone of a chain that doesn't take the target's orientation yet because it is animated."""
+    """Return the end bone of a chain if it does not take the target's orientation yet because it is animated."""
     end = end_of(tip)
     return end if end is not None and turning_end(tip) is None and is_animated(end) else None

@@ -1,4 +1,4 @@
-"""What the rotations of a joint are called: by what they do to its limb, and not by the axes of its bone."""
+"""Names for the rotations of a joint, by what they do to its limb rather than by the axes of its bone."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ..translation.sentences import marked, say
 from .profile import SLANTED, axes_of_chain
 
 DIRECTIONS = {"UP": ("x", 1.0), "DOWN": ("x", -1.0), "LEFT": ("z", 1.0), "RIGHT": ("z", -1.0)}
-"""Axis and sign of the rotations that point a bone elsewhere, by the names that scripts use."""
+"""Axis and sign of the rotations that change where a bone points, by the names that scripts use."""
 TWISTS = {"TWIST_MAX": marked("Twist"), "TWIST_MIN": marked("Twist Back")}
 WAYS = (
     (marked("Left"), marked("Right")),
     (marked("Back"), marked("Forward")),
     (marked("Up"), marked("Down")),
 )
-"""Along and against the axes of an armature, as a character that looks at its viewer has them."""
+"""Directions along and against each axis of an armature, for a character that faces Blender's front view."""
 OUTWARD = (marked("Outward"), marked("Inward"))
 BEND = (marked("Bend"), marked("Extend"))
 CENTRED = 0.01
-"""A bone that begins nearer to the middle of its armature than this, in its own lengths, is on neither side."""
+"""A bone closer to the middle of its armature than this, in its own lengths, is on neither side."""
 
 
 def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:
-    """What a user calls the directions of a joint's limits, by the names that scripts use.
+    """Return the user's names for the directions of a joint's limits, by the names that scripts use.
 
-    A hinge of a limb bends and extends. Elsewhere a direction is called by where the bone goes from its rest pose.
+    The hinge of a limb bends and extends. Other directions are named after where the bone moves from its rest pose.
     """
     frame = orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3])
     moved = {name: sign * _moved(frame, axis) for name, (axis, sign) in DIRECTIONS.items()}
@@ -51,12 +51,12 @@ def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:
 
 
 def _moved(frame: Floats, axis: str) -> Floats:
-    """Where (3,) in armature space the tail goes when a bone of a rest frame (3, 3) turns about one of its axes."""
+    """Return where (3,) in armature space a tail moves when a bone's rest frame (3, 3) turns about one of its axes."""
     return np.asarray(cross(frame[:, "xyz".index(axis)], frame[:, 1]))
 
 
 def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
-    """What along and against the X axis of the armature are called for a bone on one side of the body."""
+    """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
     middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
     if abs(middle) <= CENTRED * bone.bone.length:
         return WAYS[0]
@@ -64,7 +64,7 @@ def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
 
 
 def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
-    """The directions of an elbow, a knee or a joint of a finger, which bends about one of its axes."""
+    """Name the directions of an elbow, a knee or a joint of a finger, which bends about one of its axes."""
     tip = chain_with(bone)
     bones = [] if tip is None else chain_bones(tip)
     if tip is None or bone not in bones[1:] or not any(chain_of(tip).bend_side):

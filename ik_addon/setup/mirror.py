@@ -1,4 +1,4 @@
-"""Put the mirror image of a chain on the bones of the other side, with its limits, target and pole."""
+"""Mirror a chain to the bones of the other side, with its limits, target and pole."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .present import world_of
 
 ACROSS_X = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 ALIGNED = np.cos(np.radians(1.0))
-"""Axes whose directions have at least this cosine between them are the same."""
+"""Axes are the same if the cosine between their directions is at least this."""
 AXES = "xyz"
 OWN = frozenset(
     {"rna_type", "name", "base", "resting", "is_chain", "target", "target_bone", "pole", "pole_bone", "pole_angle"}
     | {"bend_side", "end_bone", "end_offset", "contact", "heel_pivot", "toe_pivot"}
 )
-"""The settings of a chain that are not the same on the other side."""
+"""The settings of a chain that are not copied to the other side as they are."""
 
 
 class MirrorError(UserError):
-    """The chain cannot be mirrored; the message says why and what to do."""
+    """A chain can't be mirrored; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -43,31 +43,31 @@ class _Goal:
     source: bpy.types.Object | None
     """The target or pole of the chain that is mirrored."""
     bone: str
-    """On the other side."""
+    """The bone on the other side."""
     name: str
-    """Of the object on the other side; empty: the same object."""
+    """Name of the object on the other side; empty if it is the same object."""
     world: Matrix | None
-    """Its world matrix there."""
+    """World matrix of that object; None if nothing is placed."""
 
 
 def mirror_chain(
     context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone
 ) -> tuple[bpy.types.PoseBone, list[str]]:
-    """Put a chain on the other side's bones that is the mirror image of the one on `tip`.
+    """Put the mirror image of the chain on `tip` on the bones of the other side.
 
-    A chain that is already there gets the settings. Targets and poles that are objects get a mirrored copy, those that
-    are bones are replaced with those of the other side. The mirror plane is across the X axis of the armature object.
+    A chain that is already there gets the settings. A target or pole that is an object gets a mirrored copy; one that
+    is a bone is replaced with the bone of the other side. The mirror plane is across the X axis of the armature object.
 
     Args:
         context: for the view layer.
         ob: the armature object.
-        tip: a bone of it with a chain.
+        tip: a bone of the armature with a chain.
 
     Returns:
-        The tip on the other side, and sentences about what is only approximately mirrored.
+        The tip on the other side, and sentences about what is mirrored only approximately.
 
     Raises:
-        MirrorError: this cannot be done; nothing was changed.
+        MirrorError: if the chain can't be mirrored; nothing is changed then.
     """
     context.view_layer.update()
     if reason := why_unusable(tip):
@@ -99,7 +99,7 @@ def mirror_chain(
     if end is not None:
         image.end_offset = _mirrored_offset(chain, *end)
     image.is_chain = True
-    # Live solves now, so that all of it is one step of undo.
+    # Live solves now, so that everything is one undo step.
     context.view_layer.update()
     return other, remarks
 
@@ -119,7 +119,7 @@ def _other_tip(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> bpy.types.PoseB
 
 
 def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy.types.PoseBone, bpy.types.PoseBone]]:
-    """The bones of a chain with those of the other side, where a bone of the middle is its own image."""
+    """Pair the bones of a chain with those of the other side; a bone in the middle is its own image."""
     bones = chain_bones(tip)
     images = [other, *other.parent_recursive][: len(bones)][::-1]
     for bone, image in zip(bones, images, strict=False):
@@ -142,7 +142,7 @@ def _pairs(tip: bpy.types.PoseBone, other: bpy.types.PoseBone) -> list[tuple[bpy
 def _end_pair(
     tip: bpy.types.PoseBone, other: bpy.types.PoseBone
 ) -> tuple[bpy.types.PoseBone, bpy.types.PoseBone] | None:
-    """The end bone of a chain with that of the other side; None where it has none."""
+    """Return the end bone of a chain with that of the other side; None if it has no end bone."""
     end = end_of(tip)
     if end is None:
         return None
@@ -159,7 +159,7 @@ def _end_pair(
 
 
 def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.types.PoseBone) -> Quaternion:
-    """The end offset of the mirrored chain, from the axes of its target, a mirrored object or the other side's bone."""
+    """Return the end offset of the mirrored chain, relative to its target, a mirrored object or bone."""
     of_target = ACROSS_X.to_3x3()
     if chain.target is not None and chain.target.type == "ARMATURE" and chain.target_bone:
         bones = chain.target.data.bones
@@ -169,14 +169,14 @@ def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.ty
 
 
 def _across(bone: bpy.types.Bone, image: bpy.types.Bone) -> Matrix:
-    """From the axes of a bone at rest to those of its mirror image: a reflection."""
+    """Return the reflection from the axes of a bone at rest to those of its mirror image."""
     return bone.matrix_local.to_3x3().transposed() @ ACROSS_X.to_3x3() @ image.matrix_local.to_3x3()
 
 
 def _with_control_bones(
     context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.PoseBone
 ) -> tuple[bpy.types.PoseBone, bpy.types.PoseBone]:
-    """Make control bones of the other side where those of a chain have no image; return both tips."""
+    """Make control bones on the other side where those of a chain have no image; return both tips."""
     wanted = []
     for role in ("target", "pole"):
         bone = getattr(chain_of(tip), f"{role}_bone")
@@ -191,14 +191,14 @@ def _with_control_bones(
 
 
 def _is_to_be_made(ob: bpy.types.Object, tip: bpy.types.PoseBone, role: str) -> bool:
-    """Whether the target or pole of a chain is a control bone that Add Chain made, and has no image."""
+    """Return whether the target or pole of a chain is a control bone that Add Chain made and that has no image yet."""
     goal, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
     flipped = bpy.utils.flip_name(bone)
     return goal == ob and is_made((goal, bone)) and flipped != bone and flipped not in ob.pose.bones
 
 
 def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
-    """Give a bone the mirrored IK limits, locks and stiffness of another; return what is only approximate."""
+    """Copy the mirrored IK limits, locks and stiffness of a bone to its image; return what is only approximate."""
     axes = mirrored_axes(*(np.array(b.bone.matrix_local.to_3x3()) for b in (bone, image)))
     found = np.argmax(np.abs(axes), axis=1)
     for axis, source in zip(AXES, found.tolist(), strict=True):
@@ -220,17 +220,17 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
 
 
 def mirrored_axes(bone: Floats, image: Floats) -> Floats:
-    """The matrix (3, 3) that maps a rotation vector in a bone's own axes to its mirror image in those of the image.
+    """Return the matrix (3, 3) from a rotation vector in a bone's axes to its mirror image in the axes of the image.
 
     A rotation mirrored across X turns about X as before, and in the opposite direction about the other axes. For bones
     whose rest orientations (3, 3) are mirror images, as Blender's Symmetrize makes them, the same is true in their own
-    axes: the result is diag(1, -1, -1). A bone with another roll also has its axes exchanged or reversed.
+    axes: the result is diag(1, -1, -1). A bone with a different roll also has its axes swapped or reversed.
     """
     return np.asarray(image.T @ np.diag([1.0, -1.0, -1.0]) @ bone)
 
 
 def mirrored_side(side: Sequence[float], bone: Floats, image: Floats) -> Floats:
-    """A direction (3,) in the axes (3, 3) of a bone at rest, mirrored across X, in those of the other side's."""
+    """Mirror a direction (3,) in the axes (3, 3) of a bone at rest across X, into the axes of its image."""
     return np.asarray(image.T.dot(bone.dot(np.array(side)) * (-1.0, 1.0, 1.0)))
 
 
@@ -244,7 +244,7 @@ def _goal(
     other: bpy.types.PoseBone,
     role: str,
 ) -> _Goal:
-    """What the mirrored chain follows in place of a target or pole."""
+    """Return what the mirrored chain follows in place of a target or pole."""
     source, bone = getattr(chain_of(tip), role), getattr(chain_of(tip), f"{role}_bone")
     if source is None:
         return _Goal(None, "", "", None)
@@ -275,7 +275,7 @@ def _flipped_name(name: str, tip: str, other: str, role: str) -> str:
 
 
 def _made(context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object | None:
-    """The object of a goal, with its position; one that is there is taken only if the add-on made it."""
+    """Return the object of a goal and place it; reuse an existing one only if the add-on made it."""
     if goal.world is None:
         return goal.source
     objects: Any = bpy.data.objects
@@ -288,12 +288,12 @@ def _made(context: bpy.types.Context, ob: bpy.types.Object, goal: _Goal) -> bpy.
 
 
 def _is_ours(found: bpy.types.Object, ob: bpy.types.Object) -> bool:
-    holder: Any = found  # the stubs know of no custom properties
+    holder: Any = found  # the stubs do not know custom properties
     return holder.get(MADE) == ob.name
 
 
 def _copy(ob: bpy.types.Object, goal: _Goal) -> bpy.types.Object:
-    """A copy of a target, attached to the bone of the other side, without its animation and constraints."""
+    """Copy a target without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name
     copy[MADE] = ob.name

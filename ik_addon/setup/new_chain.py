@@ -1,4 +1,4 @@
-"""Put a chain on a bone, with the targets that it follows, and turn its bend to another side."""
+"""Put a chain on a bone, with target and pole, and change the side to which a chain bends."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ from .present import Limb
 STRAIGHT = 1e-5
 """A chain whose joints are off the line from root to tip by less than this fraction of its length is straight."""
 BEYOND = 2e-6
-"""By how much of its length the target of a straight chain is beyond its tip: far less than `reports.NEAR`, and more
-than rounding, which would put it nearer and so bend the chain."""
+"""How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than
+`reports.NEAR`, but more than rounding, which could put the target nearer and so bend the chain.
+"""
 
 NO_ANGLE = 1e-6
-"""Radians: a smaller pole angle is rounding, of which a user should see nothing."""
+"""Radians: a smaller pole angle is rounding and is not shown to the user."""
 
 
 def why_unposed(ob: bpy.types.Object) -> str:
-    """Why an armature object has no bones to pose, and what to do; empty where it has."""
+    """Say why an armature object has no bones to pose, and what to do; empty if it has some."""
     if ob.pose is not None:
         return ""
     return say("'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name)
 
 
 def why_unusable(tip: bpy.types.PoseBone) -> str:
-    """Why a chain can't be worked with: a file that was made by hand may hold anything; empty where it can."""
+    """Say why a chain can't be used; empty if it can. A file made by hand may hold any value."""
     for _name, label in unusable(chain_of(tip)):
         return say(
             "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
@@ -66,21 +67,21 @@ def add_chain(
 ) -> list[bpy.types.PoseBone]:
     """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
-    The target is made at the tip, or at the hand or foot below it, which turns with the target; where that is animated
-    End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in the plane
-    in which it bends, if wanted, unless it bends to all sides.
+    The target is made at the tip, or at the hand or foot below it, which then turns with the target. If that bone is
+    animated, End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in
+    the plane in which it bends, if wanted, unless it bends to all sides.
 
     Args:
-        context: for the scene into which empties go.
+        context: provides the scene for empties.
         ob: the armature object.
-        tip: a bone of it without a chain.
-        length: how many bones the chain has, 0: up to the armature's root; clamped to the bones that are there.
-        with_pole: make a pole where the chain is a limb.
-        controls: what target and pole are made as; where bones are asked for, those of `ob` are other objects after.
-        with_body: the bone that carries the chain takes the target along, as it does the pole.
+        tip: a bone of the armature without a chain.
+        length: number of bones, clamped to those that exist; 0: up to the armature's root.
+        with_pole: make a pole if the chain is a limb.
+        controls: what target and pole are made as. Making bones invalidates all pose bones of `ob`.
+        with_body: attach the target, like the pole, to the bone that carries the chain.
 
     Raises:
-        ChainError: if this cannot be done; nothing is made then.
+        ChainError: if the chain can't be added; nothing is made then.
     """
     bones = [tip, *tip.parent_recursive][: length or None][::-1]
     _check_bones(ob, tip, bones)
@@ -125,16 +126,16 @@ def add_chain(
         ends.fit(tip, context.view_layer.depsgraph)
         chain.use_end_rotation = not ends.is_animated(ob.pose.bones[last_name])
     chain.is_chain = True
-    # Live solves now, so that all of it is one step of undo.
+    # Live solves now, so that everything is one undo step.
     context.view_layer.update()
     return bones
 
 
 def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
-    """Store the side (3,) to which the chain on `tip` bends, and bring its pole there; return what stays in the way.
+    """Store the side (3,) to which the chain on `tip` bends and move its pole there; return remarks on what opposes it.
 
     Raises:
-        ChainError: if the armature has no pose to do it in; nothing is changed then.
+        ChainError: if the armature has no usable pose; nothing is changed then.
     """
     remarks = _turn_to(tip, side, tip.id_data.evaluated_get(context.evaluated_depsgraph_get()))
     context.view_layer.update()
@@ -142,7 +143,7 @@ def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Flo
 
 
 def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object) -> list[str]:
-    """Do as `set_bend_side`, for a pose that was evaluated before."""
+    """Do the work of `set_bend_side` for a pose that is already evaluated."""
     ob, chain, bones = tip.id_data, chain_of(tip), chains.bending_bones(tip)
     limb = _limb(evaluated, bones, chains.end_of(tip) if tip in bones else tip)
     world = evaluated.matrix_world.copy()
@@ -164,7 +165,7 @@ def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object)
 
 
 def _rotation_switched(chain: IKAddonChain) -> None:
-    """Turn a chain to the side of the limb that is left without a tip that takes an orientation, or of all of it."""
+    """Update the side of a chain when Rotation is switched: the tip then leaves the bones that bend, or joins them."""
     ob, side = chain.id_data, np.array(chain.bend_side)
     tip = next((tip for tip in chains.tips(ob) if chain_of(tip) == chain), None)
     if tip is None or len(chains.chain_bones(tip)) < 3 or not (side.any() and np.isfinite(side).all()):
@@ -174,7 +175,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
     was, found = (bend_side.find(ob, bones, depsgraph) for bones in (whole[:-1] if now == whole else whole, now))
     if not (was.both_ways or found.both_ways):
         if chain.pole is not None and made.is_made((chain.pole, chain.pole_bone)):
-            chain.pole_angle = 0.0  # it was measured for other bones; the pole goes where none is needed
+            chain.pole_angle = 0.0  # measured for other bones; the pole moves to where none is needed
         _turn_to(tip, found.side if side.dot(was.side) >= 0.0 else -found.side, ob.evaluated_get(depsgraph))
 
 
@@ -188,7 +189,7 @@ def _check_bones(ob: bpy.types.Object, tip: bpy.types.PoseBone, bones: list[bpy.
 
 
 def check_world(ob: bpy.types.Object, world: Matrix) -> None:
-    """Raise ChainError where no place can be told as an object with this world matrix sees it."""
+    """Raise ChainError if positions can't be converted to the space of an object with this world matrix."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
         raise ChainError(
@@ -204,7 +205,7 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
 
 
 def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> Limb:
-    """Read bones, and the place of an end bone below them, from the evaluated armature object."""
+    """Read bones, and the position of an end bone below them, from the evaluated armature object."""
     posed = [ob.pose.bones[bone.name] for bone in bones]
     last = posed[-1].tail if end is None else ob.pose.bones[end.name].head
     joints = np.array([bone.head for bone in posed] + [last], dtype=np.float64)
@@ -222,30 +223,30 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
 
 
 def _elbow(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> int | None:
-    """Index of the joint where the lower half of an arm or leg begins; None where bones are not one."""
+    """Return the index of the joint at which the lower half of an arm or leg begins; None if bones are neither."""
     figure = Figure.of(ob)
     return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
 
 def _target_of(limb: Limb) -> Floats:
-    """Where the target (3,) keeps a limb as it is: at the tip."""
+    """Return the position (3,) of a target that keeps a limb as it is: at the tip, or just beyond if it is straight."""
     line = _unit(limb.joints[-1] - limb.joints[0])
     beyond = BEYOND * limb.length * line if np.linalg.norm(_across(limb), axis=1).max() < STRAIGHT else 0.0
     return np.asarray(limb.joints[-1] + beyond)
 
 
 def _across(limb: Limb) -> Floats:
-    """How far (n+1, 3) the joints are off the line from root to tip, in lengths of the limb."""
+    """Offsets (n+1, 3) of the joints from the line between root and tip, in lengths of the limb."""
     line = _unit(limb.joints[-1] - limb.joints[0])
     seen = (limb.joints - limb.joints[0]) / limb.length
     return np.asarray(seen - np.outer(seen @ line, line))
 
 
 def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
-    """Unit vector (3,) from the line between root and tip to where the middle joint bends.
+    """Return the unit vector (3,) from the line between root and tip in which the middle joint bends.
 
-    To its bend side (3,); without one as it is bent, and a straight limb by a positive rotation about the X axis of its
-    root bone, as the solver does it.
+    It points to the bend side (3,). Without a side it points where the limb is bent; a straight limb bends by a
+    positive rotation about the X axis of its root bone, as in the solver.
     """
     across = _across(limb)[middle]
     line = _unit(limb.joints[-1] - limb.joints[0])
@@ -265,18 +266,18 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, side: Floats, *, folds: bool) -> float:
-    """The pole angle with which a limb stays as it is, for goals as exact as Blender stores their positions.
+    """Return the pole angle that keeps a limb as it is, with goals as precise as Blender stores their positions.
 
     Args:
         limb: in object space.
-        world: from there to world space.
+        world: matrix from object to world space.
         target: in world space.
         pole: in world space.
         side: (3,) bend side of the chain.
-        folds: whether not all of its joints bend to it.
+        folds: whether not all of its joints bend to that side.
 
     Raises:
-        ChainError: if world space is too coarse to place a target in it.
+        ChainError: if world space is too coarse to place a target there.
     """
     to_object = np.linalg.inv(matrix_array(world))
     with np.errstate(all="ignore"):
@@ -295,10 +296,10 @@ def _pole_angle(limb: Limb, world: Matrix, target: Vector, pole: Vector | None, 
 
 
 def register() -> None:
-    """Follow what is switched."""
+    """Add the listener."""
     chain_settings.on_rotation_switched.append(_rotation_switched)
 
 
 def unregister() -> None:
-    """No longer."""
+    """Remove the listener."""
     chain_settings.on_rotation_switched.remove(_rotation_switched)

@@ -1,4 +1,4 @@
-"""A new target for a chain that has none, or whose target can't stay."""
+"""A new target for a chain that has none, or whose target can't be used."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .new_chain import check_world
 
 
 def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-    """Give the chain on `tip` an empty as its target, where the tip is now and turned so that nothing turns.
+    """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
 
     Raises:
-        ChainError: it cannot be made; nothing was changed.
+        ChainError: if the target can't be made; nothing is changed then.
     """
     ob, chain = tip.id_data, chain_of(tip)
     seen = ob.evaluated_get(context.evaluated_depsgraph_get())

@@ -21,23 +21,23 @@ STRAIGHT = 1e-4
 
 @dataclass(frozen=True)
 class Limb:
-    """Bones of one chain in one pose, root first."""
+    """The bones of a chain in one pose, root first."""
 
     joints: Floats
-    """(n+1, 3) heads, and the tip's tail last, or the head of the end bone."""
+    """(n+1, 3) heads of the bones, then the tip's tail or the head of the end bone."""
     frames: Floats
     """(n, 3, 3) orthonormal."""
 
     @classmethod
     def of(cls, skeleton: Skeleton, bones: Sequence[int], poses: Floats, end: int | None = None) -> Limb:
-        """The limb of these bones among the pose matrices (m, 4, 4) of all bones of an armature; it goes to `end`."""
+        """Return the limb of these bones, up to the head of `end` if given, from the pose matrices (m, 4, 4) of all."""
         own = poses[list(bones)]
         last = own[-1, :3, 3] + own[-1, :3, 1] * skeleton.lengths[bones[-1]] if end is None else poses[end, :3, 3]
         return cls(np.concatenate([own[:, :3, 3], last[None]]), orthonormal(own[:, :3, :3]))
 
     @classmethod
     def on(cls, tip: bpy.types.PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
-        """The limb of the chain on a tip bone among the pose matrices (m, 4, 4) of all bones of its armature."""
+        """Return the limb of the chain on a tip bone, from the pose matrices (m, 4, 4) of all bones of its armature."""
         end = end_of(tip)
         bones = [skeleton.names.index(bone.name) for bone in chain_bones(tip)]
         return cls.of(skeleton, bones, poses, None if end is None else skeleton.names.index(end.name))
@@ -49,52 +49,52 @@ class Limb:
 
     @property
     def length(self) -> float:
-        """Of all segments."""
+        """Total length of all segments."""
         return float(self.segments.sum())
 
     @property
     def middle(self) -> int | None:
-        """Index of the joint between the two segments that have length; None where there are not two."""
+        """Index of the joint between the two segments that have length; None unless there are two."""
         long = np.flatnonzero(self.segments > 1e-6 * self.length)
         return int(long[1]) if len(long) == 2 else None
 
     @property
     def tip(self) -> Floats:
-        """(3,) where the tip ends."""
+        """(3,) position of the end effector."""
         return np.asarray(self.joints[-1])
 
     @property
     def is_straight(self) -> bool:
-        """Whether it is too straight to show to which side it bends."""
+        """Whether it is too straight to show the side to which it bends."""
         return bool(straight(self.joints[None])[0])
 
 
 def straight(joints: Floats) -> Bools:
-    """Which (F,) of chains with joints (F, n+1, 3) are too straight to show to which side they bend."""
+    """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""
     return is_straight(joints, STRAIGHT)
 
 
 def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """Pose matrices (m, 4, 4) of all bones of an armature object, as evaluated."""
+    """Return the evaluated pose matrices (m, 4, 4) of all bones of an armature object."""
     evaluated = ob.evaluated_get(depsgraph)
     return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
 
 
 def world_of(goal: bpy.types.Object, bone: str, depsgraph: bpy.types.Depsgraph) -> Matrix:
-    """World matrix of a target or pole, as evaluated: of the object, or of its bone."""
+    """Return the evaluated world matrix of a target or pole: of the object, or of its bone."""
     evaluated = goal.evaluated_get(depsgraph)
     found = evaluated.pose.bones.get(bone) if bone and evaluated.type == "ARMATURE" else None
     return evaluated.matrix_world.copy() if found is None else evaluated.matrix_world @ found.matrix
 
 
 def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """A place in world space as seen (3,) from an object, in double precision."""
+    """Convert a position from world space to the space (3,) of an object, in double precision."""
     to_object = np.linalg.inv(matrix_array(ob.evaluated_get(depsgraph).matrix_world))
     return np.asarray(to_object[:3, :3] @ np.array(place) + to_object[:3, 3])
 
 
 def largest_turn(before: Floats, after: Floats) -> float:
-    """The largest angle, in radians, between frames (n, 3, 3) and others."""
-    # Not from the trace, whose arc cosine is coarse where angles are small.
+    """Return the largest angle, in radians, between frames (n, 3, 3) before and after."""
+    # Not from the trace, whose arc cosine is inaccurate for small angles.
     chord = np.linalg.norm(before - after, axis=(1, 2)).max() / np.sqrt(8.0)
     return float(2.0 * np.arcsin(min(float(chord), 1.0)))

@@ -1,4 +1,4 @@
-"""Reading a preset of Blender's preset system without running it: it is a list of settings, written as Python.
+"""Read a preset of Blender's preset system without running it: it is a list of settings, written as Python.
 
 profile = bpy.context.window_manager.ik_addon_profile
 joint = profile.joints.add()
@@ -17,22 +17,22 @@ from .profile import IKAddonProfile
 
 NAME = "profile"
 LARGEST = 1_000_000
-"""Bytes: a preset of a chain of a thousand bones is smaller."""
+"""Bytes: larger than a preset for a chain of a thousand bones."""
 SHOWN = 30
-"""Maximum number of characters of a wrong value that a message shows."""
+"""Maximum number of characters of an invalid value that a message shows."""
 WRONG = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
-"""What values raise that are no setting's; the last two where they are nested too deeply."""
+"""Exceptions raised for invalid values; the last two come from values that are nested too deeply."""
 
 
 class PresetError(UserError):
-    """A file is no preset; the message says what is wrong, and where."""
+    """A file is not a preset; the message says what is wrong, and where."""
 
 
 def read_file(path: Path, profile: IKAddonProfile) -> None:
-    """Fill in a profile with the settings in a preset file.
+    """Set a profile from a preset file.
 
     Raises:
-        PresetError: it cannot be read.
+        PresetError: if the file can't be read.
     """
     try:
         if path.stat().st_size > LARGEST:
@@ -46,10 +46,10 @@ def read_file(path: Path, profile: IKAddonProfile) -> None:
 
 
 def read(text: str, profile: IKAddonProfile) -> None:
-    """Fill in a profile with the settings in the text of a preset.
+    """Set a profile from the text of a preset.
 
     Raises:
-        PresetError: the text says anything else, or a setting has no such value.
+        PresetError: if the text holds anything but settings, or a value is invalid.
     """
     try:
         lines = ast.parse(text).body
@@ -84,7 +84,7 @@ def read(text: str, profile: IKAddonProfile) -> None:
 
 
 def _is_call(call: ast.Call, method: str) -> bool:
-    """Whether a call is `profile.joints.METHOD()`."""
+    """Return whether a call is `profile.joints.METHOD()`."""
     match call:
         case ast.Call(
             func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="joints"), attr=found),
@@ -96,7 +96,7 @@ def _is_call(call: ast.Call, method: str) -> bool:
 
 
 def _literal(value: ast.expr) -> Any:
-    """What a number, text, truth, tuple or set says, and an angle in degrees; numbers are finite."""
+    """Evaluate a finite number, text, boolean, tuple, set, or an angle given in degrees."""
     match value:
         case ast.Tuple(elts=parts):
             return tuple(map(_literal, parts))

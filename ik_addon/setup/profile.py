@@ -1,7 +1,7 @@
-"""What a preset says about a chain: the joints of a limb in terms of its bend, and settings of the chain.
+"""The contents of a preset: the joints of a limb in terms of its bend, and settings of the chain.
 
-A preset knows no bones and no axes. It says how far a joint bends, tilts to the side and twists, and on a chain these
-become limits about the axes that its bones happen to have: the bend axis comes from the rest pose.
+A preset refers to no bones and no axes. It says how far a joint bends, tilts to the side and twists. Applied to a
+chain, these become limits about the axes that its bones have; the bend axis comes from the rest pose.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from ..solve.problem import Floats
 from ..translation.sentences import quoted, say
 
 SUBDIR = "ik_addon"
-"""Blender looks for presets below `presets/` in a folder of this name."""
+"""Blender looks for presets in a folder of this name below `presets/`."""
 FOLDER = Path(__file__).resolve().parents[1]
-"""Where Blender finds the `presets/` that are shipped."""
+"""Where Blender finds the shipped `presets/`."""
 SHIPPED = FOLDER / "presets" / SUBDIR
 WAYS = ("bend", "side", "twist")
 SETTINGS = ("use_limits", "out_of_reach", "softness", "bend_lead", "iterations", "planar")
-"""Settings of a chain that a preset may hold, beside its solver."""
+"""Settings of a chain that a preset may hold besides its solver."""
 STRAIGHT = math.radians(0.5)
-"""A limb that bends by less than this in its rest pose shows no axis."""
+"""A limb that bends by less than this in its rest pose shows no bend axis."""
 SLANTED = math.radians(20.0)
-"""A bend axis farther off the bone's own axis than this is worth a word."""
+"""If the bend axis is farther than this from an axis of the bone, the user is told."""
 CENTRED = 0.01
-"""A chain nearer to the middle of the armature than this, in its own lengths, is on neither side."""
+"""A chain closer to the middle of the armature than this, in its own lengths, is on neither side."""
 
 
 def _range(name: str, axis: str) -> Any:
@@ -84,7 +84,7 @@ class IKAddonJoint(bpy.types.PropertyGroup):
 
 
 class IKAddonProfile(bpy.types.PropertyGroup):
-    """What a preset file fills in; only what it sets is applied."""
+    """The settings in a preset file; only those that the file sets are applied."""
 
     joints: CollectionProperty(
         name="Joints",
@@ -116,22 +116,22 @@ CLASSES = (IKAddonJoint, IKAddonProfile)
 
 
 def register() -> None:
-    """Make the place that preset files fill in; the classes are registered before."""
+    """Add the property that preset files set; its classes must be registered first."""
     bpy.types.WindowManager.ik_addon_profile = PointerProperty(type=IKAddonProfile)
 
 
 def unregister() -> None:
-    """Take it away."""
+    """Remove the property."""
     del bpy.types.WindowManager.ik_addon_profile
 
 
 def profile_of(context: bpy.types.Context) -> IKAddonProfile:
-    """What preset files fill in and are written from."""
+    """Return the profile that preset files set and are written from."""
     return context.window_manager.ik_addon_profile
 
 
 def clear(profile: IKAddonProfile) -> None:
-    """Forget what the last preset set."""
+    """Reset what the last preset set."""
     for name in profile.bl_rna.properties.keys():  # noqa: SIM118 - a collection, not a dict
         if name not in {"rna_type", "name"}:
             profile.property_unset(name)
@@ -142,20 +142,20 @@ def clear(profile: IKAddonProfile) -> None:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Which of a bone's axes is which, and where the straight limb is."""
+    """The axes of a bone that stand for bend, side and twist, and the bend of its joint at rest."""
 
     letters: tuple[str, str, str]
-    """Of bend, side and twist."""
+    """Axes for bend, side and twist."""
     signs: tuple[float, float, float]
-    """Whether a positive rotation about the letter's axis is one of this way."""
+    """1 if a positive rotation about the axis is a positive bend, side or twist, -1 if a negative one."""
     rest: float
-    """By how much the joint is bent in the rest pose, in radians."""
+    """Angle in radians by which the joint is bent in the rest pose."""
     slant: float
-    """Angle between the bend and the axis that stands for it."""
+    """Angle in radians between the bend axis of the limb and the bone's axis for it."""
 
 
 def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
-    """Give the chain on `tip` the limits and settings of a profile; return sentences about what does not fit."""
+    """Apply the limits and settings of a profile to the chain on `tip`; return sentences about what does not fit."""
     chain, bones = chain_of(tip), chain_bones(tip)
     for name in SETTINGS:
         if profile.is_property_set(name):
@@ -187,7 +187,7 @@ def apply(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> list[str]:
 
 
 def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> list[int | None]:
-    """The joint of a profile that each bone of a chain gets; none: it stays as it is."""
+    """Return the index of the profile's joint for each bone of a chain; None for a bone that stays as it is."""
     if spread:
         last = max(len(bones) - 1, 1)
         return [round(i * (count - 1) / last) for i in range(len(bones))]
@@ -195,7 +195,7 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     row = [figure.names.index(bone.name) for bone in bones]
     elbow = limbs.elbow(figure, row)
     if elbow is not None:
-        # Where a limb has more than two bones only its shoulder and its elbow are joints.
+        # Of a limb with more than two bones, only shoulder and elbow are joints.
         limb = limbs.limb_of(figure, row[-1])
         after = range(row.index(limb[-1]) + 1, len(bones))
         rest = {i: min(i - after.start + 2, count - 1) for i in after}
@@ -205,12 +205,12 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
 
 
 def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
-    """The axes of the bones of a chain, root first.
+    """Return the axes of the bones of a chain, root first.
 
     Args:
-        bones: of the chain.
-        hinged: indices of the joints whose rest pose shows how the limb bends; none: all of them do.
-        side: (3,) the bend side of the chain; zero: none is stored.
+        bones: the bones of the chain.
+        hinged: indices of the joints whose rest pose shows how the limb bends; if empty, all of them do.
+        side: (3,) the bend side of the chain; zero if none is stored.
     """
     heads = [np.array(bone.bone.head_local, dtype=np.float64) for bone in bones]
     segments = np.diff([*heads, np.array(bones[-1].bone.tail_local, dtype=np.float64)], axis=0)
@@ -227,7 +227,7 @@ def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], si
         own = frames[0].dot(skeleton.bend_axes(indices, side)[0])
         bend = bend if bend.dot(own) > 0.0 else own / np.linalg.norm(own)
     elif not bend.any():
-        # A straight limb without a side bends as the solver bends it: about the X axis of its root.
+        # A straight limb without a side bends about the X axis of its root, as in the solver.
         bend = frames[0][:, 0]
     middle = np.mean([head[0] for head in heads])
     hand = -1.0 if middle < -CENTRED * sizes.sum() else 1.0
@@ -236,11 +236,11 @@ def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], si
 
 
 def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
-    """The axes of a bone with a rest frame (3, 3), for a bend axis (3,) in the same space."""
+    """Return the axes of a bone with a rest frame (3, 3), given a bend axis (3,) in the same space."""
     x, _, z = frame.T @ bend
     about_x = abs(x) >= abs(z)
     sign = math.copysign(1.0, x if about_x else z)
-    across = sign if about_x else -sign  # the bend axis cross Y
+    across = sign if about_x else -sign  # sign of the bend axis cross Y
     return _Axes(
         letters=("x", "z", "y") if about_x else ("z", "x", "y"),
         signs=(sign, side * across, side),
@@ -250,7 +250,7 @@ def _axes_of(frame: Floats, bend: Floats, side: float, rest: float) -> _Axes:
 
 
 def _angle(before: Floats, after: Floats, axis: Floats) -> float:
-    """Angle from one direction to another about an axis, as far as they turn about it."""
+    """Return the signed angle in radians from one direction to another about an axis."""
     return math.atan2(float(np.cross(before, after) @ axis), float(before @ after))
 
 
@@ -270,13 +270,13 @@ def _set_limits(bone: bpy.types.PoseBone, joint: IKAddonJoint, axes: _Axes) -> N
 
 
 def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
-    """Fill in a profile from the chain on `tip`, with a joint for each bone."""
+    """Set a profile from the chain on `tip`, with a joint for each bone."""
     clear(profile)
     chain, bones = chain_of(tip), chain_bones(tip)
     for name in SETTINGS:
         setattr(profile, name, getattr(chain, name))
     profile.layout, profile.solver = versions.newest(), versions.solver_of(chain).value
-    # What has one axis left is a hinge, whichever axis that is.
+    # A joint with a single unlocked axis, X or Z, is a hinge.
     hinged = [i for i, bone in enumerate(bones) if i and bone.lock_ik_x != bone.lock_ik_z]
     for i, (bone, axes) in enumerate(zip(bones, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True)):
         joint = profile.joints.add()

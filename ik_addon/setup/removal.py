@@ -1,4 +1,4 @@
-"""Take a chain off a bone, with the targets made for it, and give back the FK pose."""
+"""Remove a chain from a bone, with the targets made for it, and restore the FK pose."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ..rig.read import fcurves
 
 
 def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
-    """Take the chain off `tip` and put its bones back into their FK pose.
+    """Remove the chain from `tip` and put its bones back into their FK pose.
 
-    The target and the pole are deleted where Add Chain made them and nothing else needs them: other chains,
-    constraints, children, keyframes.
+    The target and the pole are deleted if Add Chain made them and nothing else needs them: no other chains,
+    constraints, children or keyframes.
 
     Args:
         context: for the view layer.
-        tip: the bone that carries the chain.
-        remove_goals: delete target and pole.
+        tip: the tip bone of the chain.
+        remove_goals: also delete target and pole.
 
     Returns:
-        The names of empties and control bones that Add Chain made and that were kept because they are in use.
+        The names of empties and control bones that Add Chain made but that are kept because they are in use.
     """
     ob = tip.id_data
     chain = chain_of(tip)
@@ -39,7 +39,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     chain.is_chain = False
     reset(chain)
     reports.clear(ob, [tip.name])
-    # Live releases the bones now, so that all of it is one step of undo.
+    # Live releases the bones now, so that everything is one undo step.
     context.view_layer.update()
     if not object_of(ob).live:
         evaluate_animation(ob, set(solved).difference(fk_store.stored_bones(ob)), context.view_layer)
@@ -53,16 +53,16 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
 def restore_pose(
     ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: list[bpy.types.PoseBone] | None = None
 ) -> int:
-    """Put the bones of chains back into their FK pose and switch Live off; return how many bones that were.
+    """Put the bones of chains back into their FK pose and turn Live off; return the number of bones.
 
     Args:
         ob: the armature object.
-        view_layer: where it is evaluated.
-        only: the tips of the chains; None: all chains. Live gives back the bones of all chains in any case.
+        view_layer: in which the object is evaluated.
+        only: the tips of the chains; None: all chains. Where Live is on, the bones of all chains are put back.
     """
     bones = fk_store.stored_bones(ob)
     if object_of(ob).live:
-        object_of(ob).live = False  # which gives back the FK pose of this frame, edits that are not keyed included
+        object_of(ob).live = False  # restores the FK pose of this frame, including edits that are not keyed
     else:
         if only is not None:
             names = {bone.name for tip in only for bone in posed_bones(tip)}

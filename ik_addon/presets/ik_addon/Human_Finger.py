@@ -1,4 +1,4 @@
-"""A knuckle that also spreads a little, and hinges."""
+"""A knuckle that also spreads a little, followed by hinges."""
 
 import math
 

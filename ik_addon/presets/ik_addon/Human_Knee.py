@@ -6,7 +6,7 @@ import bpy
 
 profile = bpy.context.window_manager.ik_addon_profile
 
-# Hip: forward is against the bend of the knee
+# Hip: forward is negative, opposite to the bend of the knee
 joint = profile.joints.add()
 joint.bend = (math.radians(-120), math.radians(30))
 joint.side = (math.radians(-45), math.radians(45))

@@ -1,4 +1,4 @@
-"""Each joint bends a little, the lower ones less willingly."""
+"""Each joint bends a little; the lower ones are stiffer."""
 
 import math
 
