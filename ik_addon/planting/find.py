@@ -38,7 +38,7 @@ def steps(
     sensitivity: float = 1.0,
     shortest: float = HEEL.shortest,
 ) -> Generator[float, None, int]:
-    """Find and key contacts on a range of frames, yielding progress (0 to 1); closing the generator undoes everything.
+    """Find and key contacts on a range of frames; yields progress (0 to 1). Closing the generator undoes everything.
 
     Args:
         context: gives the scene and the view layer.

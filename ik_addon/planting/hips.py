@@ -250,7 +250,7 @@ class _Search:
         self._judge(own)
 
     def is_taut(self, offsets: Floats) -> Bools:
-        """Return the frames (F,) on which a leg, with the hips moved, is so stretched that it may need more."""
+        """Return whether (F,) a leg, with the hips moved, is so stretched that it may need more."""
         return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
     def _judge(self, own: _Try) -> None:
@@ -286,7 +286,7 @@ def _bent(chords: Floats, times: Floats) -> Floats:
 
 
 def _beside(flags: Bools) -> Bools:
-    """Return the flagged frames (F,), and `BESIDE` frames on each side of them."""
+    """Return flags (F,) that also cover `BESIDE` frames on each side of each flagged frame."""
     found = np.zeros_like(flags)
     for i in np.flatnonzero(flags).tolist():
         found[max(i - BESIDE, 0) : i + BESIDE + 1] = True

@@ -81,7 +81,7 @@ def steps(
     frames: Sequence[int],
     options: Options,
 ) -> Generator[float, None, Planted]:
-    """Key targets and hips so that contacts hold, yielding progress (0 to 1); closing the generator undoes everything.
+    """Plant feet by keying targets and hips; yields progress (0 to 1). Closing the generator undoes everything.
 
     Args:
         context: gives the scene and the view layer.
