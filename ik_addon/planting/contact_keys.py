@@ -110,7 +110,7 @@ def mark(
 
 
 def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
-    """Return start and end of the contact at a time, heel and toe taken together; infinite where it has no key beyond.
+    """Return start and end of the contact at a time, of heel and toe together; infinite beyond the first and last key.
 
     Returns None if nothing touches at this time.
     """

@@ -145,7 +145,7 @@ class Ground:
 
 
 def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach: float) -> Bools:
-    """Return which triangles (t,) are above, below or within `reach` of the bounding box of points (n, 3)."""
+    """Return which triangles (t,) are within `reach` of the bounding box of points (n, 3), at any height."""
     across = np.linalg.svd(ups[:1])[2][1:]
     found = np.ones(len(triangles), dtype=bool)
     for axis in across:

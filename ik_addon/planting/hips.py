@@ -36,7 +36,7 @@ ROUNDS = 6
 LEFT = 0.3
 """Each round leaves this fraction of the remaining progress to later rounds."""
 FLIP = np.radians(300.0)
-"""Radians per second by which a leg bone may turn faster than recorded. Beyond that, it flipped to another side of its
+"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
 limits, or the leg snapped straight."""
 STRAIGHT = 0.95
 """A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
@@ -278,7 +278,7 @@ class _Search:
 def _bent(chords: Floats, times: Floats) -> Floats:
     """Return fractions (n,) by which legs at `chords` (n,) of their reach should shorten to turn `times` (n,) slower.
 
-    The straighter a leg, the more its bones turn: in proportion to 1 / sin(half the knee angle).
+    The straighter a leg, the more its bones turn: in proportion to 1 / sin(half the bend of the knee).
     """
     sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
     shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)

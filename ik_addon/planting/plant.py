@@ -240,7 +240,7 @@ def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
     foot = replace(foot, contacts=contact_keys.read(feet.tip(chain), at))
     if feet.snap.goals[chain.target].turns:
         return foot
-    return replace(foot, pivots=np.zeros((2, 3)))  # the target doesn't decide how this foot rolls
+    return replace(foot, pivots=np.zeros((2, 3)))  # without End Rotation, only the joint is held
 
 
 def _grounds(
