@@ -190,7 +190,7 @@ class Ground:
         return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
 
     def _needed(self, foot: Foot, first: int = 0) -> Floats:
-        """Return `_depths` without those small enough to be rounding."""
+        """Return `_depths`, with zero where they are small enough to be rounding."""
         depths = self._depths(foot, first)
         return np.where(depths > 0.5 * self.margin, depths, 0.0)
 

@@ -67,7 +67,7 @@ def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
 
 
 def _jumps(turns: Floats) -> Ints:
-    """Return which turns (G, F) from each frame of a clip to the next are jumps, of each clip only the largest."""
+    """Return the members at which a turn (G, F) to the clip's next frame is a jump; of each clip only the largest."""
     padded = np.pad(turns, ((0, 0), (AROUND, AROUND)), mode="edge")
     around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1, axis=1), axis=-1)
     clips, frames = turns.shape
