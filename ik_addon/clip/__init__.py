@@ -1,1 +1,1 @@
-"""A clip as a whole: where feet touch, how they stand still there, and what the hips do for it. Arrays, no bpy."""
+"""A clip as a whole: where feet touch, how they stand still, and how the hips help them. Arrays, no bpy."""

@@ -1,9 +1,9 @@
-"""Where a point of a foot or hand rests: found from its path, by speed and height with hysteresis.
+"""Finding where a point of a foot or hand rests, from the speed and height of its path, with hysteresis.
 
-A contact begins and ends at a fraction of the point's own top speed, so a clip that plays too slowly, as recordings of
-120 frames a second often do, has the same contacts. Speeds are measured over a part of the time that a clip moves in,
-not from frame to frame, so it has them at any frame rate as well. Heights are compared with that of the rest itself:
-floors of recordings tilt, and stairs have many heights.
+Speed limits are fractions of the point's own top speed, so a clip that plays too slowly, as recordings at 120 frames a
+second often do, has the same contacts. Speeds are measured over a fraction of the point's pace, not from frame to
+frame, so contacts don't depend on the frame rate either. Heights are compared with that of the rest itself: floors of
+recordings tilt, and stairs have many heights.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from ..solve.problem import Bools, Floats
 from .filling import runs, smoothed, window
 
 CALM = 0.5
-"""Noise makes a point at rest no faster than this fraction of what is slow; otherwise its path is smoothed."""
+"""A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""
 SLOWEST = 1.0
-"""The pace of a point is the time in which it goes the length of the limb at its top speed; at most so many seconds."""
+"""Maximum pace of a point, in seconds. The pace is the time to cover the length of the limb at top speed."""
 STRIDE = 0.05
-"""Speeds are those over this part of the pace, however many frames that is."""
+"""Speeds are measured over this fraction of the pace, however many frames that is."""
 WIDEST = 0.25
-"""A path is smoothed over no more than this part of the pace before and after a frame."""
+"""A path is smoothed over at most this fraction of the pace before and after a frame."""
 RAISED = 0.1
-"""A foot that rests higher than another one at the same time, by more than this length of the limb, may be held up."""
+"""A foot may be held up if it rests higher than another one at the same time by more than this, in limb lengths."""
 LEVEL = np.sin(np.radians(15.0))
-"""The sine of how far a foot may be tilted to stand on something all the same."""
+"""Sine of the largest tilt at which a foot still counts as standing on something."""
 BEND_OF_NOISE, STEP_OF_NOISE = 2.7, 1.54
-"""Of noise whose deviation along each axis is 1: the lower quartile of its second differences, and how long a
-difference is in the median for each unit of its deviation."""
+"""For noise with a standard deviation of 1 along each axis: the lower quartile of its second differences, and the
+median length of a difference, per unit of its deviation."""
 SPIKE = 2
-"""So many neighbours on each side decide the top speed, so that a single jump of a recording doesn't."""
+"""Neighbours on each side in the median that gives the top speed: a single jump in a recording must not decide it."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,25 @@ class Criteria:
     """What counts as a contact. Heights and speeds are in lengths of the limb."""
 
     slow: float = 0.13
-    """A contact begins where the point is slower than this fraction of its top speed,"""
+    """A contact begins where the point is slower than this fraction of its top speed."""
     fast: float = 0.24
-    """and ends where it is faster than this."""
+    """A contact ends where the point is faster than this fraction of its top speed."""
     still: float = 0.03
-    """Slower than this, per second, counts as slow however little the point moves in the clip."""
+    """Speeds below this, per second, count as slow however little the point moves in the clip."""
     high: float = 0.015
-    """A contact also ends where the point is this much higher than it rests."""
+    """A contact also ends where the point is this much higher than its resting height."""
     low: float = 0.015
-    """It begins where the point is no higher than this above where it rests."""
+    """A contact begins where the point is no more than this above its resting height."""
     lift: float = 0.01
-    """A point that rests higher than before or afterwards came from above and leaves upwards, by at least this."""
+    """A point that rests higher than before or after must come from above and leave upwards by at least this much."""
     shortest: float = 0.06
-    """Seconds."""
+    """Minimum duration in seconds."""
 
 
 HEEL = Criteria()
-"""A heel hits the ground, then rests, and rises slowly."""
+"""Criteria for a heel, which hits the ground, rests and then rises slowly."""
 TOE = Criteria(slow=0.045, high=0.03, low=0.0055)
-"""The ball of a foot comes down slowly, and rises a little while the heel does, before it leaves the ground."""
+"""Criteria for the ball of a foot, which comes down slowly and rises a little with the heel before it takes off."""
 
 
 @dataclass(frozen=True)
@@ -68,35 +68,35 @@ class Rests:
     """Where a leg's foot rests on F frames. Heights are in lengths of the limb."""
 
     contacts: Bools
-    """(2, F) of heel and toe."""
+    """(2, F) contacts of heel and toe."""
     heights: Floats
-    """(2, F)"""
+    """(2, F) heights of heel and toe."""
     above: Floats | None
-    """(2, F) heights above the ground, not a number where there is none; None: it isn't known."""
+    """(2, F) heights above the ground, NaN where there is no ground; None if the ground is not known."""
     tilts: Floats
-    """(F,) sines of how far the way from heel to toe is tilted."""
+    """(F,) sines of the tilt of the line from heel to toe."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """How a point of a limb moves."""
+    """The path of a point of a limb."""
 
     points: Floats
-    """(F, 3), one for each frame."""
+    """(F, 3) positions, one per frame."""
     up: Floats
-    """(3,) unit vector."""
+    """(3,) unit vector pointing up."""
     length: float
-    """Of the limb."""
+    """Length of the limb."""
     rate: float
     """Frames per second."""
 
     @property
     def heights(self) -> Floats:
-        """(F,) in lengths of the limb."""
+        """Heights (F,) in lengths of the limb."""
         return np.asarray((self.points * self.up).sum(axis=1) / self.length)
 
     def speeds(self, reach: float) -> Floats:
-        """(F,) in lengths of the limb per second: over so many frames before or as many after, whichever is slower."""
+        """Return speeds (F,) in limb lengths per second, over `reach` frames before or after: whichever is slower."""
         count = len(self.points)
         if count < 2:
             return np.zeros(count)
@@ -109,13 +109,13 @@ class Path:
         return np.asarray(np.minimum(before, after))
 
     def _between(self, places: Floats) -> Floats:
-        """Where (n, 3) the point is at places (n,) between frames."""
+        """Return positions (n, 3) of the point at times `places` (n,) between frames."""
         frames = np.arange(len(self.points))
         return np.stack([np.interp(places, frames, own) for own in self.points.T], axis=1)
 
 
 def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
-    """On which (F,) frames a point rests."""
+    """Return whether (F,) a point rests, for each frame."""
     pace = path.rate * min(1.0 / max(_top(path, 1.0), 1e-300), SLOWEST)
     reach = max(STRIDE * pace, 1.0)
     top = _top(path, reach)
@@ -144,9 +144,9 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
 def _standing(
     found: list[tuple[int, int]], heights: Floats, criteria: Criteria, least: float
 ) -> Iterator[tuple[int, int]]:
-    """Those of the rests that are on something: a foot that is held up rests as well, at the top of its way.
+    """Yield the rests that are on something: a foot held up also rests, at the top of its path.
 
-    What is shorter than `least` frames tells of no way: a clip may begin with a frame in the rest pose.
+    Paths between rests count if they last `least` frames or more: a clip may begin with one frame in the rest pose.
     """
     levels = [float(np.median(heights[start:end])) for start, end in found]
     for i, (start, end) in enumerate(found):
@@ -161,11 +161,11 @@ def _standing(
 
 
 def without_held(feet: Sequence[Rests]) -> list[Bools]:
-    """The contacts (2, F) of each foot without those in which it is held up in the air.
+    """Return the contacts (2, F) of each foot without those in which it is held up in the air.
 
-    A path alone doesn't tell that of a foot that never comes down. It is held up where another foot rests lower at the
-    same time: by its height above the ground if that is known, else if it is tilted. A foot on a ledge or a stair is
-    level, and has the ground close below.
+    The path of a foot that never comes down doesn't show this. A foot may be held up while another one rests lower. Its
+    height above the ground decides if that is known, otherwise its tilt: a foot on a ledge or a stair is level, and has
+    the ground close below.
     """
     return [_without_held(foot, [other for other in feet if other is not foot]) for foot in feet]
 
@@ -188,19 +188,19 @@ def _without_held(foot: Rests, others: Sequence[Rests]) -> Bools:
 
 
 def _level(contacts: Bools, heights: Floats, here: slice) -> float:
-    """The height at which a foot rests there."""
+    """Return the median height at which a foot rests on the frames `here`."""
     return float(np.median(heights[:, here][contacts[:, here]]))
 
 
 def _top(path: Path, reach: float) -> float:
-    """The top speed, in lengths of the limb per second."""
+    """Return the top speed, in lengths of the limb per second."""
     return float(_medians(path.speeds(reach), SPIKE, "reflect").max(initial=0.0))
 
 
 def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
-    """The path, smoothed just enough that noise makes a point at rest no faster than this over so many frames.
+    """Return the path, smoothed so that noise moves a resting point no faster than `fastest` over `reach` frames.
 
-    How noisy it is shows where it bends least: a quarter of its frames bend less by movement than by noise.
+    Noise is measured where the path bends least: on a quarter of the frames, movement bends it less than noise does.
     """
     if len(path.points) < 5:
         return path
@@ -217,6 +217,6 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
-    """Each value (F,) replaced with the median of those up to `reach` places away, and of what goes on beyond."""
+    """Return the median of each value (F,) and its neighbours up to `reach` places away, padded as `beyond` says."""
     around = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode=beyond), 2 * reach + 1)
     return np.asarray(np.median(around, axis=1))

@@ -1,4 +1,4 @@
-"""What is known on some frames of a clip, eased in and out on the others."""
+"""Filling in the frames of a clip on which a value is not known: eased out, bridged or smoothed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from ..solve.problem import Bools, Floats, Ints
 
 
 def runs(flags: Bools) -> list[tuple[int, int]]:
-    """The start and the end, behind its last frame, of each run of set flags (F,)."""
+    """Return start and end of each run of set flags (F,); the end is the index after the last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def numbered(flags: Bools) -> Ints:
-    """Which run of set flags each frame (F,) is in; -1: in none."""
+    """Return the index of the run of set flags that each frame (F,) is in, or -1."""
     begun = np.cumsum(np.diff(np.concatenate([[False], flags]).astype(np.int64)) == 1) - 1
     return np.asarray(np.where(flags, begun, -1))
 
 
 def eased(values: Floats, known: Bools, length: int) -> Floats:
-    """Values (F, k) as they are where they are known (F,), eased from there to zero over so many frames.
+    """Return values (F, k) as they are where `known` (F,), eased from there to zero over `length` frames.
 
-    Where the clip begins or ends within these, they go on beyond it.
-    Between two runs of known values nothing overshoots: what comes out is a mean of both and zero, with weights that
-    go one way.
+    Near the start or the end of the clip, easing continues beyond the clip.
+    Between two known runs nothing overshoots: the result is a mean of both runs and zero, with monotonic weights.
     """
     out = np.where(known[:, None], values, 0.0)
     for start, end in runs(~known):
@@ -40,12 +39,12 @@ def eased(values: Floats, known: Bools, length: int) -> Floats:
 
 
 def faded(known: Bools, length: int) -> Floats:
-    """Weights (F,) that are 1 where something is known (F,), and fade from there to zero over so many frames."""
+    """Return weights (F,) that are 1 where `known` (F,), and fade from there to zero over `length` frames."""
     return eased(np.ones((len(known), 1)), known, length)[:, 0]
 
 
 def bridged(values: Floats, known: Bools) -> Floats:
-    """Values (F, k) as they are where they are known (F,), going smoothly from one to the next in between."""
+    """Return values (F, k) as they are where `known` (F,), interpolated smoothly from one to the next in between."""
     at = np.flatnonzero(known)
     frames = np.arange(len(values))
     after = np.searchsorted(at, frames)
@@ -55,13 +54,13 @@ def bridged(values: Floats, known: Bools) -> Floats:
 
 
 def window(length: int) -> Floats:
-    """Weights (2 length + 1,) that sum up to 1, the less the farther away from the middle."""
+    """Return weights (2 length + 1,) with a sum of 1, falling off from the middle."""
     weights = 1.0 + np.cos(np.pi * np.arange(-length, length + 1) / (length + 1))
     return np.asarray(weights / weights.sum())
 
 
 def smoothed(values: Floats, length: int) -> Floats:
-    """Values (F,), each the mean of those around it, weighted by `window`."""
+    """Return values (F,), each replaced with the mean of its neighbours, weighted by `window`."""
     return np.convolve(np.pad(values, length, mode="edge"), window(length), mode="valid")
 
 

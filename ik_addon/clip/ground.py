@@ -1,6 +1,6 @@
-"""Feet on a ground: they lie on it where they touch, follow its slope, and are kept out of it everywhere else.
+"""Feet on a ground: they lie on it and follow its slope where they touch, and stay out of it everywhere else.
 
-The ground itself is whatever says how far below its surface points are. Up is where feet are moved to leave it.
+The ground is any `Surface`, which reports how far below it points are. Feet leave the ground along `up`.
 """
 
 from __future__ import annotations
@@ -17,64 +17,64 @@ from .filling import eased, faded, runs
 from .foot import HEEL, TOE, Foot
 
 BUMP = np.radians(15.0)
-"""Heel and toe lie on the ground together where that turns the foot by no more than this from the ground's slope."""
+"""Heel and toe both lie on the ground if that turns the foot by no more than this from the ground's slope."""
 STEEP = 0.999
-"""The sine of the steepest foot: beyond it there is no telling which way it is turned."""
+"""The sine of the steepest foot. Beyond it, the foot's heading is undefined."""
 PASSES = 8
-"""At most so many, to raise a foot and look again: on a slope it also moves sideways."""
+"""Maximum passes of raising a foot and checking again: on a slope it also moves sideways."""
 WAITS = 4
-"""So many lengths of time to wait at an edge are tried."""
+"""Number of waiting times tried at an edge."""
 LAST = 3
-"""So many raise the foot as a whole, however steep the ground is where it goes then."""
+"""Final passes that raise the foot as a whole, however steep the ground is where it goes."""
 
 
 class Surface(Protocol):
-    """What knows the ground on F frames."""
+    """A ground on F frames."""
 
     def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
-        """See how far (n,) below the surface points (n, 3) are on frames (n,), and the normals (n, 3) there.
+        """Return how far (n,) below the surface points (n, 3) are on frames (n,), and the normals (n, 3) there.
 
-        Below zero: above the surface. Not a number: there is no ground above or below; also of points above it where
-        it is asked only of those inside, which may be faster.
+        Negative above the surface, NaN where there is no ground above or below. With `only_inside`, which may be
+        faster, points above the surface are NaN as well.
         """
 
 
 @dataclass(frozen=True)
 class Laid:
-    """A foot that stands flat, laid on the ground."""
+    """A flat foot laid on the ground."""
 
     arm: Floats
-    """(3,) from the point that was known to the other one."""
+    """(3,) from the known point to the other one."""
     turn: Floats
-    """(4,) its orientation."""
+    """(4,) orientation of the foot."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What a foot stands on."""
+    """The ground of a foot, and how the foot follows it."""
 
     surface: Surface
     up: Floats
     """(F, 3) unit vectors."""
     slope: float
-    """A foot turns by at most so many radians to follow the ground."""
+    """The largest angle, in radians, by which a foot turns to follow the ground."""
     pull: float
-    """A contact is brought down to the ground, but not farther than the one before by more than this."""
+    """A contact comes down to the ground if it isn't farther above it than the contact before by more than this."""
     margin: float
-    """So far above the ground feet lie on it: rounding then takes none below."""
+    """Feet lie this far above the ground, so that rounding takes none below it."""
     sudden: float
-    """A foot that would be raised by more than this from frame to frame waits where that helps."""
+    """A foot that would be raised by more than this per frame waits at the edge, where that helps."""
 
     def depth_of(self, foot: Foot) -> float:
-        """How far heel or toe are at most below the surface itself."""
+        """Return how far heel or toe are below the surface itself at most; zero if never."""
         return max(float(self._depths(foot).max()) - self.margin, 0.0)
 
     def depth(self, frame: int, point: Floats) -> float:
-        """How far a point (3,) has to rise on a frame to lie on the ground; zero where it needs not."""
+        """Return how far a point (3,) has to rise on a frame to lie on the ground; zero if not at all."""
         return float(np.fmax(self._gap(frame, point), 0.0))
 
     def under(self, foot: Foot) -> Bools:
-        """Whether (F,) the ground is near enough to be what the foot touches."""
+        """Return whether (F,) the ground is near enough to be what the foot touches."""
         gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
         gaps = np.where(foot.contacts, gaps, np.nan)
         out, fall = np.zeros(len(foot.places), dtype=bool), 0.0
@@ -86,19 +86,19 @@ class Ground:
         return out
 
     def put_on(self, frame: int, point: Floats) -> Floats:
-        """A point (3,), brought to the ground if there is one."""
+        """Return a point (3,) moved onto the ground, if there is one."""
         gap = self._gap(frame, point)
         return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
 
     def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> Laid:
-        """Lay a foot that stands flat on the ground, if it can follow it.
+        """Lay a flat foot on the ground, if it can follow the ground there.
 
         Args:
-            frame: when.
-            known: (3,) its heel or toe, which lies on the ground.
-            arm: (3,) from there to the other one.
-            turn: (4,) its orientation.
-            level: (4,) its orientation in the clip.
+            frame: the frame.
+            known: (3,) position of its heel or toe, which lies on the ground.
+            arm: (3,) from there to the toe or heel.
+            turn: (4,) orientation of the foot.
+            level: (4,) orientation of the foot in the clip.
         """
         size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
         found = arm
@@ -116,7 +116,7 @@ class Ground:
         return Laid(found, turned[:, 0])
 
     def tilt(self, foot: Foot, under: Bools, length: int) -> Foot:
-        """The foot turned to the slope of the ground where it is (F,) under contacts, eased over so many frames."""
+        """Return the foot turned to the slope of the ground `under` (F,) its contacts, eased over `length` frames."""
         turns = np.zeros_like(foot.places)
         weights = np.zeros(len(foot.places))
         for pivot in (HEEL, TOE):
@@ -133,7 +133,7 @@ class Ground:
         return replace(foot, turns=multiply(about_vectors(turns.T), foot.turns))
 
     def clear(self, foot: Foot, length: int) -> Foot:
-        """The foot, raised where it is below the surface, eased over so many frames where it doesn't touch."""
+        """Return the foot, raised where it is below the surface, eased over `length` frames where it doesn't touch."""
         missed = self._needed(foot)
         waiting = self._waiting(foot, missed, length)
         if waiting is not foot:
@@ -151,10 +151,10 @@ class Ground:
         return raised
 
     def _waiting(self, foot: Foot, needed: Floats, length: int) -> Foot:
-        """The foot, held back at edges where heel and toe, which need (2, F) to rise, would do so too suddenly.
+        """Return the foot, held back at edges where heel and toe, which need (2, F) to rise, would rise too suddenly.
 
-        It stays longer over the place that it leaves, or is sooner over the one that it comes to: as much as makes it
-        change its speed least.
+        The foot stays longer over the place it leaves, or arrives earlier over the place it goes to, by the time that
+        changes its speed least.
         """
         _tilts, lift = _lifts(foot, needed, length)
         places = foot.places
@@ -177,25 +177,25 @@ class Ground:
         return foot if places is foot.places else replace(foot, places=places)
 
     def _fastest(self, around: slice, source: Foot, foot: Foot, length: int) -> float:
-        """How much, per frame, the speed of a part of a clip changes where the foot goes as now, and is raised."""
+        """Return the largest change of velocity from `source`, per frame, if the foot moves as `foot` and is raised."""
         _tilts, lift = _lifts(foot, self._needed(foot, around.start), length)
         moved = foot.places - source.places + lift[:, None] * self.up[around]
         return float(lengths_of(np.diff(moved, axis=0)).max(initial=0.0))
 
     def _depths(self, foot: Foot, first: int = 0) -> Floats:
-        """How far (2, F) heel and toe have to rise to lie on the ground; zero where they need not."""
+        """Return how far (2, F) heel and toe have to rise to lie on the ground; zero where not at all."""
         frames = np.arange(first, first + len(foot.places))
-        # What lies between the surface and the margin is not looked for: contacts are there already.
+        # Points between surface and margin may be missed: contacts are put on the margin anyway.
         looks = (self.surface.look(frames, foot.points(pivot), only_inside=True)[0] for pivot in (HEEL, TOE))
         return np.stack([np.fmax(gaps + self.margin, 0.0) for gaps in looks])
 
     def _needed(self, foot: Foot, first: int = 0) -> Floats:
-        """The same, without what rounding makes of it."""
+        """Return `_depths`, with zero where they are small enough to be rounding."""
         depths = self._depths(foot, first)
         return np.where(depths > 0.5 * self.margin, depths, 0.0)
 
     def _raised(self, foot: Foot, lifts: Floats) -> Foot:
-        """The foot with its heel and toe raised by (2, F)."""
+        """Return the foot with heel and toe raised by (2, F)."""
         ways = foot.turned(foot.pivots[TOE] - foot.pivots[HEEL])
         rise = (ways * self.up).sum(axis=1)
         level = ways - rise[:, None] * self.up
@@ -210,7 +210,7 @@ class Ground:
         return replace(foot, turns=turned, places=there - np.asarray(rotate(turned, foot.rolling.T).T))
 
     def _look(self, points: Floats) -> tuple[Floats, Floats]:
-        """The same as of the surface, of points (F, 3) on all frames, with the margin."""
+        """Return `Surface.look` for points (F, 3), one per frame, with the margin added."""
         gaps, normals = self.surface.look(np.arange(len(points)), points)
         return gaps + self.margin, normals
 
@@ -223,10 +223,10 @@ def _angle(turn: Floats) -> float:
 
 
 def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
-    """How far (2, F) heel and toe go up where they need (2, F) while the foot touches, and (F,) all of it in the air.
+    """Return how far (2, F) heel and toe rise in contact, and (F,) the whole foot in the air, where they need (2, F).
 
-    A foot that touches can only tilt. In the air tilting fades out, and for the rest it goes up as a whole: tilted by
-    what an edge asks of a foot that points down, it would turn in a moment.
+    A foot that touches can only tilt. In the air the tilt fades out and the foot rises as a whole: if it tilted by what
+    an edge needs of a foot that points down, it would turn in an instant.
     """
     tilts = np.stack(
         [_swell(np.where(foot.touches, own, 0.0), at, length) for own, at in zip(needed, foot.contacts, strict=True)]
@@ -236,7 +236,7 @@ def _lifts(foot: Foot, needed: Floats, length: int) -> tuple[Floats, Floats]:
 
 
 def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
-    """A foot between two contacts that stays over the first, or is over the last, for about so many frames more."""
+    """Return a foot between two contacts that stays over the first, or over the last, for about `wait` more frames."""
     known = np.zeros(len(foot.places), dtype=bool)
     known[-1 if is_end else 0] = True
     if not (foot.touches & known).any():
@@ -248,7 +248,7 @@ def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
 
 
 def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:
-    """What is nowhere less than needed (F,), and begins and ends smoothly over so many frames, not within contacts."""
+    """Return a curve (F,) no lower than `needed` (F,) that swells smoothly over `length` frames between contacts."""
     frames = np.arange(len(needed))
     at = np.flatnonzero(contacts)
     reach = np.full(len(needed), length + 1.0)

@@ -1,10 +1,10 @@
 """The least and smoothest movement of the hips over a clip that lets legs reach where their feet stand.
 
-Each contact allows the hips a ball of places on each frame. Where joint limits keep a leg from its foot, the way to the
-nearest place from which it reaches cuts off a side of the ball. Of all movements within what is left, that with the
-least sum of squares of its size and of its acceleration is unique. It is found by splitting (ADMM): a smoothing of the
-whole clip, by cosine transform, and a step into each of these regions take turns. Where regions are added to those of
-an earlier search, it goes on from where that one ended.
+On each frame, each contact restricts the hips to a ball of positions. Where joint limits keep a leg from its foot, a
+plane across the direction to the nearest position that works cuts off one side of the ball. Within what is left, the
+movement with the least sum of squares of its size and its acceleration is unique. ADMM finds it: it alternates between
+smoothing the whole clip, by cosine transform, and projecting onto each of these regions. When regions are added to
+those of an earlier search, it continues from the end of that search.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from ..solve.maths.products import lengths_of
 from ..solve.problem import Bools, Floats, Ints
 
 PASSES = 2000
-"""At most so many."""
+"""Maximum number of passes."""
 INSIDE = 2e-5
-"""The balls are made smaller by this fraction of a leg: what is found within half of it lets the foot reach."""
+"""Balls shrink by this fraction of a leg, and passes stop within half of it, so legs reach their feet."""
 PULL = 0.15
-"""How strongly a movement is drawn into the balls, for smoothing over one frame; it grows with the square of these."""
+"""ADMM penalty that draws a movement into the regions, for smoothing over one frame; grows with the frames squared."""
 BEYOND = 1.8
-"""A pass goes this much farther than it would by itself, which needs fewer of them."""
+"""Over-relaxation: each pass goes this much farther than it would, so fewer are needed."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What joint limits ask of the hips, on some of F frames."""
+    """What joint limits require of the hips, on some of F frames."""
 
     frames: Ints
-    """(n,)"""
+    """(n,) indices of these frames."""
     ways: Floats
-    """(n, 3) unit vectors: the hips have to go this way"""
+    """(n, 3) unit vectors along which the hips have to move."""
     least: Floats
-    """(n,) by at least so much."""
+    """(n,) the least movement along them."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class Leg:
     """A leg on F frames."""
 
     roots: Floats
-    """(F, 3) where it begins."""
+    """(F, 3) positions where it begins."""
     ends: Floats
-    """(F, 3) where its foot is to be."""
+    """(F, 3) wanted positions of its foot."""
     reach: float
-    """How far it reaches."""
+    """The length it can reach."""
     held: Bools
     """(F,) whether the foot has to be there."""
     cuts: tuple[Cut, ...] = ()
 
     def cut(self, missed: Floats, offsets: Floats) -> Leg:
-        """The leg as it is known when, with the hips moved by (F, 3), it asks to move them on by (F, 3)."""
+        """Return the leg with a cut added: with the hips moved by `offsets` (F, 3), it needs `missed` (F, 3) more."""
         size = lengths_of(missed)
         frames = np.flatnonzero(size > INSIDE * self.reach)
         ways = missed[frames] / size[frames, None]
@@ -63,31 +63,31 @@ class Leg:
         return replace(self, cuts=(*self.cuts, Cut(frames, ways, least)))
 
     def short(self, offsets: Floats) -> Floats:
-        """How far (F,) the leg is from reaching, with the hips moved; zero where it need not."""
+        """Return how far (F,) the leg is from reaching its foot with the hips moved; zero where it needn't reach."""
         distance = lengths_of(self.ends - self.roots - offsets)
         return np.asarray(np.where(self.held, np.maximum(distance - self.reach, 0.0), 0.0))
 
 
 @dataclass(frozen=True)
 class Help:
-    """How the hips move."""
+    """A movement of the hips."""
 
     offsets: Floats
-    """(F, 3)"""
+    """(F, 3) how far the hips move."""
     short: Floats
-    """(F,) by how much the leg that is farthest from its foot doesn't reach it."""
+    """(F,) how far the leg that misses most is from its foot."""
     search: Floats
-    """(2, R, 3, F) where the search for it ended: the movement in each of R regions, and what draws it there."""
+    """(2, R, 3, F) state of the search, for continuing it: the movement in each of R regions, and its scaled dual."""
 
 
 def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | None = None) -> Help:
     """Move the hips so that legs reach.
 
     Args:
-        legs: on the same F frames.
-        cap: the largest movement, however short a leg is.
-        smooth: over about how many frames a movement begins and ends.
-        before: what was found when legs had fewer cuts and were the same otherwise.
+        legs: the legs, on the same F frames.
+        cap: the largest movement allowed, however short a leg is.
+        smooth: frames over which a movement begins and ends, approximately.
+        before: the result for the same legs with fewer cuts.
     """
     count = len(legs[0].held)
     found = before or Help(np.zeros((count, 3)), np.zeros(count), np.zeros((2, 0, 3, count)))
@@ -120,10 +120,10 @@ def _least(legs: Sequence[Leg], cap: float, smooth: float, before: Help) -> Help
 
 @dataclass(frozen=True)
 class _Balls:
-    """What lets R legs reach, and what the cap allows, on F frames."""
+    """Balls of positions that let legs reach, or that the cap allows, on F frames: R of them."""
 
     middles: Floats
-    """(R, 3, F)"""
+    """(R, 3, F) centres."""
     radii: Floats
     """(R, F)"""
 
@@ -132,14 +132,14 @@ class _Balls:
         middles, radii = [np.zeros((3, len(legs[0].held)))], [np.full(len(legs[0].held), cap)]
         for leg in (leg for leg in legs if leg.held.any()):
             ways = leg.ends - leg.roots
-            # What lies beyond the cap is made so large that the two touch: what can't be had needs no passes.
+            # Enlarge a ball beyond the cap until the two touch: regions that don't meet would use up all passes.
             radius = np.maximum(leg.reach - inside, lengths_of(ways) - cap)
             middles.append(ways.T)
             radii.append(np.where(leg.held, radius, np.inf))
         return cls(np.stack(middles), np.stack(radii))
 
     def into(self, offsets: Floats) -> Floats:
-        """Movements of the hips (R, 3, F), each brought to the nearest one in its ball."""
+        """Return movements of the hips (R, 3, F), each projected onto its ball."""
         away = offsets - self.middles
         far = np.sqrt((away * away).sum(axis=1))
         return np.asarray(self.middles + away * np.minimum(1.0, self.radii / np.maximum(far, 1e-300))[:, None])
@@ -150,13 +150,13 @@ class _Sides:
     """What R cuts leave, on F frames."""
 
     ways: Floats
-    """(R, 3, F) unit vectors; zero where one cuts nothing off."""
+    """(R, 3, F) unit vectors; zero where a cut doesn't apply."""
     least: Floats
-    """(R, F)"""
+    """(R, F) the least movement along them."""
 
     @classmethod
     def of(cls, legs: Sequence[Leg], cap: float, inside: float) -> _Sides:
-        # In the order in which they were made: what was known of earlier ones is still where it was.
+        # Keep the order in which cuts were made, so that the state of earlier ones stays at its indices.
         rounds = zip_longest(*(leg.cuts for leg in legs))
         cuts = [cut for several in rounds for cut in several if cut is not None and len(cut.frames)]
         ways, least = np.zeros((len(cuts), 3, len(legs[0].held))), np.zeros((len(cuts), len(legs[0].held)))
@@ -166,21 +166,21 @@ class _Sides:
         return cls(ways, least)
 
     def into(self, offsets: Floats) -> Floats:
-        """Movements of the hips (R, 3, F), each brought to the nearest one that its cut leaves."""
+        """Return movements of the hips (R, 3, F), each projected onto the side that its cut leaves."""
         missed = np.maximum(self.least - (self.ways * offsets).sum(axis=1), 0.0)
         return np.asarray(offsets + missed[:, None] * self.ways)
 
 
 def _into(vectors: Floats, radius: Floats | float) -> Floats:
-    """Vectors (F, 3) no longer than a radius, or than radii (F,)."""
+    """Return vectors (F, 3) shortened to at most a radius, or radii (F,)."""
     size = lengths_of(vectors)
     return np.asarray(vectors * np.minimum(1.0, radius / np.maximum(size, 1e-300))[:, None])
 
 
 def _smoothing(shares: Floats) -> Callable[[Floats], Floats]:
-    """What leaves of each wave in values (n, F) its share (F,): the cosine transform there and back again.
+    """Return a function that scales each cosine wave of values (n, F) by its share (F,): forward and inverse transform.
 
-    It is made of a Fourier transform of the same length, of every other value forwards and of the rest backwards.
+    The cosine transform is a Fourier transform of the same length: of even values forwards, then odd ones backwards.
     """
     count = len(shares)
     order = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]])

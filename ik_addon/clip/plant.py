@@ -1,7 +1,7 @@
-"""Feet that stand still while they touch: they roll about heel and toe, and are eased into and out of contact.
+"""Feet that stand still while they touch: they roll about heel and toe, and ease into and out of contact.
 
-All frames are solved at once. While heel and toe touch, the foot keeps one orientation; while one of them does, it
-rolls about that point as it did in the clip. Points in contact keep their place to the last bit of rounding.
+All frames are solved at once. While heel and toe both touch, the foot keeps one orientation; while one of them does, it
+rolls about that point as in the clip. Points in contact stay in place except for rounding.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .foot import HEEL, TOE, Foot
 from .ground import Ground
 
 Contact = tuple[int, int]
-"""Of the heel or the toe, and which one of it."""
+"""Heel or toe, and the index among its contacts."""
 
 
 @dataclass
 class _Flat:
-    """A time in which a foot stands flat."""
+    """A span of frames on which a foot stands flat."""
 
     start: int
     end: int
     contacts: tuple[Contact, Contact]
-    """Of heel and toe."""
+    """The contact of the heel, and that of the toe."""
     turn: Floats
-    """(4,) its orientation."""
+    """(4,) orientation of the foot."""
 
 
 def plant(foot: Foot, length: int, ground: Ground | None = None) -> Foot:
-    """The foot as it stands still where it touches; its way there and from there is eased over so many frames.
+    """Return the foot standing still where it touches, eased into and out of contact over `length` frames.
 
-    On a ground it stands on it, turned to its slope, and nowhere goes through it.
+    With a ground, the foot stands on it, follows its slope, and never goes through it.
     """
     if foot.contacts.any():
         foot = _standing(foot, length, ground)
@@ -67,21 +67,21 @@ def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
         if ground is not None and (under & spans[group[0]]).any():
             found = _laid(found, own, spans, foot, ground)
         places |= found
-    for contact in sorted(places):  # where both touch, the toe counts
+    for contact in sorted(places):  # where both touch, the toe wins
         held[spans[contact]] = places[contact]
     turned = replace(foot, turns=_flat_turns(tilted, flats, length))
     there = foot.places + foot.turned(foot.rolling)
     moved = held - there
     if ground is None:
         moved = eased(moved, foot.touches, length)
-    else:  # what is between two contacts goes up and down with them
+    else:  # between two contacts, the foot goes up and down with them
         heights = (moved * ground.up).sum(axis=1, keepdims=True)
         moved = eased(moved - heights * ground.up, foot.touches, length) + bridged(heights, foot.touches) * ground.up
     return replace(turned, places=there + moved - turned.turned(foot.rolling))
 
 
 def _flat_turns(foot: Foot, flats: Sequence[_Flat], length: int) -> Floats:
-    """The orientations (4, F): one for each time that the foot stands flat, eased to those of the clip in between."""
+    """Return orientations (4, F): constant in each flat span, eased to those of the clip in between."""
     wanted, known = foot.turns.copy(), np.zeros(len(foot.places), dtype=bool)
     for flat in flats:
         wanted[:, flat.start : flat.end] = flat.turn[:, None]
@@ -92,7 +92,7 @@ def _flat_turns(foot: Foot, flats: Sequence[_Flat], length: int) -> Floats:
 
 
 def _mean(turns: Floats) -> Floats:
-    """The mean (4,) of orientations (4, F) that differ little."""
+    """Return the mean (4,) of orientations (4, F) that differ little."""
     middle = turns[:, turns.shape[1] // 2, None]
     away = vectors_of(multiply(turns, inverse(np.broadcast_to(middle, turns.shape))))
     mean = multiply(about_vectors(away.mean(axis=1)[:, None]), middle)[:, 0]
@@ -100,7 +100,7 @@ def _mean(turns: Floats) -> Floats:
 
 
 def _tied(contacts: Sequence[Contact], flats: Sequence[_Flat]) -> list[list[Contact]]:
-    """Contacts in groups: a foot that stands flat ties its heel and its toe together."""
+    """Return contacts in groups: each flat span ties a contact of the heel to one of the toe."""
     groups = {contact: [contact] for contact in contacts}
     for heel, toe in (flat.contacts for flat in flats):
         if groups[heel] is not groups[toe]:
@@ -113,7 +113,7 @@ def _tied(contacts: Sequence[Contact], flats: Sequence[_Flat]) -> list[list[Cont
 def _placed(
     group: Sequence[Contact], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot
 ) -> dict[Contact, Floats]:
-    """Where (3,) contacts that are tied together are held: moved as one, to where they are nearest to the clip."""
+    """Return the places (3,) where tied contacts are held, moved as one to be nearest to the clip."""
     places = {flats[0].contacts[0] if flats else group[0]: np.zeros(3)}
     for flat in flats:
         _put_other(places, flat, _toe_from_heel(flat, source))
@@ -129,7 +129,7 @@ def _placed(
 def _laid(
     places: dict[Contact, Floats], flats: Sequence[_Flat], spans: dict[Contact, Bools], source: Foot, ground: Ground
 ) -> dict[Contact, Floats]:
-    """The places (3,) of contacts that are tied together on the ground; the foot is turned so that it lies there."""
+    """Return the places (3,) of tied contacts on the ground, and turn the flat spans so that the foot lies on it."""
     frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in places}
     first = next(iter(places))
     lying = {first: ground.put_on(frame[first], places[first])}
@@ -145,12 +145,12 @@ def _laid(
 
 
 def _toe_from_heel(flat: _Flat, source: Foot) -> Floats:
-    """The way (3,) from heel to toe of a foot that stands flat."""
+    """Return the vector (3,) from heel to toe of a foot in a flat span."""
     return np.asarray(rotate(flat.turn[:, None], (source.pivots[TOE] - source.pivots[HEEL])[:, None])[:, 0])
 
 
 def _put_other(places: dict[Contact, Floats], flat: _Flat, arm: Floats) -> None:
-    """Add the place (3,) of the heel or the toe, whichever is not known, of a foot whose toe is (3,) from its heel."""
+    """Add the place (3,) of the heel or the toe, whichever is unknown; `arm` (3,) goes from heel to toe."""
     heel, toe = flat.contacts
     if heel in places:
         places.setdefault(toe, places[heel] + arm)

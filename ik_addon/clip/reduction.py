@@ -1,7 +1,7 @@
-"""Which frames of a clip to key, so that no point is farther from where it was than a given distance.
+"""Choosing which frames of a clip to key, so that no point is off by more than a given distance.
 
-It begins with the first frame and the last. Where a point is too far off, the channel that has most part in it gets one
-more key, and so on. Then every other key is taken out again, as far as that can be.
+Keys begin on the first and the last frame. Where a point is too far off, the channel with the largest share in that
+gets another key, until no point is. Then every other key is removed again, as far as possible.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..solve.problem import Bools, Floats, Ints
 from .spline import Curve, fitted
 
 WORST, NEAR = 0.9, 250
-"""Keys are added where a channel has at least this part of the largest share that it has within so many frames."""
+"""A key is added where a channel's share is at least this fraction of its largest share within so many frames."""
 PASSES = 4
-"""How often every other key is tried to be taken out."""
+"""Number of passes that try to remove every other key."""
 TRIES = 30
-"""How often some of these are put back before all of them are."""
+"""How many times some of these keys are put back before all of them are."""
 
 Place = tuple[int, int]
-"""A channel: the index of its part, and of the channel among those of the part."""
+"""A channel: the index of its part, and its index among the part's channels."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Part:
     """A bone whose channels are keyed, on F frames."""
 
     parent: int
-    """The index of the nearest part above it; -1: none."""
+    """Index of the nearest part above it; -1 if there is none."""
     values: Floats
-    """(F, c) of its channels."""
+    """(F, c) values of its channels."""
     displacement: Callable[[Floats], Floats]
-    """How other values (F, c) displace the bone and what it carries, (F, 4, 4) in armature space, while all other bones
-    keep their pose."""
+    """Return how other values (F, c) displace the bone and what it carries, (F, 4, 4) in armature space, while all
+    other bones keep their pose."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class _Keys:
     """The keys of a channel."""
 
     frames: Ints
-    """(K,) indices of frames."""
+    """(K,) indices of the keyed frames."""
     pinned: Bools
-    """(K,) the curve goes through the channel's own value."""
+    """(K,) whether the curve passes through the channel's own value there."""
 
     def kept(self, chosen: Bools) -> _Keys:
         return _Keys(self.frames[chosen], self.pinned[chosen])
@@ -56,23 +56,23 @@ class _Keys:
         return np.array_equal(self.frames, other.frames) and np.array_equal(self.pinned, other.pinned)
 
     def added(self, frames: Ints) -> _Keys:
-        """With keys on more frames; those that are keyed already are pinned."""
+        """Return keys with more frames added; frames that already have a key are pinned."""
         pinned = self.frames[self.pinned | np.isin(self.frames, frames)]
         every = np.union1d(self.frames, frames)
         return _Keys(every, np.isin(every, pinned))
 
 
 class Reduction:
-    """The keys of parts that carry points, and what becomes of these."""
+    """The keys of parts that carry points, and how far they displace these points."""
 
     def __init__(self, parts: Sequence[Part], points: Floats, owners: Ints, world: Floats) -> None:
         """Key the first frame and the last one.
 
         Args:
-            parts: parents come before their children.
+            parts: the parts, parents before their children.
             points: (F, m, 3) in armature space.
-            owners: (m,) the indices of the parts that they go with.
-            world: (F, 3, 3) what takes distances to the space in which they count.
+            owners: (m,) indices of the parts that carry the points.
+            world: (F, 3, 3) takes distances to the space in which they are measured.
         """
         self._parts = parts
         self._points = points
@@ -84,18 +84,17 @@ class Reduction:
         self._fitted = [part.values.copy() for part in parts]
         self._displacements = [np.empty((0, 4, 4)) for _ in parts]
         self._alone: dict[Place, Floats] = {}
-        """What `_displaced_by` found of channels that have the same keys still."""
+        """The results of `_displaced_by` for channels whose keys have not changed since."""
         self._key(self._keys)
 
     def curves(self, part: int) -> list[Curve]:
-        """The curves of the channels of a part."""
+        """Return the curves of the channels of a part."""
         return [self._curves[part, column] for column in range(self._parts[part].values.shape[1])]
 
     def refine(self, bounds: Floats) -> Generator[None]:
-        """Add keys until no point is farther from where it was than its bound; yields now and then.
+        """Add keys until no point is off by more than its bound; yields now and then.
 
-        The bounds are (m,), or (F, m) where they differ from frame to frame. What is left where every frame is keyed is
-        rounding.
+        Bounds are (m,), or (F, m) if they differ from frame to frame. Once every frame is keyed, only rounding is left.
         """
         while off := self._off(bounds):
             more = {place: self._keys[place].added(self._worst(place, share)) for place, share in off.items()}
@@ -106,7 +105,7 @@ class Reduction:
             yield
 
     def thin(self, bounds: Floats) -> Generator[None]:
-        """Take out keys without which all points stay within their bounds, as they are; yields now and then."""
+        """Remove keys as long as all points stay within their bounds; yields now and then."""
         for number in range(PASSES):
             before = dict(self._keys)
             out = {place: _alternate(len(keys.frames), number) for place, keys in before.items()}
@@ -125,7 +124,7 @@ class Reduction:
                 self._key(before)
 
     def _off(self, bounds: Floats) -> dict[Place, Floats]:
-        """The channels that have most part in points that are too far off, each with how far it moves them (F,)."""
+        """Return the channels with the largest share in points too far off, and how far (F,) each moves them."""
         whole: list[Floats] = []
         for part, own in zip(self._parts, self._displacements, strict=True):
             whole.append(own if part.parent < 0 else times(whole[part.parent], own))
@@ -147,7 +146,7 @@ class Reduction:
         return found
 
     def _channels_of(self, part: int) -> list[Place]:
-        """The channels of a part and of those above it."""
+        """Return the channels of a part and of the parts above it."""
         found = []
         while part >= 0:
             found += [(part, column) for column in range(self._parts[part].values.shape[1])]
@@ -155,20 +154,20 @@ class Reduction:
         return found
 
     def _displaced_by(self, place: Place) -> Floats:
-        """How one channel alone displaces its part (F, 4, 4)."""
+        """Return how one channel alone displaces its part, (F, 4, 4)."""
         part, column = place
         values = self._parts[part].values.copy()
         values[:, column] = self._fitted[part][:, column]
         return self._parts[part].displacement(values)
 
     def _moved(self, displacement: Floats, point: int, frames: Ints | slice) -> Floats:
-        """How far a point is moved on some frames."""
+        """Return how far a displacement moves a point on some frames."""
         places, own = self._points[frames, point], displacement[frames]
         away = applied(own[:, :3, :3], places) + own[:, :3, 3] - places
         return lengths_of(applied(self._world[frames], away))
 
     def _worst(self, place: Place, share: Floats) -> Ints:
-        """Between which keys of a channel its share (F,) in what is wrong is large, and there on which frame."""
+        """Return the frames between keys of a channel on which its share (F,) in the error is largest."""
         keys = self._keys[place].frames.tolist()
         found = []
         for start, end in pairwise(keys):
@@ -178,7 +177,7 @@ class Reduction:
         return np.array(found, dtype=np.int64)
 
     def _key(self, keys: dict[Place, _Keys]) -> None:
-        """Give channels other keys."""
+        """Give channels new keys."""
         changed = set()
         for place, own in keys.items():
             part, column = place
@@ -194,14 +193,14 @@ class Reduction:
 
 
 def _alternate(count: int, number: int) -> Bools:
-    """Every other one of so many, but not the first and the last; with the next number the others."""
+    """Return flags for every other key, never the first or the last; odd and even numbers alternate."""
     chosen = np.arange(count) % 2 == (number + 1) % 2
     chosen[[0, -1]] = False
     return np.asarray(chosen)
 
 
 def _put_back(out: Bools, keys: Ints, frames: Ints, reach: int) -> bool:
-    """Put back what was taken out of keys (K,) within so many of them of some frames; return whether any was."""
+    """Put back keys removed from `keys` (K,) within `reach` keys of `frames`; return whether there were any."""
     near = np.searchsorted(keys, frames)[:, None] + np.arange(-reach, reach + 1)
     near = np.unique(np.clip(near, 0, len(keys) - 1))
     was_out = bool(out[near].any())

@@ -11,10 +11,10 @@ from ..solve.problem import Floats, Ints
 
 
 def shortest(layers: Sequence[Ints], cost: Callable[[Ints, Ints], Floats]) -> Ints:
-    """Return which candidate of each layer the path takes whose steps cost least together.
+    """Return the candidate of each layer on the path whose steps have the least total cost.
 
     Args:
-        layers: the numbers of the candidates, one array (K,) per layer; each has one or more.
+        layers: the candidates' numbers, one array (K,) per layer, none of them empty.
         cost: the cost (K, L) of the steps between candidates (K,) and those (L,) of the next layer.
     """
     total, came_from = np.zeros(len(layers[0])), []

@@ -1,9 +1,9 @@
-"""Choose, among the solutions of each frame of a clip, those with which bones turn least from frame to frame.
+"""Choosing, among the solutions of each frame of a clip, those with which bones turn least from frame to frame.
 
-Where the solved sequence jumps, other solutions are followed along the frames: from before the jump onward, and from
-after it backward. Each frame is solved from the pose of its neighbour instead of the FK pose, a little nearer to what
-is there already, until the two meet. Of all that is found the shortest path is taken (as IKLink does). No solution
-misses its goals by more than the one that it replaces.
+Where the solved sequence jumps, alternative solutions are followed along the frames: from before the jump onward, and
+from after it backward. Each frame is solved from the pose of its neighbour instead of the FK pose, moved a little
+towards the existing solution, until the two meet. The shortest path through all solutions found is taken (as in
+IKLink). No solution misses its goals by more than the one it replaces.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from .filling import runs
 from .shortest import shortest
 
 ABRUPT = np.radians(5.0)
-"""A turn that exceeds those of the frames around it by this angle is a jump."""
+"""A turn that exceeds those of the frames around it by this angle, in radians, is a jump."""
 AROUND = 4
-"""How many frames to each side of it these are."""
+"""How many frames on each side count as around it."""
 PACE = np.radians(4.0)
-"""By how much a bone is brought nearer per frame to what is there already."""
+"""Radians per frame by which a followed solution moves towards the existing one."""
 LONGEST = 60
-"""After so many frames a solution is not followed further."""
+"""Maximum number of frames for which a solution is followed."""
 MET = np.radians(0.3)
-"""Solutions are the same from this angle on."""
+"""Solutions that differ by no more than this angle, in radians, are the same."""
 ROUNDS = 2
-"""How often what is chosen is looked through for jumps."""
+"""Number of times the chosen sequence is searched for jumps."""
 FEW, SHARE = 10, 60
-"""So many jumps of a clip are worked on in each round, of long clips one in so many frames: the largest."""
+"""Number of jumps of a clip worked on per round, largest first; or one per so many frames, if that is more."""
 REACHED = 3e-7
-"""What a solver leaves of a distance where it arrives, in chain lengths."""
+"""Distance a solver leaves when it reaches its target, in chain lengths."""
 ALIKE = 1e-4
-"""Radians by which a solution may miss an orientation or a pole more than the one that it replaces."""
+"""Radians by which a solution may miss an orientation or a pole by more than the one it replaces."""
 
 
 def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
-    """Return the solution of clips of so many frames each, one after the other, with the least turns.
+    """Return the solution, for clips of `frames` frames one after the other, that turns bones least.
 
     Args:
-        problem: its members are the frames of the clips.
-        solution: of each frame by itself.
-        frames: of each clip.
+        problem: its members are the frames of all clips.
+        solution: the solution of each frame by itself.
+        frames: the number of frames of each clip.
     """
     given, count = solution, len(solution.status)
     for _ in range(ROUNDS):
@@ -67,7 +67,7 @@ def smoothed(problem: Problem, solution: Solution, frames: int) -> Solution:
 
 
 def _jumps(turns: Floats) -> Ints:
-    """Which of the turns (G, F) from each frame of a clip to the next are jumps: of each clip the largest."""
+    """Return the members at which a turn (G, F) to the clip's next frame is a jump; of each clip only the largest."""
     padded = np.pad(turns, ((0, 0), (AROUND, AROUND)), mode="edge")
     around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * AROUND + 1, axis=1), axis=-1)
     clips, frames = turns.shape
@@ -79,14 +79,14 @@ def _jumps(turns: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class _Clip:
-    """Clips of so many frames each, and their solution."""
+    """Clips of `frames` frames each, and their solution."""
 
     problem: Problem
     solution: Solution
     frames: int
 
     def alternatives(self, jumps: Ints) -> tuple[Solution, Ints]:
-        """Return other solutions that lead over jumps (J,) to the next frame, and the members (K,) they are of."""
+        """Return alternative solutions that lead over jumps (J,) to the next frame, and the members (K,) they solve."""
         found, members = [self.solution.members(jumps[:0])], [jumps[:0]]
         for step in (1, -1):
             for some, own in self._followed(jumps if step > 0 else jumps + 1, step):
@@ -97,7 +97,7 @@ class _Clip:
         return Solution(**joined), np.concatenate(members)
 
     def _followed(self, start: Ints, step: int) -> list[tuple[Solution, Ints]]:
-        """Return what comes of solutions that are followed from the members `start` in steps of one frame."""
+        """Return the solutions found by following those of the members `start`, one frame per step."""
         found = []
         own = quaternions(self._in_own_axes(start, self.solution.rotations[start]))
         last = start // self.frames * self.frames + (self.frames - 1 if step > 0 else 0)
@@ -121,40 +121,40 @@ class _Clip:
         return found
 
     def _in_own_axes(self, members: Ints, rotations: Floats) -> Floats:
-        """Rotations of bones as seen from their own FK orientation, as matrices (3, 3, n, B)."""
+        """Return rotations of bones in their own FK axes, as matrices (3, 3, n, B)."""
         frames = np.asarray(self.problem.frames, dtype=np.float64)[members]
         return back_times(frames, times(rotations, frames)).transpose(2, 3, 1, 0)
 
 
 def _nearer(own: Floats, there: Floats) -> Floats:
-    """Rotations (4, n, B) of bones brought nearer to others, none by more than the pace."""
+    """Return rotations (4, n, B) of bones moved towards others, by at most `PACE`."""
     away = vectors_of(multiply(inverse(own), there))
     farthest = np.sqrt((away**2).sum(axis=0)).max(axis=0)
     return multiply(own, about_vectors(away * np.minimum(1.0, PACE / np.maximum(farthest, 1e-9))))
 
 
 def _angles(a: Floats, b: Floats) -> Floats:
-    """The angles (n, B) between rotations (4, n, B)."""
+    """Return the angles (n, B) between rotations (4, n, B)."""
     away = vectors_of(multiply(inverse(a), b))
     return np.asarray(np.sqrt((away**2).sum(axis=0)))
 
 
 def _orientations(problem: Problem, solution: Solution) -> Floats:
-    """Quaternions (B, n, 4) of the solved bones; of mirrored ones, whose axes are left-handed, of their opposites."""
+    """Return quaternions (B, n, 4) of the solved bones; mirrored bones have left-handed axes, which are negated."""
     frames = times(solution.rotations, np.asarray(problem.frames, dtype=np.float64))
     upright = frames * np.sign(determinants(frames))[..., None, None]
     return quaternions(upright.transpose(2, 3, 1, 0)).T
 
 
 def _turns_in(orientations: Floats, frames: int) -> Floats:
-    """The largest angles (G, F) by which a bone turns from each frame of a clip to the next, from its last to none."""
+    """Return the largest angles (G, F) by which a bone turns from each frame of a clip to the next; zero at its end."""
     turns = np.append(_turns((orientations[1:] * orientations[:-1]).sum(axis=-1)).max(axis=1), 0.0)
     turns[frames - 1 :: frames] = 0.0
     return turns.reshape(-1, frames)
 
 
 def _turns(cosines: Floats) -> Floats:
-    """The angles between orientations whose quaternions have these scalar products."""
+    """Return the angles between orientations from the dot products of their quaternions."""
     return 2.0 * np.asarray(np.arccos(np.minimum(np.abs(cosines), 1.0)))
 
 
@@ -162,9 +162,9 @@ def _shortest(orientations: Floats, members: Ints, frames: int) -> Ints:
     """Return which solution of each member turns least from frame to frame.
 
     Args:
-        orientations: (B + K, n, 4) of the bones in the present solution of B members, and in others.
-        members: (K,) of which member these are.
-        frames: of each clip.
+        orientations: (B + K, n, 4) of the bones in the current solution of B members, and in K alternatives.
+        members: (K,) the member that each alternative solves.
+        frames: the number of frames of each clip.
     """
     count = len(orientations) - len(members)
     layers = [[member] for member in range(count)]
@@ -179,14 +179,14 @@ def _shortest(orientations: Floats, members: Ints, frames: int) -> Ints:
     for first in range(0, count, frames):
         several = np.array([len(layer) > 1 for layer in layers[first : first + frames]])
         for start, end in runs(several):
-            # The frames around have one solution, which is where the path begins and ends.
+            # The frames just outside have a single solution, which fixes both ends of the path.
             around = np.s_[first + max(start - 1, 0) : first + min(end + 1, frames)]
             chosen[around] = shortest([np.array(layer) for layer in layers[around]], cost)
     return chosen
 
 
 def posed(problem: Problem, rotations: Floats) -> Problem:
-    """Return a problem whose FK pose is turned by rotations (B, n, 3, 3) of its bones."""
+    """Return a problem with its FK pose rotated by rotations (B, n, 3, 3) of its bones."""
     joints, frames = (np.asarray(array, dtype=np.float64) for array in (problem.joints, problem.frames))
     bones = frames.shape[1]
     parents = list(range(-1, bones - 1)) if problem.parents is None else np.asarray(problem.parents).tolist()
@@ -206,7 +206,7 @@ def posed(problem: Problem, rotations: Floats) -> Problem:
 
 
 def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:
-    """Return whether (B,) a solution meets the goals of a problem as well as the present one."""
+    """Return whether (B,) a solution meets the goals of a problem as well as the current one."""
     longest = lengths_of_chains(problem).max(axis=0)
 
     def is_near(new: Floats, old: Floats) -> Bools:
@@ -233,7 +233,7 @@ def _misses(new: Floats, old: Floats) -> Bools:
 
 
 def _turned_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
-    """The angles (B,) between the bone of a goal and the orientation that it should have."""
+    """Return the angles (B,) between the bone of a goal and its wanted orientation."""
     bone = -1 if goal.segment is None else goal.segment
     frames = times(solution.rotations[:, bone], np.asarray(problem.frames, dtype=np.float64)[:, bone])
     away = times_back(frames, np.asarray(goal.rotation, dtype=np.float64))
@@ -241,7 +241,7 @@ def _turned_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
 
 
 def _rolled_away(problem: Problem, goal: Goal, solution: Solution) -> Floats:
-    """The angles (B,) between the bend of a chain and its pole."""
+    """Return the angles (B,) between the bend of a chain and its pole."""
     assert goal.pole is not None
     frames = times(solution.rotations, np.asarray(problem.frames, dtype=np.float64))
     needed = pole_angle(solution.joints, frames, goal.target, goal.pole)

@@ -1,4 +1,4 @@
-"""A smooth curve near many values: cubic between a few keys, whose values and slopes are those that fit best."""
+"""A smooth curve fitted to many values: cubic between a few keys, with key values and slopes by least squares."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from ..solve.problem import Bools, Floats, Ints
 
 LOOSE = 1e-7
-"""What a slope counts that is the one between neighbouring values, where other values do not decide it."""
+"""Weight of the slope between neighbouring values, for slopes that no other value determines."""
 PINNED = 1e6
-"""What a value counts that a curve should go through."""
+"""Weight of a value that a curve should pass through."""
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,19 @@ class Curve:
     """A curve over F frames that is keyed on K of them."""
 
     keys: Ints
-    """(K,) indices of frames, which ascend from the first to the last."""
+    """(K,) indices of the keyed frames, ascending from the first frame to the last."""
     values: Floats
-    """(K,) on the keys."""
+    """(K,) values on the keys."""
     slopes: Floats
-    """(K,) change per frame on the keys. There is a straight line between keys on frames that follow each other."""
+    """(K,) change per frame on the keys. Between keys on successive frames, the curve is a straight line."""
 
     @property
     def lines(self) -> Bools:
-        """Between which keys (K - 1,) and the next there is a straight line."""
+        """Whether (K - 1,) the curve is a straight line from each key to the next."""
         return np.asarray(np.diff(self.keys) == 1)
 
     def on_frames(self) -> Floats:
-        """The values (F,) on all frames."""
+        """Return the values (F,) on all frames."""
         own, length, weights = _segments(self.keys)
         start, rising, end, falling = weights
         across = start * self.values[own] + end * self.values[own + 1]
@@ -40,14 +40,14 @@ class Curve:
 
 
 def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
-    """Return the curve with these keys that is nearest to values (F,), and goes through them on `pinned` keys (K,).
+    """Return the curve with keys `keys` that is nearest to values (F,) and passes through those on `pinned` keys (K,).
 
-    Segments that meet have the same value and slope there, so each key's pair of unknowns is tied to the next one's:
-    least squares lead to a system of equations that is tridiagonal in blocks of two.
+    Adjacent segments share value and slope, so each key's pair of unknowns is coupled to the next key's: the normal
+    equations are block tridiagonal, with blocks of two by two.
     """
     count, (own, length, weights) = len(keys), _segments(keys)
     weights[1::2] *= length
-    parts = np.zeros((3, 2, 2, count))  # what ties the pair of a key to itself, as start and as end, and to the next
+    parts = np.zeros((3, 2, 2, count))  # couples a key to itself, as start and as end, and to the next one
     wanted = np.zeros((count, 2))
     strength = np.ones(len(values))
     strength[keys[pinned]] = PINNED
@@ -69,9 +69,9 @@ def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
 
 
 def _segments(keys: Ints) -> tuple[Ints, Ints, Floats]:
-    """Of all frames the segment (F,) and its length (F,), and what its ends count there.
+    """Return, for each frame, its segment (F,), the segment's length (F,), and the weights (4, F) of its ends.
 
-    That is (4, F): of value and slope of its start, and of its end; slopes are those over the whole segment.
+    Weights are of value and slope at the start, then at the end; slopes are per whole segment.
     """
     frames = np.arange(keys[-1] + 1)
     own = np.minimum(np.searchsorted(keys, frames, side="right") - 1, len(keys) - 2)
@@ -82,10 +82,10 @@ def _segments(keys: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _solved(itself: Floats, beside: Floats, wanted: Floats) -> Floats:
-    """Solve a symmetric system of blocks: on the diagonal and beside it (K, 2, 2), for right-hand sides (K, 2)."""
+    """Solve a symmetric block tridiagonal system: diagonal and upper blocks (K, 2, 2), right-hand sides (K, 2)."""
     blocks, ties, sides = itself.tolist(), beside.tolist(), wanted.tolist()
     for i in range(1, len(sides)):
-        # What the equations of the key before say of its unknowns goes into those of this one.
+        # Eliminate the previous key's unknowns from this key's equations.
         share = _times(_turned(ties[i - 1]), _inverse(blocks[i - 1]))
         blocks[i] = _minus(blocks[i], _times(share, ties[i - 1]))
         sides[i] = _less(sides[i], share, sides[i - 1])
@@ -118,7 +118,7 @@ def _on(a: Block, v: Pair) -> tuple[float, float]:
 
 
 def _less(v: Pair, a: Block, w: Pair) -> Pair:
-    """A pair less a block times another pair."""
+    """Return a pair minus a block times another pair."""
     moved = _on(a, w)
     return v[0] - moved[0], v[1] - moved[1]
 

@@ -1,1 +1,1 @@
-"""Targets and poles that the add-on makes: empties or control bones."""
+"""Targets and poles made by the add-on: empties or control bones."""

@@ -1,4 +1,4 @@
-"""Control bones of an armature: bones with a shape, that chains follow."""
+"""Control bones of an armature: bones with a custom shape, for chains to follow."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from ..rig.plan.watch import animated_paths
 from ..rig.read.orientation import orientation
 
 MADE = "ik_addon_made"
-"""Custom property of what Add Chain made, with the name of the armature: nothing else is ever deleted."""
+"""Custom property, with the name of the armature, of everything Add Chain made. Nothing else is ever deleted."""
 GROUP = "IK"
-"""The bone collection that control bones are put into."""
+"""The bone collection for control bones."""
 AROUND = 16
-"""Points of a circle."""
+"""Number of points of a circle."""
 LENGTH = 2.0
-"""Of a control bone, in sizes of its shape."""
+"""Length of a control bone, in sizes of its shape."""
 
 
 class Control(NamedTuple):
-    """A target or pole to be made, as a bone or as an empty."""
+    """A target or pole to make, as a bone or as an empty."""
 
     name: str
     world: Matrix
     """Location and rotation in world space."""
     shape: Literal["CUBE", "SPHERE"]
     size: float
-    """Of its shape, in world space."""
+    """Size of the shape, in world space."""
     parent_bone: str = ""
-    """The bone that takes it along; empty: none does."""
+    """The bone it is parented to; empty for no parent."""
 
 
 def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
-    """Whether bones can be added to an armature object: not to one that is linked, overridden, or can't be edited."""
+    """Return whether bones can be added to an armature object: not if it is linked, overridden or not editable here."""
     is_own = ob.library is None and ob.override_library is None
     is_own &= ob.data.library is None and ob.data.override_library is None
     return bool(is_own and Presence(context.view_layer).evaluates(ob) and ob.visible_get(view_layer=context.view_layer))
 
 
 def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Control]) -> list[str]:
-    """Add control bones that stand at places in world space; return their names."""
+    """Add control bones at places in world space; return their names."""
     to_object = inverse_of_one(matrix_array(ob.matrix_world))
     scale = float(np.cbrt(abs(np.linalg.det(to_object[:3, :3]))))
     names = []
@@ -55,7 +55,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
     with editing(context, ob) as bones:
         for own in wanted:
             seen = to_object.dot(matrix_array(own.world))
-            if own.parent_bone:  # the bone is made where it is when its parent is at rest
+            if own.parent_bone:  # the new bone is placed as it is when its parent is at rest
                 rest = matrix_array(bones[own.parent_bone].matrix)
                 seen = rest.dot(inverse_of_one(posed[own.parent_bone])).dot(seen)
             frame = np.eye(4)
@@ -80,7 +80,7 @@ def add(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Contr
 
 
 def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
-    """The control bone of the other side of one that was made, at a place in world space."""
+    """Return the mirrored counterpart of a control bone, at a place in world space."""
     bone = ob.pose.bones[name]
     scale = float(np.cbrt(abs(np.linalg.det(matrix_array(ob.matrix_world)[:3, :3]))))
     is_box = bone.custom_shape == _shape("CUBE")
@@ -91,7 +91,7 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
 
 
 def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:
-    """Remove control bones, and what was made for them where nothing else uses it any more."""
+    """Remove control bones, with their collection and shapes if nothing else uses them."""
     shapes = {ob.pose.bones[name].custom_shape for name in names}
     with editing(context, ob) as bones:
         for name in names:
@@ -109,13 +109,13 @@ def remove(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[s
 
 
 def is_animated(ob: bpy.types.Object, name: str) -> bool:
-    """Whether keys or drivers move a control bone."""
+    """Return whether keys or drivers move a control bone."""
     path = f"{ob.pose.bones[name].path_from_id()}."
     return any(found.startswith(path) for found in animated_paths(ob))
 
 
 def is_needed(ob: bpy.types.Object, name: str) -> bool:
-    """Whether a control bone is animated, has children or constraints, or something is constrained to it."""
+    """Return whether a control bone is animated, has children or constraints, or is the target of a constraint."""
     bone = ob.pose.bones[name]
     if is_animated(ob, name):
         return True
@@ -128,7 +128,7 @@ def is_needed(ob: bpy.types.Object, name: str) -> bool:
 
 @contextmanager
 def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
-    """The edit bones of an armature object, which is in the mode and as active as before afterwards."""
+    """Yield the edit bones of an armature object; restores its mode and the active object afterwards."""
     objects, mode = context.view_layer.objects, ob.mode
     active = objects.active
     objects.active = ob
@@ -142,7 +142,7 @@ def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.ty
 
 
 def _shape(kind: str) -> bpy.types.Object:
-    """An object that shows a control bone: a wire around its head, one unit long."""
+    """Return an object that shows a control bone: a wire around its head, one unit long."""
     name = f"IK Shape {kind.title()}"
     objects: Any = bpy.data.objects
     found = objects.get((name, None))

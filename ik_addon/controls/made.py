@@ -1,4 +1,4 @@
-"""Targets and poles that Add Chain makes: empties in a collection, or control bones of the armature."""
+"""Targets and poles made by Add Chain: empties in a collection, or control bones of the armature."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .pole import attach
 
 
 class Controls(Enum):
-    """What targets and poles are made as."""
+    """The form in which targets and poles are made."""
 
     EMPTIES = "EMPTIES"
     BONES = "BONES"
-    """Control bones of the armature; a linked or overridden one takes none and gets empties."""
+    """Control bones of the armature. A linked or overridden armature can't have any and gets empties."""
 
 
 Goal = tuple[bpy.types.Object, str]
-"""A target or pole as a chain has it: an object, and the name of its bone if it is one."""
+"""A target or pole as stored in a chain: an object, and the name of its bone (empty for the object itself)."""
 
 
 def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
-    """Raise `ChainError` where `make` cannot make anything that moves."""
+    """Raise `ChainError` if `make` can't make anything that would move."""
     if control_bones.can_be_made(context, ob) and controls is Controls.BONES:
         return
     if not context.scene.is_editable:
@@ -52,7 +52,7 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
 def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Control]) -> list[Goal]:
     """Make targets and poles for the chains of an armature object.
 
-    Making bones takes the armature through Edit Mode: its pose bones have to be looked up again.
+    Making bones takes the armature through Edit Mode, so pose bones have to be looked up again.
     """
     if controls is Controls.BONES and control_bones.can_be_made(context, ob):
         return [(ob, name) for name in control_bones.add(context, ob, wanted)]
@@ -65,20 +65,20 @@ def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, w
 
 
 def _is_bone(goal: Goal) -> bool:
-    """Whether a target or pole is a bone: of other objects than armatures its name says nothing."""
+    """Return whether a target or pole is a bone; on objects other than armatures the bone name is ignored."""
     ob, bone = goal
     return ob.type == "ARMATURE" and bool(bone) and bone in ob.pose.bones
 
 
 def is_made(goal: Goal) -> bool:
-    """Whether Add Chain made a target or pole: nothing else is ever deleted."""
+    """Return whether Add Chain made a target or pole. Nothing else is ever deleted."""
     ob, bone = goal
     holder: Any = ob.data.bones[bone] if _is_bone(goal) else ob
     return MADE in holder
 
 
 def is_needed(goal: Goal) -> bool:
-    """Whether a target or pole holds a user's work, or something else refers to it."""
+    """Return whether a target or pole holds a user's work, or something else refers to it."""
     ob, bone = goal
     if _is_bone(goal):
         return control_bones.is_needed(ob, bone) or _is_followed(goal)
@@ -91,13 +91,13 @@ def is_needed(goal: Goal) -> bool:
 
 
 def is_animated(ob: bpy.types.Object) -> bool:
-    """Whether an empty is moved by a user's work."""
+    """Return whether a user animated or constrained an empty."""
     data = ob.animation_data
     return bool(ob.constraints) or (data is not None and bool(data.action or data.nla_tracks or data.drivers))
 
 
 def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
-    """Whether nothing but a user's hand, and the body of its armature, moves a target or pole that was made."""
+    """Return whether only the user, and the body of the armature, move a target or pole that was made."""
     ob, bone = goal
     if _is_bone(goal):
         return not ob.pose.bones[bone].constraints and not control_bones.is_animated(ob, bone)
@@ -105,7 +105,7 @@ def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
 
 
 def place(goal: Goal, world: Vector) -> None:
-    """Move a target or pole that `is_free` to a place in world space."""
+    """Move a target or pole to a place in world space; `is_free` must hold."""
     ob, bone = goal
     if not _is_bone(goal):
         ob.matrix_world = Matrix.Translation(world - ob.matrix_world.translation) @ ob.matrix_world
@@ -117,7 +117,7 @@ def place(goal: Goal, world: Vector) -> None:
 
 
 def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
-    """Delete targets and poles, and the collection made for them where that is empty by then."""
+    """Delete targets and poles, and the collection made for them if it ends up empty."""
     bones: dict[bpy.types.Object, list[str]] = {}
     for ob, bone in goals:
         if _is_bone((ob, bone)):
@@ -133,7 +133,7 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
 
 
 def _is_followed(goal: Goal) -> bool:
-    """Whether a chain has a bone as its target or pole."""
+    """Return whether a chain has this bone as its target or pole."""
     chains = (chain_of(tip) for ob in bpy.data.objects if ob.type == "ARMATURE" for tip in tips(ob))
     return any(goal in ((c.target, c.target_bone), (c.pole, c.pole_bone)) for c in chains)
 
@@ -153,7 +153,7 @@ def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> b
 
 
 def _collection(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
-    """The collection for an armature's targets and poles, in the scene; made where there is none."""
+    """Return the scene's collection for an armature's targets and poles, making it if needed."""
     collection = _made_collection(ob)
     if collection is None:
         collection = bpy.data.collections.new(f"{ob.name} IK")

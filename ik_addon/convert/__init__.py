@@ -1,1 +1,1 @@
-"""Blender's IK constraints become chains, and come back."""
+"""Converting Blender's IK constraints to chains, and back."""

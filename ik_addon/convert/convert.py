@@ -53,13 +53,13 @@ class Conversion:
     angle: float
     """The largest angle that a bone turned by, in radians."""
     notes: tuple[str, ...]
-    """What else was changed."""
+    """Sentences about what else was changed."""
     warnings: tuple[str, ...]
-    """What was not converted, or changed by it."""
+    """Sentences about what was not converted or transferred, and what moved."""
 
     @property
     def message(self) -> str:
-        """The report in sentences."""
+        """The report as sentences."""
         converted = count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
         moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
         angle = f"{math.degrees(self.angle):.2g}"
@@ -76,7 +76,7 @@ class _Move:
     angle: float
     """The largest angle that a bone turned by, in radians."""
     nearer: bool
-    """Its tip is closer to its target, which the constraint had missed."""
+    """Whether its tip is closer to its target, which the constraint had missed."""
 
     def message(self, tip: str) -> str:
         """The move as a sentence."""
@@ -91,17 +91,17 @@ class _Move:
 
 
 def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
-    """Make a chain of every IK constraint of an armature object that is enabled or driven, mute it, and turn Live on.
+    """Convert every enabled or driven IK constraint of an armature object to a chain, mute it, and turn Live on.
 
-    A constraint that cannot be converted stays as it is. Where a chain would find another pose than the constraint,
-    the current pose becomes the FK pose of its bones, unless they are animated.
+    A constraint that can't be converted stays as it is. If a chain would find a different pose than the constraint, the
+    current pose becomes the FK pose of its bones, unless they are animated.
 
     Args:
-        context: for the view layer.
+        context: gives the view layer.
         ob: the armature object.
 
     Raises:
-        ConvertError: none can be converted; nothing was changed.
+        ConvertError: no constraint can be converted; nothing was changed.
     """
     _check_armature(ob)
     view_layer = context.view_layer
@@ -116,7 +116,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     warnings: list[str] = []
     chosen = _chosen(ob, warnings)
     switched_on = _posed_when_on(ob, view_layer, [source for source in chosen if source.constraint.mute], before)
-    made: dict[str, str] = {}  # the bone with the constraint, by the tip of the new chain
+    made: dict[str, str] = {}  # from the tip of the new chain to the bone with the constraint
     for source in chosen:
         owner = source.owner
         side = bend_side.shown_by(ob, source.bones, switched_on)
@@ -180,7 +180,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 
 
 def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
-    """What can be converted; a sentence about each that can't is added to warnings."""
+    """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
     found: list[Source] = []
     for source in sources(ob):
         reason = obstacle(ob, source, [other.tip.name for other in found])
@@ -224,7 +224,7 @@ def _check_armature(ob: bpy.types.Object) -> None:
 def _posed_when_on(
     ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, switched: Sequence[Source], before: Floats
 ) -> Floats:
-    """The pose (m, 4, 4) with constraints that drivers have switched off; the earlier one where there are none."""
+    """Return the pose (m, 4, 4) with constraints on that drivers have switched off; `before` if there are none."""
     if not switched:
         return before
     for source in switched:
@@ -255,7 +255,7 @@ def _move(
     before: Floats,
     after: Floats,
 ) -> _Move:
-    """How the pose of a chain changed between two poses (m, 4, 4) of its armature."""
+    """Return how the pose of a chain changed between two poses (m, 4, 4) of its armature."""
     chain = chain_of(ob.pose.bones[tip])
     old, new = (Limb.on(ob.pose.bones[tip], skeleton, poses) for poses in (before, after))
     depsgraph = view_layer.depsgraph
@@ -276,7 +276,7 @@ def _keep_pose(
 ) -> list[str]:
     """Make an earlier pose (m, 4, 4) the FK pose of chains that would otherwise leave it; return their tips.
 
-    Not where the FK pose can be seen or comes from keys: there it must stay as it is.
+    The FK pose stays as it is where it is visible (influence below 1) or comes from keys.
     """
     after = read_poses(ob, view_layer.depsgraph)
     animated = [curve.data_path for curve in curves_of(ob)]
@@ -309,7 +309,7 @@ def _keep_pose(
 def _with_poses(
     ob: bpy.types.Object, skeleton: Skeleton, bones: list[int], rows: channels.Row, poses: Floats
 ) -> channels.Row:
-    """Channels (k, 17) of bones with the rotations that give them their pose among (m, 4, 4)."""
+    """Return channels (k, 17) of bones, with the rotations that give them their poses among `poses` (m, 4, 4)."""
     above = [None if (parent := skeleton.parents[bone]) < 0 else poses[None, parent] for bone in bones]
     basis = np.concatenate(
         [skeleton.to_basis(ob, bone, poses[None, bone], parent) for bone, parent in zip(bones, above, strict=True)]
@@ -327,7 +327,7 @@ def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bp
     for tip in tips:
         if chain_of(tip).is_chain:
             chain_of(tip).enabled = False
-    context.view_layer.update()  # also restores FK poses that are not keyed, unlike removing a solved chain
+    context.view_layer.update()  # unlike removing a solved chain, this also restores FK poses that are not keyed
     for owner, tip in zip(owners, tips, strict=True):
         drop_animation(ob, tip)
         if chain_of(tip).is_chain:

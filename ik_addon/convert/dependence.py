@@ -1,7 +1,7 @@
-"""Which IK constraints depend on others in ways that chains do not follow.
+"""Finding IK constraints that depend on others in ways that chains can't follow.
 
-Chains are solved in order where one carries the root or a goal of another, as a parent or by a constraint that
-attaches. Where another constraint has a say in between, Blender has to evaluate it after one and before the other.
+Chains are solved in order if one carries the root or a goal of another, as a parent or by a constraint that attaches.
+If another constraint acts in between, Blender would have to evaluate it after one chain and before the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..setup.constraints import Source
 
 
 def dependent(ob: bpy.types.Object, chosen: Sequence[Source]) -> Source | None:
-    """The first of these that depends on another one of them in such a way; None where none does."""
+    """Return the first of these constraints that depends on another in such a way; None if none does."""
     moved = [{bone.name for bone in source.bones} for source in chosen]
     kept = _moved_by_others(ob, [constraint for source in chosen for constraint in source.constraints])
     for source, own in zip(chosen, moved, strict=True):
@@ -28,7 +28,7 @@ def dependent(ob: bpy.types.Object, chosen: Sequence[Source]) -> Source | None:
 
 
 def _moved_by_others(ob: bpy.types.Object, converted: Collection[bpy.types.Constraint]) -> set[str]:
-    """Names of the bones that IK constraints move which stay with Blender."""
+    """Return names of the bones moved by IK constraints that are not converted."""
     owners = ((bone, constraint) for bone in ob.pose.bones for constraint in bone.constraints)
     return {
         name
@@ -39,7 +39,7 @@ def _moved_by_others(ob: bpy.types.Object, converted: Collection[bpy.types.Const
 
 
 def _needed(ob: bpy.types.Object, source: Source, kept: Collection[str]) -> set[str]:
-    """Names of the bones that decide through constraints, other than by attaching, where root and goals of one are."""
+    """Return names of the bones that move a constraint's root or goals through constraints, other than by attaching."""
     root, constraint = source.bones[0].parent, source.constraint
     goals = ((constraint.target, constraint.subtarget), (constraint.pole_target, constraint.pole_subtarget))
     waiting = [("" if root is None else root.name, False)]
@@ -57,13 +57,13 @@ def _needed(ob: bpy.types.Object, source: Source, kept: Collection[str]) -> set[
                 attaches = isinstance(other, PARENTING)
                 waiting += [(entry, is_loose or not attaches) for entry in _bones_of(ob, other)]
                 is_loose |= not attaches and bool(_bones_of(ob, other))
-            # What is above now moves it in another way than rigidly.
+            # A bone moved by a remaining constraint doesn't move rigidly with its parents.
             is_loose |= bone.name in kept
     return {name for name, is_loose in seen if is_loose}
 
 
 def _bones_of(ob: bpy.types.Object, constraint: Any) -> list[str]:
-    """The bones of the same armature that a constraint aims at, with a weight if it has several."""
+    """Return the bones of the same armature that a constraint aims at, with a weight if it has several targets."""
     entries = [entry for entry in getattr(constraint, "targets", (constraint,)) if getattr(entry, "weight", 1.0) > 0.0]
     return [
         entry.subtarget for entry in entries if getattr(entry, "target", None) == ob and getattr(entry, "subtarget", "")

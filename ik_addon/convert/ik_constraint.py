@@ -1,4 +1,4 @@
-"""One of Blender's IK constraints: what keeps it from being a chain, and the chain that replaces it."""
+"""A single IK constraint of Blender: what prevents its conversion, and the chain that replaces it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..solve.problem import Floats
 from ..translation.sentences import say
 
 BESIDE = 1e-5
-"""An end bone begins where its tip ends if it is no farther from there than this, in lengths of the tip."""
+"""An end bone belongs to a tip if it starts no farther from the tip's tail than this, in lengths of the tip."""
 
 
 def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
-    """Why a constraint cannot become a chain; empty where it can."""
+    """Return why a constraint can't become a chain; empty if it can."""
     tip, constraint = source.tip, source.constraint
     if tip is None:
         return say("it moves no bone, because Use Tail is off and its bone has no parent")
@@ -54,7 +54,7 @@ def obstacle(ob: bpy.types.Object, source: Source, made: Iterable[str]) -> str:
 
 
 def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
-    """Replace a constraint by a chain on its tip and mute the constraint; return what could not be transferred."""
+    """Replace a constraint with a chain on its tip and mute the constraint; return what could not be transferred."""
     tip, constraint = source.tip, source.constraint
     chain = chain_of(tip)
     chain.chain_length = constraint.chain_count
@@ -88,9 +88,9 @@ def make_chain(ob: bpy.types.Object, source: Source, angle: float) -> list[str]:
 
 
 def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
-    """Have a new chain turn the hand or foot that a constraint has turned with the same target, and mute that.
+    """Let a new chain turn the hand or foot that a Copy Rotation constraint with the same target turned; mute that.
 
-    Returns what `give_end_rotation_back` needs; nothing where there is no such constraint.
+    Returns what `give_end_rotation_back` needs; empty if there is no such constraint.
     """
     tip = source.tip
     chain = chain_of(tip)
@@ -109,7 +109,7 @@ def take_end_rotation(ob: bpy.types.Object, source: Source, depsgraph: bpy.types
 
 
 def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -> None:
-    """Unmute what `take_end_rotation` muted."""
+    """Unmute the constraint that `take_end_rotation` muted."""
     end: bpy.types.PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
     copy = None if end is None else end.constraints.get(str(converted.get("rotation", "")))
     if copy is not None:
@@ -119,7 +119,7 @@ def give_end_rotation_back(ob: bpy.types.Object, converted: Mapping[str, Any]) -
 def _end_rotation(
     ob: bpy.types.Object, source: Source
 ) -> tuple[bpy.types.PoseBone, bpy.types.CopyRotationConstraint] | None:
-    """The hand or foot below the tip that takes the rotation of a constraint's target, and what makes it do no more."""
+    """Return the hand or foot below the tip that copies the rotation of a constraint's target, and its constraint."""
     tip = source.tip.bone
     for end in source.tip.children_recursive:
         # The constraint brings the tail of the tip to its target, and a chain the head of its end bone.
@@ -135,7 +135,7 @@ def _end_rotation(
 def _is_end_rotation(
     ob: bpy.types.Object, copy: bpy.types.Constraint, constraint: bpy.types.KinematicConstraint
 ) -> bool:
-    """Whether a constraint copies the whole rotation of the target of an IK constraint, on every frame."""
+    """Return whether a constraint copies the whole rotation of an IK constraint's target, on every frame."""
     if not isinstance(copy, bpy.types.CopyRotationConstraint):
         return False
     same = copy.target == constraint.target and copy.subtarget == constraint.subtarget
@@ -156,10 +156,10 @@ def pole_angle_of(
     side: Floats,
     depsgraph: bpy.types.Depsgraph,
 ) -> float:
-    """The pole angle of a chain that bends as the constraint does, in the pose (m, 4, 4) that it makes.
+    """Return the pole angle of a chain that bends as the constraint does in its pose (m, 4, 4).
 
-    Blender turns the root bone's X axis towards the pole, and the bend turns with it: that is the same angle between
-    bend and pole wherever the target goes. It never stretches a limb out so far that the bend could not be seen.
+    Blender turns the root bone's X axis towards the pole, and the bend turns with it, so the angle between bend and
+    pole is the same wherever the target goes. Blender never stretches a limb so far that its bend can't be seen.
     """
     constraint = source.constraint
     if constraint.pole_target is None:
@@ -180,7 +180,7 @@ def pole_angle_of(
 
 
 def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
-    """Animate influence and pole of the chain as the constraint is animated; return what could not be transferred."""
+    """Transfer animation of the constraint's influence and pole to the chain; return what could not be transferred."""
     tip, constraint = source.tip, source.constraint
     where = say("'{constraint}' on '{owner}'", constraint=constraint.name, owner=source.owner.name)
     path = constraint.path_from_id()
@@ -210,7 +210,7 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
                     say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
                 )
     if source.twin is not None:
-        _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while this one is off
+        _copy_driver(ob, mute_driver(ob, source.twin), use_pole_path(tip))  # the pole is on while the twin is off
     elif (driver := mute_driver(ob, constraint)) is not None:
         invert(_copy_driver(ob, driver, influence_path(tip)))
     if ob.animation_data is not None and ob.animation_data.nla_tracks:
@@ -221,12 +221,12 @@ def _transfer_animation(ob: bpy.types.Object, source: Source) -> list[str]:
 
 
 def influence_path(tip: bpy.types.PoseBone) -> str:
-    """The data path of the influence of the chain on a tip bone."""
+    """Return the data path of the influence of the chain on a tip bone."""
     return f"{tip.path_from_id()}.ik_addon.influence"
 
 
 def use_pole_path(tip: bpy.types.PoseBone) -> str:
-    """The data path of the switch of the pole of the chain on a tip bone."""
+    """Return the data path of the pole switch of the chain on a tip bone."""
     return f"{tip.path_from_id()}.ik_addon.use_pole"
 
 
@@ -254,7 +254,7 @@ def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
 
 
 def curves_of(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
-    """The F-curves and drivers of an object."""
+    """Return the F-curves and drivers of an object."""
     if ob.animation_data is None:
         return []
     owner = compat.curve_owner(ob)

@@ -1,4 +1,4 @@
-"""What was converted is remembered on the bones themselves, which survives saving, renaming and undo."""
+"""Records of converted constraints, stored on the bones themselves so that they survive saving, renaming and undo."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..setup.constraints import Source
 CONVERTED = "ik_addon_converted"
 """Custom property of a bone whose IK constraint was converted: what is needed to restore it."""
 FK_BEFORE = "ik_addon_fk_before"
-"""Custom property of a bone whose solved pose became its FK pose: the channels that it had before."""
+"""Custom property of a bone whose solved pose became its FK pose: the channels it had before."""
 
 
 def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones with an IK constraint that was converted."""
+    """Return the bones with an IK constraint that was converted."""
     return [bone for bone in ob.pose.bones if remembered(bone, CONVERTED) is not None]
 
 
 def remembered(bone: bpy.types.PoseBone, name: str) -> Any:
-    """A custom property of a bone; None where it has none, or one that something else wrote."""
+    """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
     holder: Any = bone  # the stubs know of no custom properties
     found = holder.get(name)
     try:
@@ -42,11 +42,11 @@ def _is_pose(found: Any) -> bool:
 
 
 _WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
-"""Checks whether a custom property still has what was written into it."""
+"""Checks whether a custom property still has the form in which it was written."""
 
 
 def replaced(owner: bpy.types.PoseBone) -> Source:
-    """The constraints of a bone that were converted."""
+    """Return the converted constraints of a bone."""
     record: Any = owner[CONVERTED]
     made: Any = owner.constraints
     twin = made.get(record.get("twin", ""))
@@ -54,7 +54,7 @@ def replaced(owner: bpy.types.PoseBone) -> Source:
 
 
 def put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> None:
-    """Give a bone the channels back that it had before a solved pose became its FK pose, if one did."""
+    """Restore the channels that a bone had before a solved pose became its FK pose, if one did."""
     held = remembered(bone, FK_BEFORE)
     if held is None:
         return

@@ -1,1 +1,1 @@
-"""What other programs take: the deform skeleton alone, with its motion in keys."""
+"""For other programs: the deform skeleton alone, with its motion as keys."""

@@ -1,4 +1,4 @@
-"""Which bones a skeleton for other programs has, and how they hang together."""
+"""The bones of a skeleton for other programs, and their hierarchy."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..posing.figure import feet_of, root_of
 from ..solve.problem import Ints
 
 SAME_PLACE = 1e-3
-"""Bones at rest whose ends are nearer to each other than this, in their lengths, stand for one another."""
+"""Bones whose ends at rest are closer than this, in bone lengths, stand in for each other."""
 
 
 @dataclass(frozen=True)
 class Bones:
-    """The bones that are taken from an armature; parents come before their children."""
+    """The bones taken from an armature, parents before their children."""
 
     figure: Figure
     """The armature at rest."""
     taken: tuple[int, ...]
-    """Which bones of it."""
+    """Indices of these bones in the figure."""
     parents: tuple[int, ...]
-    """Which of those that are taken is the parent of each; -1: none is."""
+    """For each, the index of its parent among the taken bones; -1 if it has none."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object, only_deform: bool) -> Bones:
-        """Take the deform bones of an armature object, or all.
+        """Take the deform bones of an armature object, or all of its bones.
 
         Raises:
-            BakeError: it has none.
+            BakeError: it has no deform bones.
         """
         figure = Figure.of(ob)
         taken = [b for b, name in enumerate(figure.names) if not only_deform or ob.data.bones[name].use_deform]
@@ -50,25 +50,25 @@ class Bones:
 
     @property
     def names(self) -> list[str]:
-        """Of the bones that are taken."""
+        """Names of the taken bones."""
         return [self.figure.names[bone] for bone in self.taken]
 
     @cached_property
     def hips(self) -> int:
-        """The bone of the armature that carries the body, taken or not."""
+        """The bone of the armature that carries the body, whether it is taken or not."""
         feet = feet_of(self.figure)
         return root_of(self.figure, feet[0]) if feet else self.taken[0]
 
     @property
     def read(self) -> Ints:
-        """The bones whose poses are needed: those that are taken, then the hips."""
+        """The bones whose poses are needed: the taken bones, then the hips."""
         return np.array([*self.taken, self.hips], dtype=np.int64)
 
 
 def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], bone: int) -> int:
-    """The nearest bone above that is taken, or that one in whose place is; -1: there is none.
+    """Return the nearest taken bone above, or a taken bone in the place of one above; -1 if there is none.
 
-    Deform bones of a control rig have other bones for parents, which deform bones elsewhere follow.
+    In control rigs, the parents of deform bones are often other bones, which deform bones elsewhere follow.
     """
     above = figure.parents[bone]
     while above >= 0:
@@ -81,7 +81,7 @@ def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], b
 
 
 def _line(found: Mapping[int, int], bone: int) -> list[int]:
-    """A bone, its parent, and so on, as far as they are known."""
+    """Return a bone, its parent and so on, as far as parents are known."""
     line = [bone]
     while found.get(line[-1], -1) >= 0:
         line.append(found[line[-1]])

@@ -1,4 +1,4 @@
-"""The meshes that an armature deforms, and copies of them for another one."""
+"""The meshes that an armature deforms, and copies of them for another armature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mathutils import Matrix
 
 
 def meshes_of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> list[bpy.types.Object]:
-    """The meshes of a view layer that an armature deforms, by a modifier."""
+    """Return the meshes of a view layer that an armature deforms with a modifier."""
     return [other for other in view_layer.objects if other.type == "MESH" and _modifiers(other, ob)]
 
 
@@ -22,14 +22,14 @@ def copies(
     placed: Mapping[str, Matrix],
     undo: ExitStack,
 ) -> list[bpy.types.Object]:
-    """Copies of the meshes that an armature deforms, which share their data, for another one.
+    """Copy the meshes that an armature deforms for another armature; the copies share their data.
 
     Args:
-        context: for the scene.
-        ob: the armature.
-        made: the other one, which stands in the world without a transform.
+        context: gives the scene.
+        ob: the armature object.
+        made: the other armature object, which has no transform of its own.
         placed: world matrices, by the names of the meshes.
-        undo: takes them back.
+        undo: removes the copies.
     """
     found = []
     for mesh in meshes_of(context.view_layer, ob):

@@ -1,4 +1,4 @@
-"""The motion of a skeleton as keys need it: without scale, and with the way of the body on its root."""
+"""The motion of a skeleton as its keys need it: without scale, and with the travel of the body on its root."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..solve.problem import Floats
 
 @dataclass(frozen=True)
 class RootMotion:
-    """What the root of a skeleton takes over from the hips; they move and turn in the plane in any case."""
+    """How the root of a skeleton takes over motion of the hips. It always takes the horizontal movement."""
 
     name: str
-    """The bone; made where there is none."""
+    """Name of the root bone, which is made if it doesn't exist."""
     height: bool = False
-    """It goes up and down as well."""
+    """Whether it moves up and down as well."""
     turn: bool = False
-    """It turns about the vertical as well."""
+    """Whether it turns about the vertical as well."""
 
     def of(self, hips: Floats, rest: Floats, root: Floats) -> Floats:
-        """World matrices (F, 4, 4) of the root.
+        """Return world matrices (F, 4, 4) of the root.
 
         Args:
-            hips: (F, 4, 4) without scale.
-            rest: (4, 4) of them.
-            root: (4, 4) of the root at rest.
+            hips: (F, 4, 4) world matrices of the hips, without scale.
+            rest: (4, 4) the same at rest.
+            root: (4, 4) world matrix of the root at rest.
         """
         count = len(hips)
         moved = np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
@@ -48,7 +48,7 @@ class RootMotion:
 
 
 def rigid(poses: Floats) -> Floats:
-    """Poses (..., 4, 4) without their scale and shear; Y axes keep their direction, and nothing is mirrored."""
+    """Return poses (..., 4, 4) without scale and shear; Y axes keep their direction, and nothing is mirrored."""
     out = poses.copy()
     frames = orthonormal(poses[..., :3, :3])
     frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
@@ -57,15 +57,15 @@ def rigid(poses: Floats) -> Floats:
 
 
 def local(poses: Floats, rest: Floats, parents: Sequence[int]) -> tuple[Floats, Floats]:
-    """Locations (F, k, 3) and quaternions (F, k, 4) of bones below their parents, from world poses without scale.
+    """Return locations (F, k, 3) and quaternions (F, k, 4) relative to parents, from world poses without scale.
 
-    Blender's rest matrices of bones that point back along their parent are off by some 1e-5. Each bone starts from
-    where the keys really take its parent, so joints are in place all the same.
+    Blender's rest matrices of bones that point back along their parent are off by about 1e-5. Each bone is computed
+    from where its parent's keys really put the parent, so joints still end up in place.
 
     Args:
-        poses: (F, k, 4, 4).
-        rest: (k, 4, 4) as Blender has them.
-        parents: -1 where a bone has none.
+        poses: (F, k, 4, 4) world matrices.
+        rest: (k, 4, 4) rest matrices as Blender has them.
+        parents: index of each bone's parent; -1 if it has none.
     """
     locations, turns = np.empty((*poses.shape[:2], 3)), np.empty((*poses.shape[:2], 4))
     played: dict[int, Floats] = {}

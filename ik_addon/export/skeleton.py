@@ -1,4 +1,4 @@
-"""The deform skeleton alone, made beside an armature, with the motion that plays in its keys."""
+"""Making the deform skeleton alone, beside an armature, with the played motion as keys."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from .meshes import copies, meshes_of
 from .motion import RootMotion, local, rigid
 
 SCALED = 1e-3
-"""By how much a bone is scaled before it is said that this is left out."""
+"""A bone scaled by more than this gets a remark that its scale is left out."""
 MOVED = 1e-7
 """A bone that leaves its place by less than this, in sizes of the skeleton, needs no location keys."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is made."""
+    """What to make."""
 
     only_deform: bool = True
     root: RootMotion | None = None
-    """None: no bone gets the motion of the body."""
+    """How a root takes over the motion of the body; None if no bone does."""
     meshes: bool = True
-    """Copies of the meshes that the armature deforms follow the new one."""
+    """Whether to copy the meshes that the armature deforms, for the new armature."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Made:
     """The new armature object."""
     meshes: list[bpy.types.Object]
     first: int
-    """The first frame; the next one is how many there are."""
+    """The first frame; `frames` is their number."""
     frames: int
     remarks: list[str]
     """Sentences about what the new armature doesn't have."""
@@ -59,18 +59,18 @@ class Made:
 def steps(
     context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: Options
 ) -> Generator[float, None, Made]:
-    """Make the skeleton and key it as the armature plays; closing the generator takes everything back.
+    """Make and key the skeleton; yields progress (0 to 1). Closing the generator undoes everything.
 
-    It stands in the world without a transform of its own, and its bones have no scale.
+    The keys hold the played motion. The new armature object has no transform of its own, and its bones have no scale.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object, in Object or Pose Mode.
-        frames: ascending.
-        options: what is made.
+        frames: ascending frames.
+        options: what to make.
 
     Raises:
-        BakeError, KeysError: it can't be done; nothing was changed.
+        BakeError, KeysError: the skeleton can't be made; nothing was changed.
     """
     view_layer = context.view_layer
     view_layer.update()
@@ -111,7 +111,7 @@ def steps(
 
 
 def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
-    """Select what was made, and nothing else unless `extend`, in Object Mode."""
+    """Select what was made in Object Mode, and deselect everything else unless `extend`."""
     objects: Any = context.view_layer.objects
     if objects.active is not None and objects.active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
@@ -123,10 +123,10 @@ def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> N
 
 
 def _root_place(bones: Bones, root: RootMotion | None) -> int:
-    """Which of the bones that are taken gets the motion of the body; -1: a new one, or none.
+    """Return which taken bone gets the motion of the body; -1 for a new bone, or none.
 
     Raises:
-        BakeError: it is below another bone.
+        BakeError: this bone is below another one.
     """
     if root is None or root.name not in bones.names:
         return -1
@@ -143,9 +143,9 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
 def _with_root(
     bones: Bones, moving: Floats, rest: Floats, world: Floats, root: RootMotion | None, place: int
 ) -> tuple[tuple[Floats, Floats], list[str], list[int]]:
-    """World poses (F, k, 4, 4) and rest (k, 4, 4), names and parents, with the root where one is wanted.
+    """Return world poses (F, k, 4, 4), rest poses (k, 4, 4), names and parents, with the root if one is wanted.
 
-    A new root comes last. It stands where the armature does.
+    A new root comes last, at the location of the armature.
     """
     hips, hips_rest = moving[:, -1], rest[-1]
     poses, own_rest, names, parents = moving[:, :-1].copy(), rest[:-1], bones.names, list(bones.parents)
@@ -162,7 +162,7 @@ def _with_root(
 
 
 def _length(bones: Bones, world: Floats, bone: int) -> float:
-    """Of a bone at rest, in the world."""
+    """Return the length of a bone at rest, in world space."""
     span = bones.figure.tails[bone] - bones.figure.heads[bone]
     return float(np.linalg.norm((world[:3, :3] * span).sum(axis=1)))
 
@@ -176,7 +176,7 @@ def _make(
     lengths: Sequence[float],
     undo: ExitStack,
 ) -> bpy.types.Object:
-    """Make an armature object with bones at rest in the world."""
+    """Make an armature object from bones with rest matrices in world space."""
     data = bpy.data.armatures.new(f"{ob.data.name} Skeleton")
     undo.callback(lambda: bpy.data.armatures.remove(data))
     made = bpy.data.objects.new(f"{ob.name} Skeleton", data)

@@ -1,1 +1,1 @@
-"""Feet and hands that touch: found, keyed on their chains, and planted over a range of frames."""
+"""Contacts of feet and hands: found, keyed on their chains, and planted over a range of frames."""

@@ -1,4 +1,4 @@
-"""Hands, the head, and whatever else has a target of its own, taken along with the hips unless something holds it."""
+"""Keying hands, the head and other goals so that they move with the hips, unless something holds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .pivots import is_of_leg
 
 @dataclass(frozen=True)
 class Follower:
-    """What of a chain follows the hips: its target, its pole, or both."""
+    """The goals of a chain that follow the hips: its target, its pole, or both."""
 
     tip: bpy.types.PoseBone
     goals: list[MovableGoal]
@@ -35,10 +35,10 @@ class Follower:
 def followers(
     ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
 ) -> list[Follower]:
-    """What follows the hips of an armature when some of its chains are planted: nothing of a leg.
+    """Return what follows the hips of an armature when some of its chains are planted; never a goal of a leg.
 
-    The targets of these chains are placed by planting itself. What a constraint, a lock or another object holds stays
-    where it is, and so does what has no keys; what is attached to the body goes along by itself.
+    Planting itself places the targets of the planted chains. Goals without keys, and goals that a constraint, a lock or
+    another object holds, stay where they are. Goals attached to the body follow it by themselves.
     """
     figure, found = Figure.of(ob), []
     carrying = {*parents_of(ob, ""), (ob, ""), *((ob, bone.name) for bone in hips.parent_recursive)}
@@ -50,7 +50,7 @@ def followers(
 
 
 def _is_free(goal: MovableGoal, carrying: set[Spot]) -> bool:
-    """Whether nothing but keys moves a target or pole, beyond what takes the hips along as well."""
+    """Return whether only keys move a target or pole, apart from parents that move the hips as well."""
     is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
     if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
         return False
@@ -71,20 +71,20 @@ def steps(
     blend: int,
     undo: ExitStack,
 ) -> Generator[float, None, list[MovableGoal]]:
-    """Key what follows the hips; yields the share that is done.
+    """Key the goals that follow the hips; yields progress (0 to 1).
 
     Args:
-        view_layer: where it plays.
+        view_layer: the view layer to evaluate.
         ob: the armature object.
-        going: what follows.
-        frames: F.
-        at: (F,) when these are in the action.
-        moved: (F, 3) how the hips were moved, in world space.
-        blend: over so many frames it goes over into a contact, in which it stays.
+        going: the followers to key.
+        frames: F frames.
+        at: (F,) times of these frames in the action.
+        moved: (F, 3) how far the hips were moved, in world space.
+        blend: frames over which the movement fades out towards a contact; during contacts the goal stays.
         undo: takes the keys back.
 
     Returns:
-        What was keyed.
+        The goals that were keyed.
     """
     goals = [goal for follower in going for goal in follower.goals]
     if not goals or not moved.any():

@@ -1,4 +1,4 @@
-"""The contacts of a chain as keys: constant ones, one where anything changes, in the action of the armature."""
+"""The contacts of a chain as constant keys in the action of the armature, one wherever a contact begins or ends."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ..solve.problem import Bools, Floats
 
 SETTING = "ik_addon.contact"
 FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}
-"""What keys hold, by contact."""
+"""The flag that each contact sets in the keyed value."""
 
 
 def channel(tip: bpy.types.PoseBone, values: Floats) -> Channel:
-    """What is keyed of a chain."""
+    """Return keyed values of the contacts of a chain as a channel."""
     return Channel(tip.name, SETTING, 0, values)
 
 
 def curve_of(tip: bpy.types.PoseBone) -> bpy.types.FCurve | None:
-    """The F-curve that holds the contacts of a chain."""
+    """Return the F-curve of the contacts of a chain, or None."""
     owner = compat.curve_owner(tip.id_data)
     return None if owner is None else owner.fcurves.find(channel(tip, np.zeros(0)).data_path)
 
 
 def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:
-    """Whether heel and toe (2, F) touch at times of the action."""
+    """Return whether heel and toe (2, F) touch at times of the action."""
     curve = curve_of(tip)
     if curve is None or curve.mute or curve.is_empty:
         held = sum(FLAGS[name] for name in chain_of(tip).contact)
@@ -44,10 +44,10 @@ def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:
 
 
 def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int:
-    """Key whether heel and toe (2, F) touch at ascending times, in place of the keys between the first and the last.
+    """Key whether heel and toe (2, F) touch at ascending times; replaces the keys between the first and the last time.
 
     Returns:
-        How many keys these are. `undo` takes them back.
+        The number of keys written. `undo` takes them back.
     """
     values = np.array(list(FLAGS.values())).dot(contacts)
     changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
@@ -59,7 +59,7 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
 
 
 def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
-    """Make keys at times constant, as whatever is on or off is keyed."""
+    """Give the keys at these times constant interpolation, as Blender does for on/off values."""
     curve = curve_of(tip)
     assert curve is not None, "it has keys"
     keys = read_keys(curve)
@@ -77,23 +77,23 @@ def mark(
     *,
     on: bool,
 ) -> None:
-    """Key that contacts touch from one time to another, or don't; before and after that they do as they did.
+    """Key contacts on or off over a span of time; they stay as they were before and after it.
 
     Args:
-        tip: of the chain.
-        names: of the contacts.
-        span: begins with the first time and ends before the other one; either may be infinite.
-        frame: how long a frame is.
-        undo: takes it back.
-        on: they touch.
+        tip: the tip bone of the chain.
+        names: the contacts to key.
+        span: first time, and the time after the last; either may be infinite.
+        frame: the length of a frame, in times of the action.
+        undo: takes the keys back.
+        on: whether the contacts touch.
 
     Raises:
-        KeysError: it can't be keyed; nothing was changed.
+        KeysError: the contacts can't be keyed; nothing was changed.
     """
     keyframes.check(tip.id_data, [channel(tip, np.zeros(1))])
     start, end = span
     keyed = _keyed(tip)
-    is_first = not (keyed < start - SAME_FRAME).any()  # before the first key its value holds as well
+    is_first = not (keyed < start - SAME_FRAME).any()  # the first key's value also holds before it
     more = np.array([start, end, *([start - frame] if is_first else [])])
     more = more[np.isfinite(more)] if np.isfinite(more).any() or len(keyed) else np.zeros(1)
     is_new = ~(np.abs(more[:, None] - keyed) <= SAME_FRAME).any(axis=1)
@@ -110,9 +110,9 @@ def mark(
 
 
 def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
-    """From when to when the contact at a time lasts, of heel and toe together; infinite beyond the keys.
+    """Return start and end of the contact at a time, of heel and toe together; infinite beyond the first and last key.
 
-    None: there is none.
+    Returns None if nothing touches at this time.
     """
     times = np.unique(np.append(_keyed(tip), time))
     here = int(np.argmin(np.abs(times - time)))
@@ -123,12 +123,12 @@ def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
 
 
 def _keyed(tip: bpy.types.PoseBone) -> Floats:
-    """When (K,) something is keyed."""
+    """Return the times (K,) of all keys of the contacts."""
     curve = curve_of(tip)
     return np.zeros(0) if curve is None else read_keys(curve)["co"][:, 0].astype(np.float64)
 
 
 def show(tip: bpy.types.PoseBone, time: float) -> None:
-    """Set the contacts of a chain to their keys at a time."""
+    """Set the contacts of a chain to what their keys say at a time."""
     touching = read(tip, np.array([time]))[:, 0].tolist()
     chain_of(tip).contact = {name for name, on in zip(FLAGS, touching, strict=True) if on}

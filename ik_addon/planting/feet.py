@@ -1,4 +1,4 @@
-"""Feet and hands of an armature on many frames, as arrays, and what they stand on."""
+"""The feet and hands of an armature over many frames, as arrays, and what they stand on."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Feet:
     """The chains, and their targets in the same order."""
     sampled: Sampled
     support: Floats
-    """(F, 4, 4) of what they stand on, in world space, without its scale."""
+    """(F, 4, 4) world matrices of what they stand on, without scale."""
     others: Floats
-    """(F, o, 4, 4) world matrices of the other objects that were asked for."""
+    """(F, o, 4, 4) world matrices of the other objects that `sample` was given."""
     hips: int | None
-    """The bone that takes all the legs along; None: nothing takes them all."""
+    """Index of the bone that carries all of the limbs; None if no single bone does."""
 
     @cached_property
     def figure(self) -> Figure:
@@ -53,12 +53,12 @@ class Feet:
         return Figure.of(self.snap.ob)
 
     def tip(self, chain: Chain) -> bpy.types.PoseBone:
-        """The bone that has the settings of a chain."""
+        """Return the tip bone of a chain, which holds its settings."""
         return self.snap.ob.pose.bones[chain.tip]
 
     @cached_property
     def _limbs(self) -> dict[str, Limbs]:
-        """The limb of each chain, by its tip."""
+        """The limb of each chain, by the name of its tip bone."""
         return {chain.tip: self.snap.limbs(self.sampled, chain) for chain in self.snap.chains}
 
     @cached_property
@@ -67,16 +67,16 @@ class Feet:
         return {tip: float(np.median(limbs.length) * scale) for tip, limbs in self._limbs.items()}
 
     def length(self, chain: Chain) -> float:
-        """Of the limb, in world space."""
+        """Return the length of the limb, in world space."""
         return self._lengths[chain.tip]
 
     def roots(self, chain: Chain) -> Floats:
-        """Where (F, 3) the limb begins, in world space."""
+        """Return where (F, 3) the limb begins, in world space."""
         joints = self._limbs[chain.tip].joints[:, 0]
         return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
 
     def foot(self, chain: Chain) -> Foot:
-        """The hand or foot as its target has it, or the FK pose where that has no keys, seen from what it stands on."""
+        """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
         goal, tip = self.snap.goals[chain.target], self.tip(chain)
         world, target = self.sampled.world[:, :3, :3], self.sampled.goals[:, chain.target]
         end = turning_end(tip)
@@ -96,7 +96,7 @@ class Feet:
         return self._seen(where[:, :3, 3], turns, own)
 
     def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
-        """The hand or foot of a chain that ends at places (F, 3), its bone posed as (F, 4, 4), both in pose space."""
+        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space."""
         world = self.sampled.world
         where = product(world, poses)
         turns = orientation(where)
@@ -106,11 +106,11 @@ class Feet:
         return self._seen(applied(world[:, :3, :3], places) + world[:, :3, 3], turns, own)
 
     def _pivots(self, chain: Chain) -> Floats:
-        """Heel and toe (2, 3) in the axes of the end bone."""
+        """Return the positions (2, 3) of heel and toe in the axes of the end bone."""
         return np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
 
     def _seen(self, places: Floats, turns: Floats, own: Floats) -> Foot:
-        """A foot at places (F, 3), turned as (F, 3, 3), in world space, as what it stands on sees it."""
+        """Return a foot from world positions (F, 3) and orientations (F, 3, 3), in the space of what it stands on."""
         seen = inverse(self.support)
         return Foot(
             places=np.asarray(applied(seen[:, :3, :3], places) + seen[:, :3, 3]),
@@ -120,7 +120,7 @@ class Feet:
         )
 
     def ends(self, chain: Chain) -> Floats:
-        """Where (F, 3) the limb ends in the FK pose, in world space."""
+        """Return where (F, 3) the limb ends in the FK pose, in world space."""
         joints = self._limbs[chain.tip].joints[:, -1]
         return np.asarray(applied(self.sampled.world[:, :3, :3], joints) + self.sampled.world[:, :3, 3])
 
@@ -134,16 +134,16 @@ def sample(
     others: Sequence[bpy.types.Object],
     undo: ExitStack,
 ) -> Generator[float, None, Feet]:
-    """Sample the feet of chains on frames, as they were before they were planted; yields the share that is done.
+    """Sample the feet of chains on frames, as they were before planting; yields progress (0 to 1).
 
     Args:
-        context: for the view layer.
+        context: gives the view layer.
         ob: the armature object.
-        tips: of the chains.
-        frames: ascending.
-        on: what the feet stand on; None: on what doesn't move.
-        others: objects of which it is also asked where they are.
-        undo: takes back that keys are as they were before.
+        tips: the tip bones of the chains.
+        frames: ascending frames.
+        on: what the feet stand on; None if that doesn't move.
+        others: objects whose world matrices are sampled as well.
+        undo: undoes putting the earlier keys back.
 
     Raises:
         SnapError: a chain can't be used.
@@ -166,7 +166,7 @@ def sample(
     held = [goals_of(tip)[0] for tip in rest if chain_of(tip).target is not None]
     body: list[MovableGoal] = []
     if hips is not None and not any(memory.is_planted(goal, times) for goal in held):
-        moved = ob.pose.bones[hips]  # else other feet need them where they are
+        moved = ob.pose.bones[hips]  # otherwise feet planted earlier need the hips where they are
         along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
         body = [MovableGoal(ob, moved.name), *along]
     memory.put_back([*snap.goals, *body], times, undo)

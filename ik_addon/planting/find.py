@@ -1,4 +1,4 @@
-"""Contacts found over a range of frames, and keyed on their chains."""
+"""Finding contacts over a range of frames, and keying them on their chains."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def steps(
     sensitivity: float = 1.0,
     shortest: float = HEEL.shortest,
 ) -> Generator[float, None, int]:
-    """Find the contacts of chains on a range of frames, and key them; closing the generator takes everything back.
+    """Find and key contacts on a range of frames; yields progress (0 to 1). Closing the generator undoes everything.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains.
-        frames: ascending; keys of contacts from the first to the last are replaced.
-        on: what the feet stand on; None: on what doesn't move.
-        floor: the ground, if it is known: a foot that rests in the air doesn't touch it.
-        sensitivity: more finds contacts that are faster and higher.
-        shortest: seconds that a contact lasts at least.
+        tips: the tip bones of the chains.
+        frames: ascending frames; contact keys from the first to the last are replaced.
+        on: what the feet stand on; None if that doesn't move.
+        floor: the ground, if it is known; a foot that rests in the air above it doesn't touch it.
+        sensitivity: higher values also accept faster and higher contacts.
+        shortest: minimum duration of a contact, in seconds.
 
     Returns:
-        How many contacts there are.
+        The number of contacts found.
 
     Raises:
-        SnapError, KeysError, BakeError: it can't be done; nothing was changed.
+        SnapError, KeysError, BakeError: contacts can't be found or keyed; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
     view_layer.update()
@@ -104,7 +104,7 @@ def steps(
 
 
 def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: ground.Ground | None) -> Rests:
-    """How high and how tilted a foot rests."""
+    """Return how high and how tilted a foot rests."""
     length, frames = feet.length(chain), np.arange(len(foot.places))
     points = [foot.points(pivot) for pivot in range(2)]
     way = points[1] - points[0]

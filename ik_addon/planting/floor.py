@@ -1,4 +1,4 @@
-"""The ground that an armature was planted on: kept with its keys, so that a bake with fewer of them stays out of it."""
+"""The ground an armature was planted on, stored with its keys so that a bake with fewer keys stays above it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUND = "ground"
 
 @dataclass(frozen=True)
 class Floor:
-    """An object as what points are to stay above of; see `bake.reducing.Floor`."""
+    """An object that points must stay above; implements `bake.reducing.Floor`."""
 
     view_layer: bpy.types.ViewLayer
     ob: bpy.types.Object
@@ -30,7 +30,7 @@ class Floor:
     def steps(
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
-        """Look at the object on frames; see there."""
+        """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
         worlds = None
         if not ground.is_still(self.ob):
             worlds = np.empty((len(frames), 4, 4))
@@ -49,7 +49,7 @@ class Floor:
 
 
 def keep(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
-    """Keep what an armature is planted on in its action, if it has one; None: nothing; `undo` takes it back."""
+    """Store in the armature's action, if it has one, what it is planted on (None: nothing); `undo` takes it back."""
     action = _action(ob)
     if action is not None:
         undo.callback(_write, action, _read(ob))
@@ -57,7 +57,7 @@ def keep(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> 
 
 
 def of(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
-    """What an armature was planted on, if it is still there."""
+    """Return what an armature was planted on, if that object still exists in the view layer."""
     on = _read(ob)
     is_there = on is not None and view_layer.objects.get(on.name) == on
     return Floor(view_layer, on) if on is not None and is_there else None

@@ -1,4 +1,4 @@
-"""An object as ground: a mesh, or the plane through anything else, where it is and what shape it has on each frame."""
+"""An object as ground, sampled on each frame: the surface of a mesh, or the XY plane of any other object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..solve.maths.products import applied, back_applied, lengths_of, times
 from ..solve.problem import Bools, Floats, Ints
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
-"""Types of objects that have a surface; of all others it is the XY plane that counts."""
+"""Types of objects that have a surface; any other object counts as its XY plane."""
 STILL = {
     "BEVEL",
     "DECIMATE",
@@ -31,37 +31,37 @@ STILL = {
     "WEIGHTED_NORMAL",
     "WELD",
 }
-"""Types of modifiers that depend on nothing but the mesh and their own settings."""
+"""Types of modifiers that depend only on the mesh and their own settings."""
 ALIKE = 1e-6
-"""Directions that differ by less than this are the same."""
+"""Directions that differ by less than this count as the same."""
 AGAIN = 1e-5
-"""A ray goes on this far behind what it hit, in lengths of the longest ray."""
+"""A ray continues this far beyond what it hit, as a fraction of `Mesh.reach`."""
 FARTHEST = 1e6
-"""So far a ray goes."""
+"""Maximum length of a ray."""
 PILED = 100
-"""At most so many parts of a mesh may lie in one another."""
+"""Maximum number of nested parts of a mesh that a ray passes through."""
 STEEP = 1e-3
-"""A surface counts as ground or ceiling only where its normal goes up or down by more than this."""
+"""A surface counts as ground or ceiling only if the vertical part of its unit normal exceeds this."""
 UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """A surface of triangles."""
+    """A surface made of triangles."""
 
     tree: BVHTree
     bounds: Floats
-    """(8, 3) the corners of a box around it."""
+    """(8, 3) the corners of its bounding box."""
     reach: float
-    """About the length of a leg: floors are farther from one another."""
+    """About the length of a leg. Floors are assumed to be at least this far apart."""
 
     @classmethod
     def of(
         cls, corners: Floats, triangles: Ints, up: Floats, reach: float, way: tuple[Floats, Floats] | None = None
     ) -> Mesh:
-        """The surface of triangles (t, 3) between corners (v, 3), turned over if its normals go down or inside.
+        """Build a surface from triangles (t, 3) and corners (v, 3), flipped if its normals point down or inwards.
 
-        Where they are known, points (n, 3) and which ways (n, 3) are up there, what is far beside them is left out.
+        `way`, if given, holds points (n, 3) and their up directions (n, 3); triangles far to the side are left out.
         """
         a, b, c = (corners[triangles[:, i]] for i in range(3))
         areas = np.cross(b - a, c - a)
@@ -78,7 +78,7 @@ class Mesh:
         return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
-        """See `clip.ground.Surface`, in the object's own axes."""
+        """See `clip.ground.Surface`; everything is in the object's own axes."""
         gaps, normals = np.full(len(points), np.nan), ups.copy()
         tops = (self.bounds * ups[:, None]).sum(axis=-1).max(axis=-1)
         over = (points * ups).sum(axis=-1) > tops
@@ -89,10 +89,10 @@ class Mesh:
         return gaps, normals
 
     def _above(self, point: Vector, up: Vector, *, is_over: bool) -> tuple[float, Vector | None]:
-        """How far above a point the ground is, and its normal; `is_over`: all of it is below."""
+        """Return how far above a point the ground is, and its normal; `is_over`: the whole mesh is below the point."""
         _place, below, _index, depth = self.tree.ray_cast(point, -up)
         stands = below is not None and below.dot(up) > STEEP
-        # Between two floors a point belongs to that below, unless it is near that above.
+        # Between two floors, a point belongs to the lower one unless it is near the upper one.
         far = self.reach if stands and depth < self.reach else FARTHEST
         found, normal = 0.0, None
         for _ in range(0 if is_over else PILED):
@@ -110,7 +110,7 @@ class Plane:
     """The XY plane of an object."""
 
     def look(self, points: Floats, ups: Floats, _only_inside: bool) -> tuple[Floats, Floats]:
-        """See `clip.ground.Surface`, in the object's own axes."""
+        """See `clip.ground.Surface`; everything is in the object's own axes."""
         sides = np.where(ups[:, 2] < 0.0, -1.0, 1.0)
         rises = np.abs(ups[:, 2])
         with np.errstate(divide="ignore"):
@@ -120,14 +120,14 @@ class Plane:
 
 @dataclass(frozen=True)
 class Ground:
-    """An object on F frames, seen from what feet stand on; see `clip.ground.Surface`."""
+    """An object on F frames, in the space of what the feet stand on; implements `clip.ground.Surface`."""
 
     shapes: Sequence[Mesh | Plane]
-    """One for all frames, or one for each."""
+    """One shape for all frames, or one per frame."""
     place: Floats
-    """(F, 4, 4) from the object's own axes, without its scale, to where feet are seen from."""
+    """(F, 4, 4) from the object's own axes, without scale, to the space of what the feet stand on."""
     up: Floats
-    """(F, 3) there."""
+    """(F, 3) world up, in the space of what the feet stand on."""
 
     def look(self, frames: Ints, points: Floats, *, only_inside: bool = False) -> tuple[Floats, Floats]:
         """See `clip.ground.Surface`."""
@@ -145,7 +145,7 @@ class Ground:
 
 
 def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach: float) -> Bools:
-    """Which triangles (t,) are above or below a box around points (n, 3), or no farther than `reach` beside it."""
+    """Return which triangles (t,) are within `reach` of the bounding box of points (n, 3), at any height."""
     across = np.linalg.svd(ups[:1])[2][1:]
     found = np.ones(len(triangles), dtype=bool)
     for axis in across:
@@ -155,13 +155,13 @@ def _beside(corners: Floats, triangles: Ints, points: Floats, ups: Floats, reach
 
 
 def is_still(ob: bpy.types.Object) -> bool:
-    """Whether nothing moves an object or changes its shape, so that one look at it is enough."""
+    """Return whether nothing moves or deforms an object, so that sampling it once is enough."""
     has_own = ob.animation_data is None and not ob.constraints and ob.rigid_body is None and ob.parent is None
     return has_own and not changes_shape(ob)
 
 
 def changes_shape(ob: bpy.types.Object) -> bool:
-    """Whether an object may have another shape on another frame."""
+    """Return whether an object may change its shape from frame to frame."""
     data: Any = ob.data
     if ob.type not in SOLID:
         return False
@@ -178,15 +178,15 @@ def steps(
     way: Floats,
     reach: float,
 ) -> Generator[float, None, Ground]:
-    """Look at an object on frames; yields the share that is done.
+    """Sample an object on frames; yields progress (0 to 1).
 
     Args:
-        view_layer: where it is evaluated.
+        view_layer: the view layer to evaluate.
         ob: the object.
-        frames: ascending.
-        worlds: (F, 4, 4) its world matrices; None: it is still.
-        support: (F, 4, 4) of what feet are seen from, without scale.
-        way: (F, n, 3) points that feet are near to, seen from there.
+        frames: ascending frames.
+        worlds: (F, 4, 4) its world matrices; None if it doesn't move.
+        support: (F, 4, 4) world matrices of what the feet stand on, without scale.
+        way: (F, n, 3) points that the feet pass, in the space of what they stand on.
         reach: about the length of a leg.
     """
     if worlds is None:
@@ -222,7 +222,7 @@ def steps(
 
 
 def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
-    """Corners (v, 3) and triangles (t, 3) of an evaluated object."""
+    """Return corners (v, 3) and triangles (t, 3) of an evaluated object."""
     mesh: Any = seen.to_mesh()
     try:
         mesh.calc_loop_triangles()

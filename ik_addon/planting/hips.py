@@ -1,4 +1,4 @@
-"""The hips moved so that legs reach where their feet are planted: as far as their lengths and limits let them."""
+"""Moving the hips so that legs reach their planted feet, as far as their lengths and joint limits allow."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ from .feet import Feet
 from .proof import Proof, Reached
 
 BENT = 1e-4
-"""A leg is held this fraction of its length from straight, where a target's rounding would move the knee."""
+"""Legs stay short of straight by this fraction of their length: when straight, a target's rounding moves the knee."""
 ROUNDS = 6
-"""So often, at most, hips are moved on because joint limits still keep a leg from its foot."""
+"""Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
 LEFT = 0.3
-"""Of the progress to be shown, each of them leaves this part to those that may follow."""
+"""Each round leaves this fraction of the remaining progress to later rounds."""
 FLIP = np.radians(300.0)
-"""A bone of a leg that turns by so much more in a second than recorded has gone over to another side of its limits, or
-the leg was straightened in a moment."""
+"""A leg bone that turns faster than recorded by more than this, in radians per second, flipped to another side of its
+limits, or the leg snapped straight."""
 STRAIGHT = 0.95
-"""A leg that is stretched farther than this fraction of its length turns much where its foot moves little."""
+"""A leg stretched beyond this fraction of its reach turns a lot when its foot moves a little."""
 CALMER = 0.9
-"""It is asked to bend so far that it turns by this fraction of what would be a flip."""
+"""Such a leg is bent until its bones turn by this fraction of a flip."""
 BEND = 0.002, 0.005
-"""For that the hips move towards its foot by at least and at most these fractions of the way at a time: what limits
-make of a leg comes back at once."""
+"""To bend a leg, the hips move towards its foot by a fraction of the distance to it within these bounds. Small steps
+suffice: a leg that its limits made flip recovers at once."""
 CLOSE = 2e-5
-"""A leg that misses its foot by less than this fraction of its length reaches it."""
+"""A leg that misses its foot by less than this fraction of its reach counts as reaching it."""
 TAUT = 0.98
-"""Frames on which a leg is stretched farther than this are looked at first: others seldom ask for something."""
+"""Frames on which a leg is stretched beyond this fraction of its reach are solved first; others seldom need help."""
 BESIDE = 3
-"""So many frames beside those that are in doubt are looked at with them."""
+"""Frames next to those in doubt that are solved with them, on each side."""
 
 
 @dataclass(frozen=True)
 class Helped:
-    """What came of it."""
+    """The result of moving the hips."""
 
     moved: Floats
-    """(F, 3) how the hips were moved, in world space."""
+    """(F, 3) how far the hips were moved, in world space."""
     reached: Reached
     goals: list[MovableGoal]
-    """What was keyed."""
+    """The goals that were keyed."""
     remarks: list[str]
-    """Why the hips were left alone."""
+    """Sentences about why the hips were left alone."""
 
 
 def why_fixed(feet: Feet) -> str:
-    """Why the hips can't be moved; empty where they can."""
+    """Return why the hips can't be moved; empty if they can."""
     if feet.hips is None:
         return say("No bone carries all of these limbs, so the hips were left alone")
     ob = feet.snap.ob
@@ -83,13 +83,13 @@ def why_fixed(feet: Feet) -> str:
 
 
 def is_carried(goal: MovableGoal, hips: bpy.types.PoseBone) -> bool:
-    """Whether a target goes along with the hips, or with a bone below them."""
+    """Return whether a target is attached to the hips or to a bone below them."""
     ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
     return any(above == ob and bone in below for above, bone in parents_of(goal.ob, goal.bone))
 
 
 def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
-    """How far up (F,) the ground takes the hips where it takes feet by (F,) each."""
+    """Return how far up (F,) the ground lifts the hips when it lifts each foot by heights (F,)."""
     return smoothed(np.min(heights, axis=0), 2 * smooth)
 
 
@@ -108,21 +108,21 @@ def steps(
     carry: Callable[[Floats], None],
     undo: ExitStack,
 ) -> Generator[float, None, Helped]:
-    """Move and key the hips; yields the share that is done.
+    """Move and key the hips; yields progress (0 to 1).
 
     Args:
-        view_layer: where the keys of targets play already.
-        feet: as they were sampled.
-        frames: F.
-        at: (F,) when these are in the action.
-        planted: the feet as they are planted, one for each chain.
-        wanted: (F, g, 3) where their targets are in world space.
-        recorded: (F, n, 4, 4) poses of the bones of each chain before anything was planted, in pose space.
-        along: (F, 3) how the ground takes the hips along; None: they must not be moved.
-        cap: by at most this they are moved beyond that.
+        view_layer: the view layer, in which the keys of the targets already play.
+        feet: the feet as they were sampled.
+        frames: F frames.
+        at: (F,) times of these frames in the action.
+        planted: the planted feet, one per chain.
+        wanted: (F, g, 3) positions of their targets, in world space.
+        recorded: for each chain, poses (F, n, 4, 4) of its bones before planting, in pose space.
+        along: (F, 3) how the ground moves the hips; None if they must not move.
+        cap: the largest movement in addition to that.
         smooth: seconds over which such a movement begins and ends.
         rate: frames per second.
-        carry: keys what goes along with the hips when they are keyed as moved by (F, 3).
+        carry: called with the movement (F, 3) of the hips whenever they are keyed; keys what moves with them.
         undo: takes the keys back.
     """
     reason = "" if along is None else why_fixed(feet)
@@ -167,58 +167,58 @@ def steps(
 
 @dataclass
 class _Try:
-    """Hips that were moved, and what is known of it."""
+    """A movement of the hips that was tried, and what is known about it."""
 
     offsets: Floats
-    """(F, 3) beyond what the ground takes them along."""
+    """(F, 3) movement in addition to that of the ground."""
     reached: Reached
     seen: Bools
-    """(F,) which frames were looked at."""
+    """(F,) which frames were solved."""
     asked: Floats
-    """(C, F, 3) where each leg wants the hips to be moved on because of its joint limits."""
+    """(C, F, 3) the further movement of the hips that each leg needs because of its joint limits."""
     left: tuple[float, float] = (0.0, 0.0)
-    """How bad it is: how far a leg misses its foot, and by how many radians a bone flips."""
+    """How bad it is: the largest distance of a leg from its foot, and the largest flip of a bone in radians."""
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether all legs are content, on the frames that were looked at."""
+        """Whether no leg needs a further movement, on the frames solved so far."""
         return not self.asked.any()
 
 
 @dataclass
 class _Search:
-    """Movements of the hips that are tried."""
+    """The search for a movement of the hips."""
 
     view_layer: bpy.types.ViewLayer
     feet: Feet
     frames: Sequence[int]
     at: Floats
-    """(F,)"""
+    """(F,) times of the frames in the action."""
     goal: MovableGoal
     """The hips."""
     legs: Sequence[Leg]
     along: Floats
-    """(F, 3)"""
+    """(F, 3) how the ground moves the hips."""
     recorded: Sequence[Floats]
-    """By how many radians (F - 1, n) the bones of each leg turned before."""
+    """For each leg, the angles (F - 1, n) in radians by which its bones turned per frame before planting."""
     flip: float
-    """Radians."""
+    """The flip limit per frame, in radians."""
     carry: Callable[[Floats], None]
     undo: ExitStack
     goals: list[MovableGoal] = field(default_factory=list)
-    """The hips, as soon as they are keyed."""
+    """The hips, once they are keyed."""
     tries: list[_Try] = field(default_factory=list)
     shown: Floats | None = None
-    """(F, 3) what is keyed now."""
+    """(F, 3) the movement that is keyed now."""
     proof: Proof | None = None
 
     @property
     def best(self) -> _Try:
-        """That which leaves the least, as far as is known."""
+        """The best try so far: the smallest miss, then the smallest flip."""
         return min(self.tries, key=lambda own: own.left)
 
     def begin(self, offsets: Floats) -> _Try:
-        """A further try."""
+        """Start a new try."""
         frames, legs = len(self.frames), len(self.legs)
         own = _Try(
             offsets,
@@ -230,17 +230,17 @@ class _Search:
         return own
 
     def show(self, offsets: Floats) -> None:
-        """Key the hips, unless they are where they were from the beginning."""
+        """Key the hips, unless they stay where they were."""
         moved = self.along + offsets
         if offsets is not self.shown and (self.goals or moved.any()):
             _key(self.feet, self.goal, moved, self.at, self.undo)
             self.carry(moved)
-            if not self.goals:  # they may not have been animated before
+            if not self.goals:  # the hips may not have been animated before
                 self.goals, self.proof = [self.goal], None
         self.shown = offsets
 
     def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
-        """See what limbs reach on some (F,) of the frames; yields the share that is done."""
+        """Solve the limbs on some (F,) of the frames and judge the try; yields progress (0 to 1)."""
         if not some.any():
             return
         self.show(own.offsets)
@@ -250,14 +250,14 @@ class _Search:
         self._judge(own)
 
     def is_taut(self, offsets: Floats) -> Bools:
-        """On which (F,) frames a leg is stretched so far, with the hips moved, that it likely asks for something."""
+        """Return whether (F,) a leg, with the hips moved, is so stretched that it may need more."""
         return np.any([lengths_of(leg.ends - leg.roots - offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
     def _judge(self, own: _Try) -> None:
-        """Find out what legs ask for, and how bad it is."""
+        """Determine what each leg needs, and how bad the try is."""
         misses, flips, world = [0.0], [0.0], self.feet.sampled.world
         shorts = [leg.short(own.offsets) for leg in self.legs]
-        may_bend = not any(short.any() for short in shorts)  # else the hips are as low as they may go
+        may_bend = not any(short.any() for short in shorts)  # otherwise the hips are as low as they may go
         for i, (leg, short, recorded) in enumerate(zip(self.legs, shorts, self.recorded, strict=True)):
             places = applied(world[:, :3, :3], own.reached.ends[:, i]) + world[:, :3, 3]
             missed, towards = leg.ends - places, leg.ends - leg.roots - own.offsets
@@ -276,9 +276,9 @@ class _Search:
 
 
 def _bent(chords: Floats, times: Floats) -> Floats:
-    """By which fraction (n,) legs as long as (n,) of their reach should be shorter, to turn so many times slower.
+    """Return fractions (n,) by which legs at `chords` (n,) of their reach should shorten to turn `times` (n,) slower.
 
-    The nearer a leg is to straight, the more its bones turn: as one over the sine of half the angle of its knee.
+    The straighter a leg, the more its bones turn: in proportion to 1 / sin(half the bend of the knee).
     """
     sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
     shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)
@@ -286,7 +286,7 @@ def _bent(chords: Floats, times: Floats) -> Floats:
 
 
 def _beside(flags: Bools) -> Bools:
-    """The frames (F,) with a flag, and some beside each."""
+    """Return flags (F,) that also cover `BESIDE` frames on each side of each flagged frame."""
     found = np.zeros_like(flags)
     for i in np.flatnonzero(flags).tolist():
         found[max(i - BESIDE, 0) : i + BESIDE + 1] = True
@@ -294,7 +294,7 @@ def _beside(flags: Bools) -> Bools:
 
 
 def _steps(poses: Floats) -> Floats:
-    """By how many radians (F - 1, n) bones posed as (F, n, 4, 4) turn from frame to frame."""
+    """Return the angles (F - 1, n), in radians, by which bones with poses (F, n, 4, 4) turn from frame to frame."""
     turns = quaternions(np.moveaxis(orientation(poses), (0, 1), (-2, -1)))
     away = vectors_of(multiply(turns[:, 1:], opposite(turns[:, :-1])))
     return np.asarray(np.sqrt((away * away).sum(axis=0)))

@@ -1,7 +1,7 @@
-"""What was keyed before feet were planted, so that planting again begins with that and not with planted feet.
+"""What was keyed before feet were planted, so that planting again starts from there and not from planted feet.
 
-It is kept in the action: of each frame the channels before, and those that planting keyed. Where keys were edited
-since, the edited ones count.
+The action stores, for each frame, the channels before planting and the channels that planting keyed. Where keys were
+edited since, the edited keys count.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from ..solve.problem import Bools, Floats, Ints
 
 PROPERTY = "ik_addon_planted"
 SAME = 1e-6
-"""Channels that differ by less than this, in parts of them, were not edited."""
+"""Channels that differ by less than this, relative to their size, count as not edited."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """Of F frames."""
+    """What is stored about a goal, for F frames."""
 
     times: Floats
-    """(F,) of the action, ascending."""
+    """(F,) ascending times of the action."""
     before: Row
-    """(F, 17)"""
+    """(F, 17) channels before planting."""
     planted: Row
-    """(F, 17)"""
+    """(F, 17) channels that planting keyed."""
     along: Floats
-    """(F,) 1 where it only went along with the hips."""
+    """(F,) 1 where the goal was only moved along with the hips, 0 where it was planted."""
 
     def some(self, chosen: Bools | Ints) -> _Kept:
-        """Some of the frames alone, in the order that is asked for."""
+        """Return only the chosen frames, in the given order."""
         return _Kept(*(values[chosen] for values in vars(self).values()))
 
 
 def keyed(goal: MovableGoal, times: Floats) -> Row:
-    """The channels (F, 17) of a goal by its keys, at times (F,) of its action; zero those that it doesn't set."""
+    """Return the keyed channels (F, 17) of a goal at times (F,) of its action; channels it doesn't set are zero."""
     rows = np.zeros((len(times), WIDTH), dtype=np.float32)
     owner = compat.curve_owner(goal.ob)
     for field in goal.fields:
@@ -59,12 +59,12 @@ def keyed(goal: MovableGoal, times: Floats) -> Row:
 
 
 def before(goal: MovableGoal, times: Floats) -> Row:
-    """The channels (F, 17) of a goal at ascending times (F,) as they were before it was planted, if it was."""
+    """Return the channels (F, 17) of a goal at ascending times (F,), as they were before any planting."""
     return _before(keyed(goal, times), _read(goal), times)
 
 
 def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
-    """What channels that are keyed as (F, 17) were before, by what is kept."""
+    """Return what keyed channels (F, 17) were before planting, where they still are what planting keyed."""
     if not len(kept.times):
         return rows
     at = np.minimum(np.searchsorted(kept.times, times - SAME_FRAME), len(kept.times) - 1)
@@ -74,13 +74,13 @@ def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
 
 
 def is_planted(goal: MovableGoal, times: Floats) -> bool:
-    """Whether planting keyed a goal on some of these frames, other than to take it along, and nobody edited that."""
+    """Return whether planting keyed a goal on some of these frames, not just along with the hips, unedited since."""
     kept = _read(goal)
     return _planted_before(goal, kept.some(kept.along == 0.0), times) is not None
 
 
 def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None:
-    """The channels (F, 17) of a goal as they were before it was planted; None where it wasn't."""
+    """Return the channels (F, 17) of a goal as they were before planting, or None if it was not planted."""
     if not len(kept.times):
         return None
     rows = keyed(goal, times)
@@ -89,7 +89,7 @@ def _planted_before(goal: MovableGoal, kept: _Kept, times: Floats) -> Row | None
 
 
 def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> None:
-    """Key goals at ascending times (F,) as they were before they were planted; `undo` takes it back."""
+    """Key goals at ascending times (F,) as they were before planting; `undo` takes that back."""
     for goal in goals:
         rows = _planted_before(goal, _read(goal), times)
         if rows is not None:
@@ -98,9 +98,9 @@ def put_back(goals: Sequence[MovableGoal], times: Floats, undo: ExitStack) -> No
 
 
 def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along: bool = False) -> None:
-    """Keep channels (F, 17) as those before the keys that are there now, at ascending times (F,).
+    """Store channels (F, 17) as those before planting, and the current keys as planted, at ascending times (F,).
 
-    With `along` these keys only take it along with the hips.
+    With `along`, planting only moved the goal along with the hips.
     """
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
@@ -115,7 +115,7 @@ def keep(goal: MovableGoal, rows: Row, times: Floats, undo: ExitStack, *, along:
 
 
 def _read(goal: MovableGoal) -> _Kept:
-    """What is kept of a goal; of no frames where nothing is."""
+    """Return what is stored about a goal; no frames if nothing is."""
     data: Any = goal.ob.animation_data
     has_keys = data is not None and data.action is not None
     kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
@@ -138,7 +138,7 @@ def _write(goal: MovableGoal, kept: _Kept) -> None:
 
 
 def _key(goal: MovableGoal) -> str:
-    """The name of what is kept of a goal: a path may be too long for one."""
+    """Return the name under which a goal is stored: a hash, as its path may be too long for the name of a property."""
     data: Any = goal.ob.animation_data
     slot = data.action_slot_handle if compat.HAS_SLOTS else 0
     return blake2b(f"{slot} {path_of(goal.holder, 'location')}".encode(), digest_size=16).hexdigest()

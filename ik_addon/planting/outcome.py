@@ -1,4 +1,4 @@
-"""What became of planted feet, and what is saved of that: how they are as Blender plays the keys that are left."""
+"""The result of planting feet, and how it looks once saved: measured as Blender plays the remaining keys."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from .floor import Floor
 
 @dataclass(frozen=True)
 class Planted:
-    """What became of it. Distances are fractions of the length of the limb."""
+    """The result of planting. Distances are fractions of the length of the limb."""
 
     frames: int
     contacts: int
     has_ground: bool
     slide: tuple[float, float]
-    """The largest distance that a point in contact moves: before, and now."""
+    """The largest slide of a point in contact: before, and now."""
     depth: tuple[float, float]
-    """How deep in the ground a point is at most: before, and now."""
+    """The largest depth of a point in the ground: before, and now."""
     hips: float
-    """The largest distance that the hips were moved."""
+    """The largest movement of the hips."""
     short: float
-    """By how much the limb that is farthest from a contact doesn't reach it."""
+    """The largest distance by which a limb misses its contact."""
     short_frames: int
-    """On how many frames one doesn't."""
+    """The number of frames on which a limb misses its contact."""
     remarks: list[str]
     """Sentences about what was left alone."""
 
     @property
     def message(self) -> str:
-        """How much feet slid and how deep they were, before and after, and what the hips did."""
+        """A summary of slide and depth before and after, and of what the hips did."""
         slide, depth = ([percent(part) for part in pair] for pair in (self.slide, self.depth))
         said = [
             say(
@@ -83,16 +83,16 @@ def as_saved(
     on: bpy.types.Object | None,
     floor: Floor | None,
 ) -> Generator[float, None, Planted]:
-    """Play all frames, and tell of planted feet what is to be seen there; yields the share that is done.
+    """Play all frames and measure the planted feet as Blender shows them; yields progress (0 to 1).
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains that were planted.
-        frames: on which they were.
-        planted: what was told of them then.
-        on: what they stand on; None: on what doesn't move.
-        floor: what they were kept out of.
+        tips: the tip bones of the planted chains.
+        frames: the frames on which they were planted.
+        planted: the result that planting returned.
+        on: what they stand on; None if that doesn't move.
+        floor: the ground that they were kept out of.
     """
     scene, view_layer = context.scene, context.view_layer
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
@@ -120,7 +120,7 @@ def _points(
     frames: Sequence[int],
     on: bpy.types.Object | None,
 ) -> Generator[float, None, tuple[Floats, list[float], Floats]]:
-    """Where (F, C, 2, 3) heels and toes are in world space, how long limbs are, and (F, 4, 4) what feet stand on."""
+    """Return world positions (F, C, 2, 3) of heels and toes, lengths of limbs, and what they stand on (F, 4, 4)."""
     figure, names = Figure.of(ob), ob.pose.bones.keys()
     own = np.empty((len(tips), 2, 3))
     ends = []

@@ -1,4 +1,4 @@
-"""Where the hand or foot of a chain touches, as its settings hold it."""
+"""The points at which the hand or foot of a chain touches, stored in the settings of the chain."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..solve.problem import Floats
 
 
 def is_of_leg(figure: Figure, tip: bpy.types.PoseBone) -> bool:
-    """Whether a chain is on a leg."""
+    """Return whether a chain is on a leg."""
     return is_leg(figure, _row(figure, tip))
 
 
 def stored(tip: bpy.types.PoseBone) -> Floats:
-    """Heel and toe (2, 3) in the axes of the end bone, from its head; zero where a chain has none or has none yet."""
+    """Return the stored heel and toe (2, 3), in the axes of the end bone from its head; zero where none is stored."""
     chain = chain_of(tip)
     return np.array([chain.heel_pivot, chain.toe_pivot], dtype=np.float64)
 
 
 def found(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
-    """The same, as the bones tell."""
+    """Return heel and toe (2, 3) as derived from the bones, in the axes of the end bone from its head."""
     end = end_of(tip)
     if end is None:
         return np.zeros((2, 3))
@@ -36,13 +36,13 @@ def found(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
 
 
 def of(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
-    """Those that a user set, else what the bones tell."""
+    """Return the stored heel and toe (2, 3), or those derived from the bones if none are stored."""
     own = stored(tip)
     return own if own.any() else found(figure, tip)
 
 
 def store(tip: bpy.types.PoseBone, pivots: Floats) -> None:
-    """Keep heel and toe (2, 3) with a chain."""
+    """Store heel and toe (2, 3) in the settings of a chain."""
     chain = chain_of(tip)
     chain.heel_pivot, chain.toe_pivot = pivots.tolist()
 

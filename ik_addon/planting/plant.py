@@ -1,4 +1,4 @@
-"""Targets and hips keyed so that feet stand still while they touch."""
+"""Keying targets and hips so that feet stand still while they touch."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ from .proof import recorded
 
 UP = np.array([0.0, 0.0, 1.0])
 MARGIN = 1.25 * HELD
-"""Feet lie so far above a ground, in lengths of the leg: neither rounding nor fewer keys then take them below."""
+"""Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
 SUDDEN = 0.8
-"""A foot that would be raised faster than this, in lengths of the limb per second, waits in front of the edge."""
+"""A foot that would rise faster than this, in lengths of the limb per second, waits before the edge."""
 PULL = {True: 0.5, False: 0.15}
-"""Feet and hands are brought down to a ground from this far, in lengths of the limb: farther, they touch something
-else."""
+"""Distance from which feet (True) and hands (False) are brought down to a ground, in lengths of the limb. From farther
+away, they touch something else."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How feet are planted."""
+    """Settings of planting."""
 
     blend: float = 0.2
     """Seconds over which a foot is eased into and out of contact."""
     hips: bool = True
-    """The hips move so that legs reach."""
+    """Whether the hips move so that legs reach."""
     cap: float = 0.1
-    """By at most this fraction of the longest leg."""
+    """The largest movement of the hips, as a fraction of the longest leg."""
     smooth: float = 0.2
     """Seconds over which a movement of the hips begins and ends."""
     on: bpy.types.Object | None = None
-    """What the feet stand on, where it moves."""
+    """What the feet stand on, if that moves."""
     ground: bpy.types.Object | None = None
-    """What hands and feet don't go through."""
+    """What hands and feet must not go through."""
     slope: float = np.radians(40.0)
-    """Feet turn by at most so many radians to follow the ground."""
+    """The largest angle, in radians, by which feet turn to follow the ground."""
 
     @property
     def support(self) -> bpy.types.Object | None:
-        """What the feet stand on; None: on what doesn't move."""
+        """What the feet stand on; None if that doesn't move."""
         return self.on or (None if self.ground is None or ground.is_still(self.ground) else self.ground)
 
 
@@ -81,17 +81,17 @@ def steps(
     frames: Sequence[int],
     options: Options,
 ) -> Generator[float, None, Planted]:
-    """Key the targets of chains, and the hips, so that contacts hold; closing the generator takes everything back.
+    """Plant feet by keying targets and hips; yields progress (0 to 1). Closing the generator undoes everything.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains; those without contacts on these frames are left alone, but kept out of the ground.
-        frames: ascending; keys from the first to the last are replaced.
-        options: how.
+        tips: the tip bones of the chains; chains without contacts on these frames are only kept out of the ground.
+        frames: ascending frames; keys from the first to the last are replaced.
+        options: how to plant.
 
     Raises:
-        SnapError, KeysError, BakeError: it can't be done; nothing was changed.
+        SnapError, KeysError, BakeError: the feet can't be planted; nothing was changed.
     """
     view_layer, scene = context.view_layer, context.scene
     view_layer.update()
@@ -102,7 +102,7 @@ def steps(
     carried: list[bpy.types.PoseBone] = []
     if options.ground:
         others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
-        if touching:  # they need the hips, which can't move where these take a target along
+        if touching:  # planted limbs need the hips, which can't move if they carry a target
             carried = [tip for tip in others if _goes_along(tip)]
         touching = [tip for tip in tips if tip in touching or (tip in others and tip not in carried)]
     if not touching:
@@ -128,7 +128,7 @@ def steps(
         old = [memory.before(goal, at) for goal in goals]
         wanted = _key(feet, source, planted, at, undo)
         floor.keep(ob, options.ground, undo)
-        for chain in chains:  # a bake with fewer keys holds them, too
+        for chain in chains:  # a bake with fewer keys holds these points, too
             tip = feet.tip(chain)
             undo.callback(pivots.store, tip, pivots.stored(tip))
             pivots.store(tip, pivots.of(feet.figure, tip))
@@ -217,36 +217,36 @@ def _is_keyed(tip: bpy.types.PoseBone) -> bool:
 
 
 def _goes_along(tip: bpy.types.PoseBone) -> bool:
-    """Whether the target of a chain goes along with the body, as that of a spine does."""
+    """Return whether the target of a chain is carried by the body, as that of a spine is."""
     figure = Figure.of(tip.id_data)
     body = root_of(figure, figure.names.index(chain_bones(tip)[0].name))
     return hips.is_carried(goals_of(tip)[0], tip.id_data.pose.bones[figure.names[body]])
 
 
 def _largest(feet: Sequence[Foot], lengths: Sequence[float]) -> float:
-    """How far points in contact slide, in lengths of the limbs."""
+    """Return the largest slide of points in contact, in lengths of the limbs."""
     return max(foot.slide() / length for foot, length in zip(feet, lengths, strict=True))
 
 
 def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[float]) -> float:
-    """How deep points are in the ground, in lengths of the limbs."""
+    """Return the largest depth of points in the ground, in lengths of the limbs."""
     if not grounds:
         return 0.0
     return max(own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=True))
 
 
 def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
-    """A foot with where it touches at times (F,) of the action."""
+    """Return a foot with its keyed contacts at times (F,) of the action."""
     foot = replace(foot, contacts=contact_keys.read(feet.tip(chain), at))
     if feet.snap.goals[chain.target].turns:
         return foot
-    return replace(foot, pivots=np.zeros((2, 3)))  # how it rolls is not for the target to say
+    return replace(foot, pivots=np.zeros((2, 3)))  # without End Rotation, only the joint is held
 
 
 def _grounds(
     view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options, rate: float
 ) -> Generator[float, None, list[Ground]]:
-    """The ground of each chain; none without one."""
+    """Return the ground of each chain; empty if there is no ground. Yields progress (0 to 1)."""
     if options.ground is None:
         return []
     worlds = feet.others[:, 0] if feet.others.shape[1] else None
@@ -263,7 +263,7 @@ def _grounds(
 
 
 def _hands(feet: Feet) -> list[int]:
-    """Which of the chains are no legs, if any is one."""
+    """Return the indices of the chains that are not legs; empty if no chain is a leg."""
     hands = [i for i, chain in enumerate(feet.snap.chains) if not is_of_leg(feet.figure, feet.tip(chain))]
     return hands if len(hands) < len(feet.snap.chains) else []
 
@@ -271,7 +271,7 @@ def _hands(feet: Feet) -> list[int]:
 def _planted(
     feet: Feet, source: Sequence[Foot], grounds: Sequence[Ground], options: Options, rate: float
 ) -> tuple[list[Foot], Floats]:
-    """The feet as they are planted, and how (F, 3) the ground takes the hips along, in world space."""
+    """Return the planted feet, and how (F, 3) the ground moves the hips, in world space."""
     blend, hands = round(options.blend * rate), _hands(feet)
     along = np.zeros((len(feet.support), 3))
     planted = list(source)
@@ -290,7 +290,7 @@ def _planted(
 def _along(
     feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], grounds: Sequence[Ground], moved: Floats, blend: int
 ) -> list[Foot]:
-    """The feet, with hands that go along with hips that are moved by (F, 3), where they touch nothing."""
+    """Return the feet, with hands that move with the hips by `moved` (F, 3), in world space, while they don't touch."""
     found = list(planted)
     for i in _hands(feet):
         own = back_applied(feet.support[:, :3, :3], moved)
@@ -302,7 +302,7 @@ def _along(
 def _key(
     feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], at: Floats, undo: ExitStack, only: Sequence[int] = ()
 ) -> Floats:
-    """Key the targets of planted feet, or only of some of the chains; return where (F, g, 3) all of them are then."""
+    """Key the targets of all planted feet, or of chains `only`; return the wanted world positions (F, g, 3) of all."""
     goals = feet.snap.goals
     wanted, turns = _placed(feet, source, planted)
     rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
@@ -316,7 +316,7 @@ def _longest(feet: Feet) -> float:
 
 
 def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:
-    """Where (F, g, 3) targets are, and how (F, 3, 3) those that turn are turned, in world space."""
+    """Return where (F, g, 3) targets should be and the orientations (F, 3, 3) of targets by index, in world space."""
     wanted = feet.sampled.goals[:, :, :3, 3].copy()
     turns = {}
     for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):

@@ -1,4 +1,4 @@
-"""What limbs reach: their frames solved as a bake solves them, without keying anything."""
+"""What limbs reach: frames solved as a bake would solve them, without keying anything."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from ..solve.problem import Bools, Floats
 from .feet import Feet
 
 FOLLOWS = 0.01
-"""A target that stays this near to where its limb ends in FK, in lengths of the limb, has its motion from there."""
+"""A target that stays this close to the end of its limb in FK, in lengths of the limb, was made from the FK motion."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Where C chains end on F frames; not a number on frames that aren't solved yet, and where one can't be solved."""
+    """Where C chains end on F frames; NaN on frames not solved yet, and for chains that can't be solved."""
 
     errors: Floats
-    """(F, C) how far they are from their targets, in chain lengths."""
+    """(F, C) distances from their targets, in chain lengths."""
     ends: Floats
-    """(F, C, 3) where they end, in pose space."""
+    """(F, C, 3) positions of the ends, in pose space."""
     turned: Floats
-    """(F, C, 4, 4) poses of the bones that take an orientation."""
+    """(F, C, 4, 4) poses of the bones that take the target's orientation."""
     bones: list[Floats]
-    """(F, n, 4, 4) poses of the bones of each of them."""
+    """For each chain, the poses (F, n, 4, 4) of its bones."""
 
     @classmethod
     def nowhere(cls, frames: int, chains: Sequence[Chain]) -> Reached:
-        """So many frames of chains, none of them solved yet."""
+        """Return an empty result for a number of frames, with nothing solved yet."""
         errors, ends, turned = (np.full((frames, len(chains), *shape), np.nan) for shape in ((), (3,), (4, 4)))
         return cls(errors, ends, turned, [np.full((frames, len(chain.bones), 4, 4), np.nan) for chain in chains])
 
     def feet(self, feet: Feet) -> list[Foot]:
-        """Their hands and feet, as what they stand on sees them; they touch nothing."""
+        """Return the hands and feet, in the space of what they stand on, without contacts."""
         return [
             feet.foot(chain)
             if np.isnan(self.ends[:, c]).all()
@@ -57,24 +57,24 @@ class Reached:
 
 @dataclass(frozen=True)
 class Proof:
-    """What solves chains on frames, as long as none of their settings change."""
+    """Solves chains on frames; valid as long as their settings don't change."""
 
     view_layer: bpy.types.ViewLayer
     feet: Feet
     frames: Sequence[int]
-    """F"""
+    """F frames."""
     only: list[str] | None
     plan: Plan
 
     @classmethod
     def of(cls, view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Proof:
-        """Look at the chains."""
+        """Plan the solve of the sampled chains."""
         ob = feet.snap.ob
         only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
         return cls(view_layer, feet, frames, only, Plan.of(ob, view_layer.depsgraph, only))
 
     def solve(self, reached: Reached, some: Bools) -> Generator[float, None, None]:
-        """Solve some (F,) of the frames, and tell `reached` what came of it; yields the share that is done."""
+        """Solve some (F,) of the frames and write the results to `reached`; yields progress (0 to 1)."""
         ob, plan, chains, own = self.feet.snap.ob, self.plan, self.feet.snap.chains, np.flatnonzero(some)
         planned = {chain.tip for chain in plan.chains}
         chosen = [c for c, chain in enumerate(chains) if chain.tip in planned]
@@ -96,9 +96,9 @@ class Proof:
 def recorded(
     view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]
 ) -> Generator[float, None, list[Floats]]:
-    """Poses (F, n, 4, 4) of the bones of each chain, as long as nothing is planted; yields the share that is done.
+    """Return poses (F, n, 4, 4) of the bones of each chain before planting; yields progress (0 to 1).
 
-    In FK, where targets go with it as those of a recording do; else as they are solved.
+    These are FK poses if all targets follow the FK pose, as those of a recording do; otherwise solved poses.
     """
     chains, snap = feet.snap.chains, feet.snap
     found = [feet.sampled.poses[:, snap.sampler.rows(chain.bones)] for chain in chains]
@@ -111,7 +111,7 @@ def recorded(
 
 
 class _Ends(Solved):
-    """Solved frames, with the poses of the bones that end chains."""
+    """Solved frames, with the poses of the bones of each chain."""
 
     def __init__(self, plan: Plan, chains: Sequence[Chain], frames: int) -> None:
         super().__init__(plan, [chain.tip for chain in chains], frames, [])
@@ -123,11 +123,11 @@ class _Ends(Solved):
         ]
         self._posed = [[plan.rows[bone] for bone in chain.bones] for chain in chains]
         self.bones: list[Floats] = [np.empty((frames, len(chain.bones), 4, 4)) for chain in chains]
-        """(F, n) of their bones, for each of them."""
+        """For each chain, the poses (F, n, 4, 4) of its bones."""
         self.turned: Floats = np.empty((frames, len(chains), 4, 4))
-        """(F, C) of the bones that take an orientation."""
+        """(F, C, 4, 4) poses of the bones that take the target's orientation."""
         self.places: Floats = np.empty((frames, len(chains), 3))
-        """(F, C) where chains end."""
+        """(F, C, 3) positions of the ends of chains."""
 
     def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
         super().put(start, fk, posed, plan)

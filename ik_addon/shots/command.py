@@ -20,7 +20,7 @@ ALONE = {
     "part": {"files", "plant", "skeleton", "plots", "overwrite", "new_action", "smooth", "reduce", "frames"},
     "join": {"files", "plant", "skeleton", "plots", "range", "frames", "step", "smooth", "armature", "chains"},
 }
-"""Options that others don't go with: all armatures are solved on the same frames, and what was solved is joined."""
+"""What `--part` and `--join` exclude: parts solve all armatures on the same frames, and joining only keys them."""
 
 
 NEEDED = {
@@ -32,16 +32,16 @@ NEEDED = {
     "root_turn": "root",
     "plots": "report",
 }
-"""Options that mean nothing without another one."""
+"""Options that have no effect without another one."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bake chains of the open file as the command line says; return the exit code."""
+    """Bake chains of the open file, or of the files named, as the command line says; return the exit code."""
     return command_line.run(NAME, _parser(), arguments, _run)
 
 
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
-    """Bake, save and report; `go_on` raises where the user interrupts."""
+    """Bake, save and report; `go_on` raises when the user interrupts."""
     _check(options)
     if options.files:
         return many.bake_files(options, go_on)
@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise `CommandError` where options don't go together."""
+    """Raise `CommandError` if options don't go together."""
     if options.part and options.output is None:
         raise CommandError("--part needs --output, the file to write the solved frames to")
     if options.export and not (options.output or options.overwrite):
@@ -80,7 +80,7 @@ def _part(text: str) -> Which:
 
 
 def _distance(text: str) -> float:
-    """A distance in metres, from a number with its unit: a number alone would be taken for metres."""
+    """Parse a distance into metres. A unit is required, as a bare number would be taken for metres."""
     try:
         has_unit = any(c.isalpha() or c in "\"'" for c in text)
         metres = float(bpy.utils.units.to_value("METRIC", "LENGTH", text)) if has_unit else 0.0

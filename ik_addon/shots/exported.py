@@ -1,4 +1,4 @@
-"""Skeletons for other programs, made and exported from the command line."""
+"""Exporting skeletons for other programs from the command line."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     ),
 }
-"""By the ending of a file: Blender's exporter, the add-on that it comes with, and options that leave the keys alone."""
+"""By file extension: Blender's exporter, the add-on that provides it, and options that leave the keys alone."""
 
 
 def check(kind: str) -> None:
-    """Raise `CommandError` where Blender has no exporter for a kind of file."""
+    """Raise `CommandError` if Blender has no exporter for a kind of file."""
     name, addon, _options = KINDS[kind]
     if name not in dir(bpy.ops.export_scene):
         raise CommandError(f"Blender's exporter for '.{kind}' is not enabled. Enable the add-on {addon}")
 
 
 def exporting(kind: str, made: Sequence[skeleton.Made]) -> Callable[[Output], None]:
-    """What writes skeletons, with their meshes and all their keys, to a file."""
+    """Return a function that writes skeletons, with their meshes and all their keys, to a file."""
 
     def write(output: Output) -> None:
         name, _addon, options = KINDS[kind]

@@ -17,11 +17,11 @@ from ..rig.plan.plan import Plan
 
 
 class Job(NamedTuple):
-    """What is baked of an armature."""
+    """The chains to bake of an armature."""
 
     ob: bpy.types.Object
     tips: list[str]
-    """Tip bones of its chains."""
+    """Names of the tip bones of the chains."""
 
 
 class LeftOut(NamedTuple):
@@ -32,10 +32,10 @@ class LeftOut(NamedTuple):
 
 
 def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
-    """What to bake, the armatures that others follow first; and what is left out.
+    """Return what to bake, ordered so that an armature comes after those it follows, and what is left out.
 
     Raises:
-        CommandError: something that is named is not there, or there is nothing to bake.
+        CommandError: something named doesn't exist, or there is nothing to bake.
     """
     chosen = _armatures(options)
     found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options))]
@@ -61,7 +61,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
 
 
 def check_enabled(job: Job) -> None:
-    """Raise `CommandError` where a chain is not there, or disabled."""
+    """Raise `CommandError` if a chain doesn't exist or is disabled."""
     for tip in job.tips:
         bone: bpy.types.PoseBone | None = job.ob.pose.bones.get(tip)
         if bone is None or not chain_of(bone).enabled:
@@ -69,7 +69,7 @@ def check_enabled(job: Job) -> None:
 
 
 def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
-    """The armatures of the scene, or those that are named."""
+    """Return the armatures of the scene, or those named by the options."""
     if not options.armature:
         return armatures()
     chosen = [named(name) for name in options.armature]
@@ -87,7 +87,7 @@ def _known(armatures: list[bpy.types.Object]) -> str:
 
 
 def _followed(ob: bpy.types.Object) -> set[int]:
-    """`session_uid` of the other armatures that this one, or goals of it, are attached to."""
+    """Return the `session_uid` of the other armatures that this one or its goals are attached to."""
     settings = [chain_of(tip) for tip in tips(ob)]
     goals = [goal_of(chain, role) for chain in settings for role in ("target", "pole")]
     armatures = {parent.armature for held in ((ob, ""), *goals) for parent, _turns in attachments_of(*held)}

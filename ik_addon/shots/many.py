@@ -1,4 +1,4 @@
-"""Many files baked one after the other, with one report; a bad one does not end the others."""
+"""Baking many files one after the other, with one report; a file that fails doesn't stop the others."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .shot import NAME, as_text, bake_shot
 
 
 def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
-    """Bake the files that are named; return the exit code.
+    """Bake the files named by the options; return the exit code.
 
     Raises:
-        CommandError, OutputError: the options can't be followed; no file was opened.
-        InterruptError: the user pressed Ctrl-C; what was baked before is saved.
+        CommandError, OutputError: the options can't be used; no file was opened.
+        InterruptError: the user pressed Ctrl-C; files baked before are saved.
     """
     places = _places(options)
     report = None
@@ -50,7 +50,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
         except InterruptError:
             kept = len([one for one in done if one["exit_code"] != REFUSED])
             raise InterruptError(f"Interrupted in '{path}'; before it, {kept} of {i} files were baked") from None
-        if report is not None:  # after each file: a crash of Blender leaves what is known of those before it
+        if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
             is_complete = _write(report, as_text(_report(done)))
     codes = {one["exit_code"] for one in done}
     failed = [one["file"] for one in done if one["exit_code"] == REFUSED]
@@ -65,7 +65,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
 
 
 def _places(options: argparse.Namespace) -> list[Path | None]:
-    """Where each file is saved; None: nowhere, or over itself."""
+    """Return where each file is saved; None if it isn't, or is overwritten."""
     folder: Path | None = options.output
     stems = [path.stem for path in options.files]
     for i, stem in enumerate(stems):
@@ -84,7 +84,7 @@ def _places(options: argparse.Namespace) -> list[Path | None]:
 def _baked(
     path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None
 ) -> dict[str, Any]:
-    """Bake a file, and return its report; `pictures` is how the names of its plots begin."""
+    """Bake a file and return its report; names of its plots begin with `pictures`."""
     own = argparse.Namespace(**{**vars(options), "output": place, "report": None})
 
     def work() -> tuple[int, dict[str, Any]]:
@@ -109,7 +109,7 @@ def _report(done: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _write(report: Output, text: str) -> bool:
-    """Write a report; whether it could be."""
+    """Write a report; return whether that succeeded."""
     try:
         report.fill(text)
         report.put_in_place()

@@ -1,4 +1,4 @@
-"""A bake in parts: each solves some of the frames, in a Blender of its own, and one joins them and keys them."""
+"""A bake in parts: several Blender processes each solve some of the frames, and one joins and keys them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..bake.sampling import Frames, Method
 from ..bake.solved import Solved
 
 FORMAT = 1
-"""The number of the form in which parts are written."""
+"""Version of the file format of parts."""
 ABOUT = "about"
-"""The name of what a file says of its arrays."""
+"""Name of the entry of a file that describes its arrays."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Which:
     """One of several parts of the frames."""
 
     number: int
-    """From 1 on."""
+    """Counts from 1."""
     of: int
 
     @classmethod
@@ -35,7 +35,7 @@ class Which:
         """Read `2/4`.
 
         Raises:
-            ValueError: that is not what it says.
+            ValueError: the text is not of this form.
         """
         number, of = (int(word) for word in text.split("/"))
         if not 1 <= number <= of:
@@ -43,34 +43,34 @@ class Which:
         return cls(number, of)
 
     def frames(self, frames: Sequence[int]) -> list[int]:
-        """Those of some frames that belong to this part."""
+        """Return the frames that belong to this part."""
         start, end = (len(frames) * i // self.of for i in (self.number - 1, self.number))
         return list(frames[start:end])
 
 
 @dataclass(frozen=True)
 class SolvedPart:
-    """Frames of an armature as they were solved."""
+    """Solved frames of an armature."""
 
     armature: str
     tips: list[str]
-    """Tip bones of the chains that are keyed."""
+    """Names of the tip bones of the keyed chains."""
     frames: list[int]
     method: str
-    """How they were sampled."""
+    """Name of the `Method` by which they were sampled."""
     arrays: Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedFrames(Frames):
-    """Frames that are solved, and recorded as they are."""
+    """Frames that are solved and recorded."""
 
     tips: list[str]
     record: list[SolvedPart]
-    """Takes what was solved last."""
+    """Receives the last solve."""
 
     def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
-        """Solve all frames; yield the share that is done."""
+        """Solve and record all frames; yields progress (0 to 1)."""
         if not (yield from super().solve(solved, method)):
             return False
         arrays = {name: array.copy() for name, array in solved.arrays().items()}
@@ -80,19 +80,19 @@ class RecordedFrames(Frames):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedFrames(Frames):
-    """Frames that were solved in parts before."""
+    """Frames that were already solved in parts."""
 
     parts: Sequence[SolvedPart]
-    """In the order of their frames."""
+    """The parts, in the order of their frames."""
 
     def played(self, method: Method) -> list[int]:
-        """Indices of the frames that are played after they are keyed: those that the parts have the poses of."""
+        """Return indices of the frames to play after keying: those whose poses the parts contain."""
         if method is not self._method:
             return super().played(method)
         return [start + index for start, part in self._starts() for index in part.arrays["played"].tolist()]
 
     def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
-        """Take the frames from their parts."""
+        """Take the frames from their parts; yields progress (0 to 1)."""
         if method is not self._method:
             if method is Method.SCENE:
                 raise CommandError(
@@ -111,18 +111,18 @@ class JoinedFrames(Frames):
 
     @property
     def _method(self) -> Method:
-        """The most thorough one of the parts."""
+        """The most thorough sampling method among the parts."""
         order = list(Method)
         return max((Method[part.method] for part in self.parts), key=order.index)
 
     def _starts(self) -> list[tuple[int, SolvedPart]]:
-        """The parts, each with the index of its first frame."""
+        """Return the parts, each with the index of its first frame."""
         starts = np.cumsum([0, *(len(part.frames) for part in self.parts)])
         return list(zip(starts.tolist(), self.parts, strict=False))
 
 
 def write(path: Path, which: Which, parts: Sequence[SolvedPart]) -> None:
-    """Write what was solved of each armature."""
+    """Write the solved frames of each armature."""
     about = {
         "format": FORMAT,
         "part": [which.number, which.of],
@@ -138,10 +138,10 @@ def write(path: Path, which: Which, parts: Sequence[SolvedPart]) -> None:
 
 
 def read_all(paths: Sequence[Path]) -> list[list[SolvedPart]]:
-    """The parts that files hold, by armature, each in the order of its frames.
+    """Read the parts in files; return them by armature, each in the order of its frames.
 
     Raises:
-        CommandError: a file is no part, or they are not the parts of one bake.
+        CommandError: a file is not a part, or the files are not the parts of one bake.
     """
     found: dict[int, tuple[Path, list[SolvedPart]]] = {}
     of = 0

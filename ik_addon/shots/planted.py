@@ -1,4 +1,4 @@
-"""Feet planted from the command line: their contacts found where there are none yet, and held."""
+"""Planting feet from the command line: finds contacts where there are none, and makes the feet hold them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from ..pose.new_action import use_new_action
 
 @dataclass(frozen=True)
 class PlantReport:
-    """What was planted of an armature."""
+    """The result of planting an armature's feet."""
 
     chains: tuple[str, ...]
-    """Tip bones of the legs."""
+    """Names of the tip bones of the legs."""
     found: tuple[str, ...]
-    """Those of them whose contacts were found; the others had some."""
+    """Names of those tip bones whose contacts were found now; the other legs already had contacts."""
     snapped: tuple[str, ...]
-    """Tip bones of the chains, on legs or not, whose targets had no keys, and now move as the pose did."""
+    """Names of the tip bones of all chains whose targets had no keys and were snapped to the pose."""
     planted: Planted | None
-    """What became of it; None: there was no contact."""
+    """The result of planting; None if there was no contact."""
 
     def as_saved(
         self, context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: plant.Options
     ) -> Generator[float, None, PlantReport]:
-        """The report with what is measured as the keys play that were baked since; yields the share that is done."""
+        """Return the report with slide and depth measured as the baked keys play; yields progress (0 to 1)."""
         if self.planted is None:
             return self
         times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
@@ -51,12 +51,12 @@ class PlantReport:
 
     @property
     def message(self) -> str:
-        """The report in sentences."""
+        """The report as sentences."""
         return "Found no contact, so nothing was planted" if self.planted is None else self.planted.message
 
     @property
     def entry(self) -> dict[str, Any]:
-        """It in the report. Distances are fractions of the length of the leg."""
+        """The entry in the JSON report. Distances are fractions of the length of the leg."""
         found: dict[str, Any] = {"chains": self.chains, "found": self.found, "snapped": self.snapped, "contacts": 0}
         done = self.planted
         if done is not None:
@@ -68,13 +68,13 @@ class PlantReport:
 
 
 def legs_of(ob: bpy.types.Object, tips: Sequence[str]) -> list[bpy.types.PoseBone]:
-    """Those of the chains on these tip bones that are legs."""
+    """Return the tip bones, among these, whose chains are on legs."""
     figure = Figure.of(ob)
     return [bone for tip in tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
 
 
 def is_loose(tip: bpy.types.PoseBone) -> bool:
-    """Whether the target of a chain has no keys."""
+    """Return whether the target of a chain has no keys."""
     return chain_of(tip).target is not None and not goals_of(tip)[0].is_keyed
 
 
@@ -87,22 +87,22 @@ def steps(
     *,
     new_action: bool,
 ) -> Generator[float, None, PlantReport]:
-    """Plant legs on a range of frames; yields the share that is done.
+    """Plant legs on a range of frames; yields progress (0 to 1).
 
-    Contacts that a leg has on these frames are left as they are, and so are the keys of a target. Where the target of a
-    leg has none, the chains were only just made: all targets without keys are snapped to the pose. What was done before
-    an error stays: the file is not saved then.
+    Existing contacts of a leg on these frames and existing keys of targets stay as they are. If the target of a leg has
+    no keys, the chains were only just made, and all targets without keys are snapped to the pose. An error leaves what
+    was done before it in place, as the file is not saved then.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains that are baked; some are legs.
-        frames: ascending.
-        options: how feet are planted.
+        tips: names of the tip bones of the baked chains, some of which are legs.
+        frames: ascending frames.
+        options: how to plant.
         new_action: key into a copy of the armature's action.
 
     Raises:
-        UserError: it can't be done.
+        UserError: the legs can't be planted.
     """
     times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
     legs = legs_of(ob, tips)
@@ -119,7 +119,7 @@ def steps(
     with ExitStack() as undo:
         if new_action:
             use_new_action(ob, undo)
-        if loose:  # first: feet that turn with their targets are looked at as a whole
+        if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
             yield from part(snap.steps(context, ob, loose, frames), 0.0, 0.3)
         if bare:
             yield from part(find.steps(context, ob, bare, frames, on=options.support, floor=options.ground), 0.3, 0.5)

@@ -1,4 +1,4 @@
-"""Feet and hips before and after a bake, as a picture: SVG that any browser shows."""
+"""Plotting feet and hips before and after a bake as an SVG picture, which any browser shows."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..solve.problem import Floats
 from .tracks import Tracks
 
 WIDTH, HEIGHT = 900.0, 130.0
-"""Of a panel, without its labels."""
+"""Width and height of a panel, without its labels."""
 LEFT, TOP, GAP = 70.0, 80.0, 56.0
 GREY, BLUE = "#999999", "#1f6fb2"
 HEEL, TOE = "#f5d9a8", "#cfe3c3"
 LABELS = 5
-"""About so many on the vertical axis; twice as many on the other."""
+"""Approximate number of labels on the vertical axis; the horizontal axis has twice as many."""
 
 
 def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> str:
-    """How fast the feet are, where they touch, and how high the hips are.
+    """Return an SVG plot of the speed of the feet, their contacts, and the height of the hips.
 
     Args:
-        title: what it is of.
-        before: the bake.
-        after: the bake.
-        unit: of lengths.
-        scale: how many of them make a unit of the scene.
+        title: the title of the plot.
+        before: motion before the bake.
+        after: motion after the bake.
+        unit: the unit of lengths, as text.
+        scale: how many of these make a scene unit.
     """
     panels = [
         _Panel(
@@ -63,18 +63,18 @@ def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> 
 
 @dataclass(frozen=True)
 class _Panel:
-    """A pair of curves over frames."""
+    """Two curves over frames."""
 
     title: str
     frames: list[int]
     curves: tuple[Floats, Floats]
-    """(F,) before and after."""
+    """Values (F,) before and after."""
     contacts: Floats | None
-    """(2, F) where heel and toe touch."""
+    """(2, F) whether heel and toe touch."""
     from_zero: bool
 
     def drawn(self) -> Iterator[str]:
-        """It in its own place."""
+        """Yield the SVG elements of the panel, at its own origin."""
         values = np.concatenate(self.curves)
         low, high = (0.0 if self.from_zero else float(values.min())), float(values.max())
         labels = ticks(low, high)
@@ -111,7 +111,7 @@ class _Panel:
 
 
 def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
-    """Round numbers from at most `low` to at least `high`, at most about so many."""
+    """Return evenly spaced round numbers that cover `low` to `high` in roughly `about` steps or fewer."""
     span = max(high - low, 1e-6 * max(abs(high), 1.0))
     power = 10.0 ** math.floor(math.log10(span / about))
     step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= about)
@@ -137,6 +137,6 @@ def _legend() -> Iterator[str]:
 
 
 def file_name(stem: str, armature: str) -> str:
-    """Where a plot goes, beside a report."""
+    """Return the file name of an armature's plot."""
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in armature)
     return f"{stem}-{safe}.svg"

@@ -1,4 +1,4 @@
-"""The open file baked from the command line: as a whole, planted if that is asked for, or in parts that are joined."""
+"""Baking the open file from the command line: as a whole, with feet planted if requested, or in parts to join."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Done:
     plant: PlantReport | None = None
     skeleton: skeleton.Made | None = None
     played: tuple[Tracks, Tracks] | None = None
-    """Feet and hips before and after, where they are plotted."""
+    """Motion of feet and hips before and after, if it is plotted."""
 
     @property
     def is_unplanted(self) -> bool:
-        """Whether nothing was planted that should have been."""
+        """Whether planting was requested, but there was nothing to plant."""
         return self.plant is not None and self.plant.planted is None
 
     @property
     def entry(self) -> dict[str, Any]:
-        """It in the report."""
+        """The entry of the armature in the report."""
         found = {"armature": self.ob.name_full, **asdict(self.bake), "message": self.bake.message}
         if self.plant is not None:
             found["plant"] = self.plant.entry
@@ -62,16 +62,16 @@ class Done:
 def bake_shot(
     options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """Bake the open file, save it and write its report; return the exit code, and the report.
+    """Bake the open file, save it and write its report; return the exit code and the report.
 
     Args:
-        options: of the command line.
-        files: what is written.
-        go_on: raises where the user interrupts.
-        pictures: how the names of plots begin; None: there are none.
+        options: the command-line options.
+        files: the files to write.
+        go_on: raises when the user interrupts.
+        pictures: how the names of plots begin; None for no plots.
 
     Raises:
-        CommandError, UserError, OSError, RuntimeError: nothing was written.
+        CommandError, UserError, OSError, RuntimeError: the bake failed; nothing was written.
     """
     export = _export(options)
     jobs, left_out = jobs_of(options)
@@ -91,10 +91,10 @@ def bake_shot(
 
 
 def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
-    """Solve a part of the frames of the open file, write what was solved, and return the exit code.
+    """Solve a part of the frames of the open file and write it; return the exit code.
 
     Raises:
-        CommandError, UserError, OSError, RuntimeError: nothing was written.
+        CommandError, UserError, OSError, RuntimeError: the solve failed; nothing was written.
     """
     jobs, left_out = jobs_of(options)
     for ob, reason in left_out:
@@ -115,10 +115,10 @@ def solve_part(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
 
 
 def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
-    """Key what was solved in parts of the open file, save it, write its report, and return the exit code.
+    """Key the joined parts in the open file, save it and write its report; return the exit code.
 
     Raises:
-        CommandError, UserError, OSError, RuntimeError: nothing was written.
+        CommandError, UserError, OSError, RuntimeError: joining failed; nothing was written.
     """
     done = []
     for own in parts.read_all(options.join):
@@ -132,7 +132,7 @@ def join_parts(options: argparse.Namespace, files: Files, go_on: GoOn) -> int:
 
 
 def as_text(report: dict[str, Any]) -> str:
-    """A report as it is written."""
+    """Return a report as JSON text."""
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
@@ -149,7 +149,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
         frames = _frames(job, options, step=1)
         work = planted.steps(bpy.context, job.ob, job.tips, frames, _planting(options), new_action=new_action)
         plant = finished(work, go_on)
-        new_action = False  # it has one now
+        new_action = False  # planting made a copy already
     bake = _baked(job, _frames(job, options), options, go_on, new_action=new_action)
     if plant is not None:
         work = plant.as_saved(bpy.context, job.ob, _frames(job, options, step=1), _planting(options))
@@ -161,7 +161,7 @@ def _done(job: Job, options: argparse.Namespace, go_on: GoOn) -> Done:
 
 
 def _recorded(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespace, go_on: GoOn) -> Tracks:
-    """Legs before the bake: in their FK pose where their targets only get keys when they are planted."""
+    """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
     is_fresh = options.plant and any(map(planted.is_loose, legs))
     with in_fk(bpy.context, job.ob, legs) if is_fresh else nullcontext():
         return _tracks(job, legs, options, go_on)
@@ -172,7 +172,7 @@ def _tracks(job: Job, legs: list[bpy.types.PoseBone], options: argparse.Namespac
 
 
 def _plots(done: Sequence[Done], pictures: Path | None) -> list[Further]:
-    """Feet and hips of each armature, before and after."""
+    """Return the plots of feet and hips to write, one per armature."""
     units = bpy.context.scene.unit_settings
     unit, scale = ("units", 1.0) if units.system == "NONE" else ("m", units.scale_length)
     found = []
@@ -194,7 +194,7 @@ def _skeleton(job: Job, options: argparse.Namespace, go_on: GoOn) -> skeleton.Ma
 
 
 def _export(options: argparse.Namespace) -> Output | None:
-    """Where the skeletons are exported."""
+    """Return where the skeletons are exported; None if they aren't."""
     if options.export is None:
         return None
     exported.check(options.export)
@@ -203,7 +203,7 @@ def _export(options: argparse.Namespace) -> Output | None:
 
 
 def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Further]:
-    """The skeletons as they are exported."""
+    """Return the export of the skeletons to write, if it is requested."""
     made = [one.skeleton for one in done if one.skeleton is not None]
     if export is None:
         return []
@@ -241,12 +241,12 @@ def _frames(job: Job, options: argparse.Namespace, step: int | None = None) -> l
 
 
 def _planting(options: argparse.Namespace) -> Options:
-    """How feet are planted."""
+    """Return the planting options."""
     return Options(on=_object(options.on, "feet to stand on"), ground=_object(options.ground, "a ground"))
 
 
 def _object(name: str | None, use: str) -> bpy.types.Object | None:
-    """An object in the view layer, to be what is said."""
+    """Return the object of that name in the view layer, or None; `use` says in the error what it is for."""
     if name is None:
         return None
     found: bpy.types.Object | None = bpy.context.view_layer.objects.get(name)

@@ -1,4 +1,4 @@
-"""How feet and hips of an armature move as they play, to be shown."""
+"""Sampling how feet and hips of an armature move as Blender plays them, for plots."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Tracks:
 
     frames: list[int]
     legs: list[str]
-    """Tip bones."""
+    """Names of the tip bones."""
     foot_speed: Floats
-    """(C, F) in units of the scene per second: of the heel or the toe, whichever is slower."""
+    """(C, F) speed in scene units per second, of the heel or the toe: whichever is slower."""
     contacts: Bools
     """(C, 2, F) whether heel and toe touch."""
     hips: Floats
-    """(F,) their height in units of the scene."""
+    """(F,) height in scene units."""
 
 
 def sample(
     context: bpy.types.Context, ob: bpy.types.Object, legs: Sequence[bpy.types.PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, Tracks]:
-    """Play frames, and look at legs and hips; yields the share that is done."""
+    """Play frames and sample legs and hips; yields progress (0 to 1)."""
     scene = context.scene
     figure, names = Figure.of(ob), ob.pose.bones.keys()
     feet = [end_of(tip) or tip for tip in legs]
@@ -62,7 +62,7 @@ def sample(
 
 
 def _speed_of(poses: Floats, point: Floats, seconds: Floats) -> Floats:
-    """(F,) of a point of a bone (F, 4, 4)."""
+    """Return the speed (F,) of a point fixed to a bone with poses (F, 4, 4)."""
     places = applied(poses[:, :3, :3], np.repeat(point[None], len(poses), axis=0)) + poses[:, :3, 3]
     moved = np.gradient(places, axis=0) if len(places) > 1 else np.zeros_like(places)
     return np.asarray(np.linalg.norm(moved, axis=1) / seconds)
