@@ -89,7 +89,7 @@ class BakeReport:
 
     @property
     def plays_alike(self) -> bool:
-        """Whether playback of the keys visibly matches the solution."""
+        """Whether playback of the keys looks the same as the solution."""
         return self.position < 1e-4 and self.angle < 1e-3
 
     @property

@@ -32,7 +32,7 @@ ROOM = 0.98
 HELD = 4e-5
 """Points in contact stay within this fraction of the limb's length of where they were, so they don't slide."""
 FLAT = 0.25
-"""Points of a foot that stands flat, and its joint, stay within this fraction of that, so it doesn't turn."""
+"""Points of a flat foot, and its joint, stay within this fraction of that distance, so the foot doesn't turn."""
 ROUNDING = 1e-6
 """Points may always be off by this fraction of their distance from the origin."""
 SUNK = 0.5
@@ -84,7 +84,7 @@ class Floor(Protocol):
 
         Args:
             frames: the F frames.
-            points: (F, n, 3) in world space; points that are asked about later are near these.
+            points: (F, n, 3) in world space; heights will be requested near these.
             reach: about the length of a leg.
 
         Returns:

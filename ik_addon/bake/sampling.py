@@ -29,17 +29,17 @@ from .selection import check_order
 from .solved import Solved
 
 BATCH = 1000
-"""Chains times frames that are solved at once: enough for speed, few enough for caches and for cancelling."""
+"""Maximum number of chains times frames solved at once: enough for speed, few enough for caches and cancelling."""
 LOOKUP_BATCH = 10_000
-"""Chains times frames that are solved at once with lookup tables."""
+"""Maximum number of chains times frames solved at once with lookup tables."""
 BONES = 250_000
-"""Bones times frames that are sampled before they are solved, all of which are in memory at once."""
+"""Maximum number of bones times frames that are sampled before they are solved, and so in memory at once."""
 STEPPED = 100
 """Maximum number of frames in a batch if Blender evaluates them one by one."""
 PROOFS = (0.0, 0.29, 0.62, 1.0)
 """Frames, as fractions of the range, that are evaluated in the scene itself to check the other methods."""
 KEPT = 4_000_000
-"""Bones times frames whose solution is kept, to compare it with playback of the keys."""
+"""Maximum number of bones times frames whose solution is kept, to compare it with playback of the keys."""
 
 
 class Method(Enum):

@@ -60,7 +60,7 @@ def evaluated_in(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy
 def play(
     ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, in_step: Presence | None
 ) -> None:
-    """Pose an armature that plays; if it can't play this frame, go back to where it is solved like on any other."""
+    """Pose an armature in PLAYBACK for a new frame, or go back to where it is solved like on any other frame."""
     own = registry.of(ob)
     rig = own.rig
     assert rig is not None

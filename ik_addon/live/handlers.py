@@ -67,7 +67,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.RESTORED else read_again(ob, rig, depsgraph)
-        # Only where something will be written: otherwise Blender would not animate these again on the next frame.
+        # Only if something will be written: otherwise Blender would not animate the properties again on the next frame.
         is_written = rig.plan.chains or (channels.read(ob, rig.plan.live) != frame.channels[0]).any()
         if is_written and (in_step is None or not in_step.has(ob)):
             take_animated(ob, depsgraph)
@@ -163,7 +163,7 @@ def _forget_everything(_file: object, _unused: object = None) -> None:
 
 @persistent
 def _after_load(_file: object, _unused: object = None) -> None:
-    """Solve after loading: Blender then evaluates animated channels anew and calls no other handler."""
+    """Solve after loading: Blender evaluates animated channels when it opens a file, and calls no other handler."""
     clear()
     renames.clear()
     scene = bpy.context.scene

@@ -22,7 +22,7 @@ from ..rig.write.outcomes import Outcomes
 FRAMES = 256
 """Maximum number of frames solved in advance at once."""
 LEAST = 4
-"""The first and smallest portion of frames, however long they take."""
+"""Number of frames in the first and smallest portion, however long they take."""
 BUDGET = 0.004
 """Seconds that work for other frames may take at once, so that playback does not falter."""
 OF_A_FRAME = 2.5

@@ -73,7 +73,7 @@ class Registry:
                 yield uid, own.rig
 
     def is_leading(self, ob: bpy.types.Object) -> bool:
-        """Return whether bones of this armature affect another one before the solve, which matters for playback."""
+        """Return whether bones of this armature affect other armatures before these are solved."""
         uid = ob.session_uid
         return any(uid in rig.plan.leaders for _uid, rig in self.rigs())
 
@@ -90,7 +90,7 @@ registry = Registry()
 
 
 def clear() -> None:
-    """Forget everything that is known of the open file and all reports; the next solve reads it anew."""
+    """Forget everything that is known of the open file, and all reports; the next solve reads it again."""
     registry.forget()
     reports.clear()
 

@@ -77,7 +77,7 @@ class _Armature:
     known: dict[str, Report | None] = field(default_factory=dict)
     """By tip bone; None: not solved."""
     plan: Plan | None = None
-    """The plan of the chains that were solved last; these have a report only once it is asked for."""
+    """The plan of the chains that were solved last, whose reports are made on demand."""
     index: dict[str, int] = field(default_factory=dict)
     """The index of each chain in the plan."""
     source: Source | None = None

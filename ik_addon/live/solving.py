@@ -66,7 +66,7 @@ def _reports(ob: bpy.types.Object, tips: Collection[str]) -> list[reports.Report
 def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     """Return the rig of a live armature, with its plan for the view layer and frame of a depsgraph.
 
-    The plan is made anew if bones or settings changed.
+    The plan is made again if bones or settings changed.
     """
     uid, layer = ob.session_uid, Layer.of(depsgraph.view_layer)
     own = registry.of(ob)

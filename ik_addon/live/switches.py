@@ -18,7 +18,7 @@ from .state import State
 
 
 def settings_changed(ob: bpy.types.Object) -> None:
-    """Plan anew: a chain of this armature was added, removed, switched or given another goal."""
+    """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     versions.bring_up(ob)
     own = registry.of(ob)
     own.is_stale = True
@@ -41,7 +41,7 @@ def number_changed(ob: bpy.types.Object) -> None:
 
 
 def live_switched(ob: bpy.types.Object) -> None:
-    """Live was switched on or off for this armature."""
+    """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
     registry.live.clear()
     rig = registry.of(ob).rig
     registry.armatures.pop(ob.session_uid)

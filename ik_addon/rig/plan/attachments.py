@@ -78,7 +78,7 @@ class Hold(NamedTuple):
     place: bool = False
     rotation: bool = False
     adds: bool = False
-    """Whether it moves the bone on from where the parent takes it, as Child Of does."""
+    """Whether it adds to the motion of the bone's parent, as Child Of does."""
 
     @classmethod
     def of(cls, bone: bpy.types.PoseBone) -> Hold | None:

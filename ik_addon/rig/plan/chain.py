@@ -36,7 +36,7 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 
 
 def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-    """Return the bones of the chain on `tip` that bend, root first: not a tip that takes an orientation."""
+    """Return the bones of the chain on `tip` that bend to its side, root first; not a tip with orientation."""
     bones = chain_bones(tip)
     return bones[:-1] if chain_of(tip).use_rotation and len(bones) > 2 else bones
 

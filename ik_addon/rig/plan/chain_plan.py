@@ -85,7 +85,7 @@ def checked(
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
         remarks.append(say("Planar has no effect together with limits or rotation. Lock axes instead"))
-    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # which may be animated or driven
+    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
     pole = presence.seen(settings.pole) if use_pole else None
     return ChainPlan(
         tip=tip.name,
@@ -106,14 +106,14 @@ def checked(
 
 
 def _axes(offset: Quaternion) -> tuple[tuple[float, float, float], ...]:
-    """The matrix (3, 3) of a rotation as it is stored: somebody may have set all of it to 0."""
+    """Return the matrix (3, 3) of a stored rotation, which may not be normalized, or even all 0."""
     turned = offset.normalized() if offset.magnitude > 0.0 else Quaternion()
     columns = [turned @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
     return tuple(zip(*((column.x, column.y, column.z) for column in columns), strict=True))
 
 
 def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:
-    """The folds of a chain, from the root on; empty where it has none."""
+    """Return the folds of a chain, from the root on; empty if it has none."""
     shares = folds_of(settings, len(path))
     if not (any(shares) and any(settings.bend_side)):
         return ()
@@ -126,13 +126,13 @@ def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) ->
 
 
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
+    """Whether Planar has an effect on a chain, root first; with limits or orientation, bones leave the plane."""
     settings = chain_of(bones[-1])
     return not (settings.use_rotation or is_limited(bones))
 
 
 def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were some."""
+    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were limits."""
     settings = chain_of(bones[-1])
     if not settings.use_limits:
         return False
@@ -140,7 +140,7 @@ def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
 
 
 def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether stiffness acts on a chain without limits, root first, as it did in 0.1.0."""
+    """Whether stiffness acts on a chain without limits, root first, as in version 0.1.0."""
     settings = chain_of(bones[-1])
     if not settings.use_limits or stiffness_is_shared(settings):
         return False

@@ -21,12 +21,12 @@ def in_loops(plans: Mapping[int, Plan]) -> set[int]:
 
 
 def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
-    """Return chains of other armatures that are in a dependency loop with some chains of one armature.
+    """Return chains of other armatures that given chains of one armature follow, and that follow chains of it in turn.
 
     Args:
         plans: plans by the `session_uid` of the armature.
-        uid: the one armature.
-        tips: tip bones of its chains.
+        uid: the `session_uid` of the one armature.
+        tips: tip bones of the given chains.
 
     Returns:
         Armature and tip bone of each chain.

@@ -112,9 +112,9 @@ class Plan:
 
     @cached_property
     def carried(self) -> Ints:
-        """(a,) positions in `sampled` of the bones that move with a chain's bone and follow their own channels.
+        """(a,) positions in `sampled` of the bones that move with a chain's bone, placed by their own channels.
 
-        A constraint may at most move them on from there, as Child Of does.
+        A constraint may only add to these, as Child Of does.
         """
         free = (bone not in self.constrained or self.held.get(bone, Hold()).adds for bone in self.sampled.tolist())
         moved = (bone not in self.solved and self.moves(bone) for bone in self.sampled.tolist())

@@ -43,7 +43,7 @@ def all_layers(layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerColl
 
 
 def is_in(objects: Any, ob: bpy.types.Object) -> bool:
-    """Whether an object is in one of Blender's object collections; a linked object of the same name does not count."""
+    """Whether an object is in one of Blender's object collections; another one of the same name doesn't count."""
     found = objects.get(ob.name)
     return found is not None and (found == ob or ob in objects.values())
 

@@ -29,7 +29,7 @@ CROWD = 30
 
 
 class Still:
-    """A source of frames for armatures of which only goals move; see `live.playback.Source`."""
+    """A source of frames for armatures where nothing but goals moves; see `live.playback.Source`."""
 
     poses_early = True
 

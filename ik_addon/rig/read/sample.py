@@ -114,7 +114,7 @@ def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk:
         ob: the armature object, the original one.
         plan: its plan.
         depsgraph: evaluated at the frame.
-        fk: FK channels (k, 17) of the live bones, if the evaluated ones differ from them.
+        fk: FK channels (k, 17) of the live bones, if the evaluated channels are not the FK pose.
     """
     evaluated = ob.evaluated_get(depsgraph)
     if plan.determined is not None:
