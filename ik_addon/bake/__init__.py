@@ -1,4 +1,4 @@
-"""Chains to keyframes: in Blender, from the command line, and the report on it. Scripts use the names that are here."""
+"""Bake chains to keyframes, in Blender or from the command line. Scripts use the names exported here."""
 
 from .bake_report import BakeReport
 from .baking import bake, steps

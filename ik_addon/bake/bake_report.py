@@ -12,10 +12,10 @@ from ..live.reports import percent
 from ..translation.sentences import count, say
 
 NAMED = 5
-"""Maximum number of chains or joints that are named."""
+"""Maximum number of chains or joints that the report names."""
 
 _last: dict[int, BakeReport] = {}
-"""By `session_uid` of the armature object, which no other gets until Blender is closed."""
+"""By `session_uid` of the armature object, which no other object gets until Blender is closed."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,22 @@ class ChainReport:
 
 @dataclass(frozen=True)
 class LimitReport:
-    """A joint that stood at a limit."""
+    """A joint that was at a limit."""
 
     bone: str
     frames: int
-    """On how many."""
+    """Number of frames on which it was at a limit."""
 
 
 @dataclass(frozen=True)
 class KeyReport:
-    """How keys were reduced."""
+    """The result of reducing keys."""
 
     before: int
-    """The number of keys of the full bake; the next one is what is left of them."""
+    """Number of keys of the full bake; the next one is the number after reducing."""
     after: int
     distance: float
-    """The largest distance of a joint from where the full bake has it, in metres as the scene's units say."""
+    """Largest distance of a joint from where the full bake has it, in metres by the scene's units."""
 
 
 @dataclass(frozen=True)
@@ -67,34 +67,34 @@ class BakeReport:
     """Largest distance from a tip to its target, in chain lengths; the next one is the mean."""
     mean_error: float
     each: tuple[ChainReport, ...]
-    """The same chain by chain."""
+    """The same for each chain."""
     limited: tuple[LimitReport, ...]
-    """The joints that stood at a limit on any frame, most often first."""
+    """The joints that were at a limit on any frame, most frames first."""
     turn: float
     """The largest rotation of a joint between two frames, in degrees."""
     turning_bone: str
-    """Whose joint that is; empty where there is a single frame."""
+    """The bone of that joint; empty if there is only one frame."""
     turning_frame: int
-    """The frame at which it has turned."""
+    """The second of these two frames."""
     turns: tuple[float, ...]
-    """The largest rotation of a joint between two frames in each of equal parts of the range, in degrees."""
+    """The largest rotation of a joint between two frames in each of several equal parts of the range, in degrees."""
     position: float
-    """Largest distance between a bone as it plays and as it was solved, in chain lengths."""
+    """Largest distance between a bone in playback and in the solution, in chain lengths."""
     angle: float
     """Largest angle between them, in radians."""
     live_turn: float | None = None
-    """What `turn` is as live solves the frames, where other solutions of them were taken."""
+    """The value of `turn` in the live solution, if Smooth baked another one; None if not."""
     keys: KeyReport | None = None
-    """How keys were reduced; None: they were not."""
+    """The result of reducing keys; None if they were not reduced."""
 
     @property
     def plays_alike(self) -> bool:
-        """Whether the keys visibly play as they were solved."""
+        """Whether playback of the keys looks the same as the solution."""
         return self.position < 1e-4 and self.angle < 1e-3
 
     @property
     def summary(self) -> str:
-        """The report in one short line; the panel has the rest."""
+        """The report in one short line; the panel shows the rest."""
         done = say(
             "Baked {chains} on {frames}", chains=count_of_chains(len(self.chains)), frames=count_of_frames(self.frames)
         )
@@ -104,7 +104,7 @@ class BakeReport:
 
     @property
     def message(self) -> str:
-        """The report in sentences."""
+        """The whole report in sentences."""
         done = say(
             "Baked {chains} on {frames} into '{action}'",
             chains=count_of_chains(len(self.chains)),
@@ -115,7 +115,7 @@ class BakeReport:
 
     @property
     def outcome(self) -> str:
-        """Whether all targets were reached, and how the keys play."""
+        """Whether all targets were reached, and how playback matches, in sentences."""
         reached = say("All targets were reached")
         if self.missed:
             reached = say(
@@ -127,7 +127,7 @@ class BakeReport:
 
     @property
     def playback(self) -> str:
-        """How the keys play."""
+        """How playback matches the solution, in a sentence."""
         if self.plays_alike and self.keys is not None:
             return say(
                 "{after} of {before} keys were kept, with all joints within {distance} mm of the full bake",
@@ -147,22 +147,22 @@ class BakeReport:
 
 
 def remember(ob: bpy.types.Object, report: BakeReport) -> None:
-    """Make this the last report on an armature object."""
+    """Remember the last report on an armature object."""
     _last[ob.session_uid] = report
 
 
 def forget(ob: bpy.types.Object) -> None:
-    """There is no report on an armature object any more."""
+    """Forget the report on an armature object."""
     _last.pop(ob.session_uid, None)
 
 
 def last(ob: bpy.types.Object) -> BakeReport | None:
-    """The report on the last bake of an armature object in this session."""
+    """Return the report on the last bake of an armature object in this session."""
     return _last.get(ob.session_uid)
 
 
 def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
-    """The sentences of a report, each with whether it needs attention."""
+    """Yield the sentences of a report, and whether each needs attention."""
     yield (
         say(
             "{frames} of {chains} in '{action}'",
@@ -213,10 +213,10 @@ def sentences(report: BakeReport) -> Iterator[tuple[str, bool]]:
 
 
 def count_of_chains(number: int) -> str:
-    """So many chains, in a sentence."""
+    """Return a number of chains in words."""
     return count(number, "1 chain", "{count} chains")
 
 
 def count_of_frames(number: int) -> str:
-    """So many frames, in a sentence."""
+    """Return a number of frames in words."""
     return count(number, "1 frame", "{count} frames")

@@ -1,4 +1,4 @@
-"""The scenes in which a bake steps through frames: the real one, and a copy without what only takes time."""
+"""The scenes in which a bake steps through frames: the real one, or a copy with only what the chains need."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ..pose.data_paths import BONE_PATH, set_at, value_at
 from ..rig.plan import chain
 
 SIMULATED = {"CLOTH", "SOFT_BODY", "FLUID", "DYNAMIC_PAINT", "PARTICLE_SYSTEM"}
-"""Modifiers that go on from the frame before; those of geometry nodes have `bakes` where they do."""
+"""Modifiers that continue from the previous frame; those of geometry nodes that do so have `bakes`."""
 
 
 def is_bound(scene: bpy.types.Scene) -> bool:
-    """Whether a copy of a scene would show something else, and its frames depend on more than animation.
+    """Whether frames of a scene depend on more than animation, so that a copy of it would show something else.
 
-    A simulation goes on only where it began, and what live solving writes after a frame was evaluated would undo, in a
-    scene that is not shown, the animation of everything else on the same object.
+    A simulation only continues in the scene where it began. And in a scene that is not shown, writing a live solution
+    after a frame was evaluated would undo the animation of everything else on the same object.
     """
     return scene.rigidbody_world is not None or registry.is_solved(scene)
 
 
 @contextmanager
 def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[bpy.types.ViewLayer | None]:
-    """A copy of a scene with an armature object and the goals of its chains, to step through frames with.
+    """Copy a scene, with only an armature object and the goals of its chains, to step through frames in it.
 
-    Blender adds by itself whatever these depend on: parents, targets of constraints, what drivers read. Everything
-    else is left out, and not evaluated on each frame. This is the view layer of the copy; None where frames might look
-    different in there, or where there is nothing to leave out.
+    Blender adds whatever these depend on: parents, constraint targets, what drivers read. Everything else is left out
+    and not evaluated on each frame. Yields the view layer of the copy; None if frames might look different in it, or if
+    there is nothing to leave out.
     """
     scene: Any = view_layer.id_data
     found = (goal_of(chain_of(tip), role)[0] for tip in chain.tips(ob) for role in ("target", "pole"))
@@ -60,20 +60,20 @@ def bake_scene(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterato
         copied.update()
         yield copied if is_self_contained(copied.depsgraph) else None
     finally:
-        bpy.data.batch_remove([copy])  # `scenes.remove` crashes Blender 4.2 where it has no window, as in a command
+        bpy.data.batch_remove([copy])  # in commands without a window, `scenes.remove` crashes Blender 4.2
 
 
 def simulates(scene: bpy.types.Scene) -> bool:
-    """Whether something in a scene is simulated: going through frames in any order would disturb it."""
+    """Whether anything in a scene is simulated, so that jumping between frames would disturb it."""
     modifiers = (modifier for known in _evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return any(modifier.type in SIMULATED or getattr(modifier, "bakes", ()) for modifier in modifiers)
 
 
 def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether nothing that is evaluated in a copy of a scene depends on more than what is evaluated with it.
+    """Whether everything that is evaluated in a copy of a scene depends only on what is evaluated with it.
 
-    Blender takes a scene that a driver reads into the depsgraph: that is the original, which stays on its frame. What
-    other Python code reads is not known, and what modifiers do may depend on a simulation or on the whole scene.
+    A scene that a driver reads is added to the depsgraph, but as the original, which stays on its frame. It is unknown
+    what other Python code reads, and modifiers may depend on a simulation or on the whole scene.
     """
     scene = depsgraph.scene
     return all(
@@ -85,10 +85,10 @@ def is_self_contained(depsgraph: bpy.types.Depsgraph) -> bool:
 
 
 def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
-    """The data-blocks that are evaluated, some of them twice.
+    """Yield the data-blocks that are evaluated, some of them twice.
 
-    `Depsgraph.ids` leaves out what is not in the view layer and only needed by something that is; but it has the node
-    trees that are part of other data-blocks.
+    `Depsgraph.ids` lacks data-blocks outside the view layer that something in it needs, but includes node trees that
+    are part of other data-blocks.
     """
     yield from (evaluated.original for evaluated in depsgraph.ids)
     for kind in bpy.data.bl_rna.properties:
@@ -98,31 +98,31 @@ def _evaluated_in(depsgraph: Any) -> Iterator[Any]:
 
 
 def _evaluated_for(scene: bpy.types.Scene) -> set[Any]:
-    """The data-blocks that are evaluated in any view layer of a scene."""
+    """Return the data-blocks that are evaluated in any view layer of a scene."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
     return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
 
 
 def _drivers_of(known: Any) -> Iterator[bpy.types.FCurve]:
-    """The drivers on a data-block that are not muted."""
+    """Yield the unmuted drivers on a data-block."""
     data: bpy.types.AnimData | None = getattr(known, "animation_data", None)
     yield from (driver for driver in data.drivers if not driver.mute) if data is not None else ()
 
 
 def _runs_python(curve: bpy.types.FCurve) -> bool:
-    """Whether a driver runs code that may read anything."""
+    """Whether a driver runs Python code, which may read anything."""
     driver: Any = curve.driver
     return driver.type == "SCRIPTED" and not driver.is_simple_expression
 
 
 class Edits:
-    """Unkeyed edits of animated properties in a scene: going to another frame and back drops them.
+    """Unkeyed edits of animated properties in a scene, which going to another frame and back would drop.
 
-    The channels of armatures that a bake writes, or that are solved live, are left out.
+    Leaves out the bone channels of armatures that the bake writes or that are solved live.
     """
 
     def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
-        """Look at everything that is evaluated; `posed` are the armatures to leave out."""
+        """Read everything that is evaluated, except the channels of the `posed` armatures."""
         self._values = [
             (owner, path, value_at(owner, path))
             for owner in _evaluated_for(scene)
@@ -131,7 +131,7 @@ class Edits:
         ]
 
     def put_back(self) -> None:
-        """Set again what is different now; other add-ons may have deleted some of it."""
+        """Set values again that differ now; other add-ons may have deleted some of their owners."""
         for owner, path, value in self._values:
             with suppress(ReferenceError, ValueError, AttributeError, TypeError, KeyError):
                 if value is not None and value_at(owner, path) != value:
@@ -139,12 +139,12 @@ class Edits:
 
 
 def _is_channel(path: str) -> bool:
-    """Whether a data path is that of a channel of a bone."""
+    """Whether a data path leads to a channel of a bone."""
     match = BONE_PATH.fullmatch(path)
     return match is not None and match["rest"] in FIELDS
 
 
 def _curves_of(owner: Any) -> Iterator[bpy.types.FCurve]:
-    """The F-curves that animate a data-block, from its action and its NLA strips."""
+    """Yield the F-curves that animate a data-block, from its action and its NLA strips."""
     if getattr(owner, "animation_data", None) is not None:
         yield from (curve for curve in compat.animating(owner) if curve.driver is None)

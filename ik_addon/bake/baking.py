@@ -1,6 +1,6 @@
-"""Bake chains to keyframes: solve their frames, key them, and compare how the keys play.
+"""Bake chains to keyframes: solve the frames, key them, and compare how the keys play.
 
-Until the last step is done everything can be taken back: a bake that is cancelled or fails changes nothing.
+A bake that is cancelled or fails changes nothing: until the last step is done, everything can be undone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .selection import BakeError, baked_tips, changes_order, check_armature, che
 from .solved import Solved, rotations_of
 
 ALIKE = 1e-5
-"""How much, in chain lengths, keys may play differently before what was not sampled in the scene is not trusted."""
+"""Maximum deviation of playback, in chain lengths, at which frames not sampled in the scene itself are trusted."""
 
 
 def bake(
@@ -40,7 +40,7 @@ def bake(
     smooth: bool = False,
     reduce: float = 0.0,
 ) -> BakeReport:
-    """Do all of `steps` at once."""
+    """Run all of `steps` at once."""
     todo = steps(context, ob, tips, frames, new_action=new_action, smooth=smooth, reduce=reduce)
     while True:
         try:
@@ -61,7 +61,7 @@ def steps(
     floor: Floor | None = None,
     solving: Callable[..., Frames] = Frames,
 ) -> Generator[float, None, BakeReport]:
-    """Bake chains in small steps. Each yields the share that is done, 0 to 1; closing the generator cancels the bake.
+    """Bake chains in small steps; yields progress (0 to 1). Closing the generator cancels the bake.
 
     Args:
         context: its scene and view layer are used.
@@ -69,17 +69,17 @@ def steps(
         tips: tip bones of the chains to key. With Live on, all enabled chains are solved, as one may depend on another.
         frames: ascending; keys from the first to the last are replaced.
         new_action: key into a copy of the armature's action.
-        smooth: of all solutions take those with which joints turn least from frame to frame.
-        reduce: keep as few keys as leave every joint within this distance, in Blender units, of where all keys have
-            it; 0: keep all keys.
-        floor: what hands and feet don't go through when keys are reduced.
-        solving: makes what solves the frames.
+        smooth: choose the solutions in which joints turn least from frame to frame.
+        reduce: keep as few keys as hold every joint within this distance, in Blender units, of the full bake; 0: keep
+            all keys.
+        floor: the ground that hands and feet must not pass through when keys are reduced.
+        solving: creates the `Frames` that are solved.
 
     Raises:
-        BakeError, KeysError: the chains cannot be baked; nothing was changed.
+        BakeError, KeysError: the chains can't be baked; nothing was changed.
     """
     view_layer = context.view_layer
-    view_layer.update()  # a target that was just added is not in the view layer before
+    view_layer.update()  # only then is a target that was just added in the view layer
     check_armature(ob, view_layer)
     if not frames:
         raise BakeError("There are no frames to bake")
@@ -100,7 +100,7 @@ def steps(
                 stored,
                 list(frames),
                 changes_order(plan, others),
-                baked if smooth else (),  # other chains go on playing as live solves them
+                baked if smooth else (),  # other chains keep playing as live solves them
             )
             if smooth and sequence.is_watched:
                 raise BakeError(
@@ -108,9 +108,9 @@ def steps(
                     object=ob.name,
                 )
             work = _Bake(sequence, baked, new_action, before, reduce, floor)
-            # Which bones are pushed or stretched is only known later, but most obstacles are found here.
+            # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, work.baked), new_action=new_action)
-        undo.callback(before.restore)  # not before: going back to the frame drops what is not keyed on other armatures
+        undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures
         report = None
         for method in Method:
             report = report or (yield from work.do(undo, method))
@@ -124,27 +124,27 @@ def steps(
 
 @dataclass(frozen=True)
 class _Bake:
-    """What is baked."""
+    """The settings of a bake, and its steps with one sampling method."""
 
     frames: Frames
     baked: list[str]
-    """Tip bones of those chains of the plan that are keyed."""
+    """Tip bones of the chains that are keyed."""
     new_action: bool
     before: SceneSnapshot
     reduce: float
-    """How far joints may get from where all keys have them; 0: all keys are kept."""
+    """Maximum distance of joints from where the full bake has them; 0: keep all keys."""
     floor: Floor | None
-    """What hands and feet don't go through then."""
+    """The ground that hands and feet must not pass through when keys are reduced."""
 
     def do(self, done: ExitStack, method: Method) -> Generator[float, None, BakeReport | None]:
-        """Solve, key and compare; yields the share that is done, and leaves to `done` what takes it back.
+        """Solve, key and compare; yields progress (0 to 1), and adds to `done` what undoes the bake.
 
-        What is not sampled in the scene itself is compared with it on some frames, before the keys are written and
-        after. If that fails, or frames cannot be sampled this way, nothing is changed and the result is None.
+        Frames that are not sampled in the scene itself are compared with it on some frames, before and after the keys
+        are written. If they differ, or can't be sampled with this method, nothing is changed and the result is None.
         """
         frames = self.frames
         if frames.is_watched and method is not Method.SCENE:
-            return None  # the structure of the chains may change from frame to frame, and only the scene knows
+            return None  # the chains' structure may change from frame to frame, which only the scene shows
         solved = Solved(frames.plan, self.baked, len(frames.numbers), frames.played(method))
         whole = 0.4 if self.reduce else 1.0
         sampled = whole * (0.8 if method is Method.FCURVES else 0.5)
@@ -172,27 +172,27 @@ class _Bake:
         return report
 
     def _reduced(self, keyed: Sequence[keyframes.Channel], method: Method) -> Generator[float, None, KeyReport]:
-        """Reduce the keys that were written."""
+        """Reduce the keys that were written; yields progress (0 to 1)."""
         frames = self.frames
         with scenes(frames.view_layer, frames.ob, method) as (stepped, _proven):
             reducer = KeyReducer(stepped or frames.view_layer, frames.ob, keyed, frames.numbers)
             return (yield from reducer.steps(self.reduce, self.floor))
 
     def _check_solved(self, solved: Solved) -> None:
-        """Raise `BakeError` where a chain could be solved on no frame."""
+        """Raise `BakeError` if a chain could not be solved on any frame."""
         for tip, fault in self.frames.plan.faults.items():
             if solved.is_never_solved(tip):
                 raise BakeError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
 
     def _disable_chains(self) -> None:
-        """Disable the baked chains; their bones are left to the keys."""
+        """Disable the baked chains and leave their bones to the keys."""
         ob, plan = self.frames.ob, self.frames.plan
         with registry.paused(ob):
             for tip in self.baked:
                 chain_of(ob.pose.bones[tip]).enabled = False
         own = {bone for tip in self.baked for bone in plan.paths[tip]}
         bones = sorted(own.intersection(fk_store.stored_bones(ob)))
-        # Not what the FK store has now: bones may have been moved since Solve IK.
+        # Not the current FK store: bones may have been moved since Solve IK.
         rows = [plan.rows[bone] for bone in bones]
         channels.write(ob, np.array(bones, dtype=np.int64), self.frames.stored[rows])
         fk_store.forget(ob, bones)
@@ -203,7 +203,7 @@ Result = TypeVar("Result")
 
 
 def part(steps: Generator[float, None, Result], first: float, last: float) -> Generator[float, None, Result]:
-    """Run steps that yield their own progress, 0 to 1, as the part of a whole from `first` to `last`."""
+    """Run steps that yield progress (0 to 1) as the part of a larger task from `first` to `last`."""
     with closing(steps):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What commands without a window have in common: exit codes, Ctrl-C, and the files that they write."""
+"""What commands without a window share: exit codes, Ctrl-C, and the files that they write."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..translation.sentences import UserError
 from .outputs import Output, OutputError
 
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes: done; with --strict a target was not reached; nothing was written; done and saved, but not all that was
-asked for; Ctrl-C, nothing was written. See docs/command_line.md."""
+"""Exit codes: done; with --strict, a target was not reached; nothing was written; saved, but not everything that was
+requested was done; Ctrl-C, nothing was written. See docs/command_line.md."""
 
 GoOn = Callable[[], None]
-"""Raises `InterruptError` after Ctrl-C was pressed."""
+"""Raises `InterruptError` if Ctrl-C was pressed."""
 
 Result = TypeVar("Result")
 
 
 class CommandError(Exception):
-    """The command cannot do what was asked for; the message says why and what to do."""
+    """The command can't do what was requested; the message says why and what to do."""
 
 
 class InterruptError(Exception):
@@ -41,10 +41,10 @@ def run(
     arguments: Sequence[str],
     work: Callable[[argparse.Namespace, GoOn], int],
 ) -> int:
-    """Do the work of a command; return the exit code, after a sentence on stderr where something is wrong."""
+    """Run a command and return the exit code; if anything is wrong, print a sentence on stderr."""
     try:
         options = parser.parse_args(arguments)
-    except SystemExit as done:  # after --help, or after a sentence on what is wrong
+    except SystemExit as done:  # after --help, or after printing what is wrong
         return DONE if done.code in (None, 0) else REFUSED
     try:
         with _watching_for_interrupts() as go_on:
@@ -58,10 +58,10 @@ def run(
 
 
 def guarded(work: Callable[[], Result]) -> Result:
-    """Do some work.
+    """Run some work and return its result.
 
     Raises:
-        CommandError: it can't be done, for whatever reason.
+        CommandError: the work can't be done, for whatever reason.
         InterruptError: the user pressed Ctrl-C.
     """
     try:
@@ -70,13 +70,13 @@ def guarded(work: Callable[[], Result]) -> Result:
         raise
     except (CommandError, OutputError, UserError, OSError, RuntimeError) as error:
         raise CommandError(str(error).strip()) from error
-    except Exception as error:  # Blender would end with 1, which says that a target was not reached
+    except Exception as error:  # Blender would exit with 1, which means that a target was not reached
         traceback.print_exc()
         raise CommandError("Internal error, see above. Nothing was written") from error
 
 
 def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
-    """Do all steps of some work; they are taken back where the user interrupts."""
+    """Run all steps of some work and return its result; an interrupt by the user undoes them."""
     with closing(steps):
         while True:
             go_on()
@@ -88,16 +88,16 @@ def finished(steps: Generator[float, None, Result], go_on: GoOn) -> Result:
 
 
 def complain(name: str, sentence: str) -> None:
-    """Say on stderr what is wrong."""
+    """Print on stderr what is wrong."""
     print(f"{name}: {sentence}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _watching_for_interrupts() -> Iterator[GoOn]:
-    """Take Ctrl-C for a while; gives a function that raises `InterruptError` after it was pressed.
+    """Catch Ctrl-C meanwhile; yields a function that raises `InterruptError` if it was pressed.
 
-    Blender without a window only takes note of the first one, and an exception in the middle of a handler would be
-    printed and lost. A second Ctrl-C ends the process at once.
+    Without a window, Blender only notes the first Ctrl-C, and an exception raised inside a handler would be printed and
+    lost. A second Ctrl-C ends the process at once.
     """
     pressed = False
 
@@ -114,17 +114,17 @@ def _watching_for_interrupts() -> Iterator[GoOn]:
     try:
         yield go_on
     finally:
-        # Blender's own cannot be set from Python; all it would do is to wait for the second Ctrl-C.
+        # Blender's own handler can't be set from Python; all it would do is wait for the second Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def armatures() -> list[bpy.types.Object]:
-    """The armature objects of the scene."""
+    """Return the armature objects of the scene."""
     return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
 
 
 def named(name: str) -> bpy.types.Object:
-    """The armature of a name: linked ones have their library's behind it, needed where names are the same.
+    """Return the armature of this name, which for a linked one may include its library to distinguish it.
 
     Raises:
         CommandError: there is none, or more than one.
@@ -143,7 +143,7 @@ def named(name: str) -> bpy.types.Object:
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the options from which `Files` are made."""
+    """Add the options from which `Files` is made to a command."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result there")
     place.add_argument("--overwrite", action="store_true", help="save the result over the file that was opened")
@@ -151,22 +151,22 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 
 def report_to(path: Path, inputs: Sequence[tuple[Path, str]]) -> Output:
-    """Where a report is written; files that it must not replace come with what they are.
+    """Return the output for a report; it must not replace `inputs`, files that are each given with what they are.
 
     Raises:
-        CommandError, OutputError: it can't be written there.
+        CommandError, OutputError: the report can't be written there.
     """
     report = Output(path, "--report")
     report.keep_apart(inputs)
-    if report.path.suffix.lower() != ".json":  # behind a symbolic link, too
+    if report.path.suffix.lower() != ".json":  # resolved, in case it is a symbolic link
         raise CommandError(f"--report must end in '.json', not '{report.path.name}'")
     return report
 
 
 def save_open_file(blend: Output) -> None:
-    """Save beside the requested file, to replace it only with one that can be read.
+    """Save a copy beside the requested file, which replaces it only if it can be read.
 
-    On a full disk Blender 5 replaces a file by a part of it, and says that it was saved.
+    On a full disk Blender 5 replaces a file with an incomplete one, and reports that it was saved.
     """
     bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
     if not _is_whole(blend.new):
@@ -184,30 +184,30 @@ def _is_whole(path: Path) -> bool:
 
 
 class Further(NamedTuple):
-    """A file that is written beside the result."""
+    """A file that is written in addition to the result."""
 
     output: Output
     what: str
-    """What it is, as in "its export"."""
+    """What messages call it, for example "its export"."""
     fill: Callable[[Output], None]
 
 
 class Files:
-    """The file, the report and what else a command writes: all of it whole, or nothing."""
+    """The result, the report and other files of a command: either all are written completely, or none."""
 
     def __init__(
         self, name: str, options: argparse.Namespace, read: Sequence[tuple[Path, str]] = (), suffix: str = ".blend"
     ) -> None:
-        """Nothing is written yet; what cannot be written is found before hours of work.
+        """Check that everything can be written, before hours of work; nothing is written yet.
 
         Args:
-            name: of the command, for what is said.
+            name: name of the command, for messages.
             options: see `add_file_options`.
             read: further files that must not be replaced, each with what it is.
-            suffix: of what --output names.
+            suffix: the suffix that --output must have.
 
         Raises:
-            CommandError, OutputError: one of them cannot be written.
+            CommandError, OutputError: one of the files can't be written.
         """
         self._name, self._overwrite = name, bool(options.overwrite)
         opened = Path(bpy.data.filepath) if bpy.data.filepath else None
@@ -230,10 +230,10 @@ class Files:
         if options.report is not None:
             self._report = report_to(options.report, inputs)
         self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
-        """Where the file is saved; None: nowhere."""
+        """Where the result is saved; None if nowhere."""
 
     def complain(self, sentence: str) -> None:
-        """Say on stderr what is wrong."""
+        """Print on stderr what is wrong."""
         complain(self._name, sentence)
 
     def write(
@@ -243,13 +243,13 @@ class Files:
         fill: Callable[[Output], None] = save_open_file,
         further: Sequence[Further] = (),
     ) -> bool:
-        """Save the open file and a report, if that was asked for; whether all was written.
+        """Save the open file and a report, if requested; return whether everything was written.
 
         Args:
-            report: its text.
-            go_on: raises where the user interrupts.
-            fill: writes something else than the open file.
-            further: what else is written.
+            report: text of the report.
+            go_on: raises if the user interrupts.
+            fill: writes the result, if it is not the open file.
+            further: other files to write.
 
         Raises:
             CommandError, OSError, RuntimeError: nothing was written.
@@ -270,10 +270,10 @@ class Files:
                     output.discard()
 
     def _put_in_place(self, others: Sequence[Further]) -> bool:
-        """Replace the files by what was written; whether all were.
+        """Replace the files with what was written; return whether all were replaced.
 
         Raises:
-            OSError: none was.
+            OSError: none was replaced.
         """
         output = self._output
         if output is not None:
@@ -302,16 +302,16 @@ class Registered:
     """A command that Blender knows while it is registered."""
 
     def __init__(self, name: str, main: Callable[[Sequence[str]], int]) -> None:
-        """Blender does not know it yet."""
+        """Create the command without registering it."""
         self._name, self._main = name, main
         self._command: Any = None
 
     def register(self) -> None:
-        """Make it known to Blender."""
-        add: Any = bpy.utils.register_cli_command  # the stubs know of no result
+        """Register the command with Blender."""
+        add: Any = bpy.utils.register_cli_command  # the stubs have no return value
         self._command = add(self._name, self._main)
 
     def unregister(self) -> None:
-        """Take it back."""
+        """Unregister the command."""
         bpy.utils.unregister_cli_command(self._command)
         self._command = None

@@ -8,25 +8,25 @@ from uuid import uuid4
 
 
 class OutputError(Exception):
-    """A file cannot be written; the message says why and what to do."""
+    """A file can't be written; the message says why and what to do."""
 
 
 class Output:
-    """A file to write: to a temporary file beside it first, so that the old one stays until all is written."""
+    """A file to write, first to a temporary file beside it, so that the old one stays until everything is written."""
 
     def __init__(self, path: Path, option: str) -> None:
-        """Nothing is touched yet.
+        """Check that the file can be written, without changing it.
 
         Args:
-            path: as the user gave it; behind a symbolic link the file itself is meant.
-            option: by which it was given, for messages.
+            path: as the user gave it; a symbolic link stands for the file it leads to.
+            option: the option that named it, for messages.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: the file can't be written.
         """
         self.path = path.resolve()
         self.new = self.path.with_name(f".ik_bake-{uuid4().hex}{self.path.suffix}")
-        """Where it is written first."""
+        """The temporary file."""
         self._given = path
         self._option = option
         self._check()
@@ -45,7 +45,7 @@ class Output:
                 raise OutputError(f"{self._option} names '{self._given}', which is a folder or device. Name a file")
         try:
             if self.path.exists():
-                self.path.open("ab").close()  # neither read-only nor held by another program
+                self.path.open("ab").close()  # fails if the file is read-only or another program holds it
             self.new.touch(exist_ok=False)
             self.new.unlink()
         except OSError as error:
@@ -55,18 +55,18 @@ class Output:
         return OutputError(f"{self._option} can't write '{self._given}' ({error.strerror}). Choose another place")
 
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
-        """Raise `OutputError` if this is one of some other files, by whatever name; each comes with what it is."""
+        """Raise `OutputError` if this is one of some other files under any name; each is given with what it is."""
         for other, what in others:
             same = self.path == other.resolve()
             if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
                 raise OutputError(f"{self._option} would replace {what}. Choose another file")
 
     def fill(self, text: str) -> None:
-        """Write a text, to be put in place."""
+        """Write a text to the temporary file."""
         self.new.write_text(text, encoding="utf-8")
 
     def put_in_place(self, backup: Path | None = None) -> None:
-        """Replace the file by what was written, and keep the old one as `backup`; all or nothing.
+        """Replace the file with what was written, keeping the old one as `backup` if given; all or nothing.
 
         Raises:
             OSError: nothing was replaced.
@@ -82,5 +82,5 @@ class Output:
             raise
 
     def discard(self) -> None:
-        """Remove what was written and not put in place."""
+        """Remove what was written but not put in place."""
         self.new.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Fewer keys for a bake: as few as keep every joint near where the full bake has it, checked as they play."""
+"""Reduce the keys of a bake to as few as keep every joint near the full bake, checked in playback."""
 
 from __future__ import annotations
 
@@ -28,72 +28,72 @@ from .sampling import at_frame
 from .selection import BakeError, time_scale
 
 ROOM = 0.98
-"""The part of the bound that keys are chosen for: Blender computes with single precision."""
+"""Keys are chosen for this fraction of the bound, because Blender computes in single precision."""
 HELD = 4e-5
-"""What touches stays within this fraction of a limb's length of where it was, both ways: so it still stands still."""
+"""Points in contact stay within this fraction of the limb's length of where they were, so they don't slide."""
 FLAT = 0.25
-"""A foot that stands flat stays within this part of that, with its joint: so it doesn't turn."""
+"""Points of a flat foot, and its joint, stay within this fraction of that distance, so the foot doesn't turn."""
 ROUNDING = 1e-6
-"""By this fraction of how far they are from the origin, points may be off anyway."""
+"""Points may always be off by this fraction of their distance from the origin."""
 SUNK = 0.5
-"""Where a foot is deeper in the ground than before all the same, points may go no farther than this part of it."""
+"""The bound of a point that is deeper in the ground than before nevertheless is multiplied by this."""
 ATTEMPTS = 6
-"""How often keys are added where what plays is farther off than what was computed."""
+"""How often keys are added if playback is farther off than computed."""
 
 
 @dataclass(frozen=True)
 class _Above:
-    """How far P points are above a floor on F frames."""
+    """Height of P points above a floor on F frames."""
 
     look: Callable[[Floats], Floats]
     before: Floats
-    """(F, P) not a number where there is no floor."""
+    """(F, P) height in the full bake; NaN where there is no floor."""
     rounding: float
 
     @property
     def room(self) -> Floats:
-        """How far (F, P) points may go; infinite where they are below it anyway."""
+        """How far (F, P) points may move; infinite where they are below the floor anyway."""
         return np.where(self.before >= 0.0, np.maximum(self.before, self.rounding), np.inf)
 
     def sunk(self, points: Floats) -> Bools:
-        """Which (F, P) of the points (F, P, 3) are deeper below it than they were."""
+        """Return which (F, P) of the points (F, P, 3) are deeper below the floor than before."""
         return np.asarray(self.look(points) < np.minimum(self.before, 0.0) - self.rounding)
 
 
 @dataclass(frozen=True)
 class _Played:
-    """An armature as it plays on F frames."""
+    """Playback of an armature on F frames."""
 
     poses: Floats
-    """(F, n, 4, 4) of the keyed bones in armature space."""
+    """(F, n, 4, 4) poses of the keyed bones in armature space."""
     points: Floats
-    """(F, m, 3) in world space."""
+    """(F, m, 3) the points of `_points_of` in world space."""
     world: Floats
-    """(F, 4, 4) of the object."""
+    """(F, 4, 4) world matrices of the object."""
     touching: Bools
-    """(F, t, 2) whether heel and toe of each chain touch."""
+    """(F, t, 2) whether heel and toe of each chain are in contact."""
 
 
 class Floor(Protocol):
-    """What knows a ground."""
+    """A ground that knows its height."""
 
     def steps(
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
-        """Look at it on frames; yields the share that is done.
+        """Sample the ground on frames; yields progress (0 to 1).
 
         Args:
-            frames: F.
-            points: (F, n, 3) in world space, what it is asked about is near to these.
+            frames: the F frames.
+            points: (F, n, 3) in world space; heights will be requested near these.
             reach: about the length of a leg.
 
         Returns:
-            What tells how high (F, n) points (F, n, 3) are above it; not a number where there is none.
+            A function from points (F, n, 3) to their height (F, n) above the ground, NaN where there is none.
         """
 
 
 class KeyReducer:
-    """What a bake has keyed, and how to key less of it."""
+    """Reduces the keys that a bake has written."""
 
     def __init__(
         self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, keyed: Sequence[Channel], frames: Sequence[int]
@@ -103,7 +103,7 @@ class KeyReducer:
         Args:
             view_layer: where they play.
             ob: the armature object.
-            keyed: what was keyed, from the first to the last of some frames.
+            keyed: the channels that were keyed on the frames.
             frames: these frames, two or more.
         """
         self._view_layer = view_layer
@@ -125,15 +125,15 @@ class KeyReducer:
             self._channels[self._bones.index(order[channel.bone])].append(own)
         self._owners, self._places, self._local = _points_of(ob, self._skeleton, self._bones)
         self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
-        self._pivots = np.arange(2 * len(ob.pose.bones), len(self._places))  # as `_points_of` has them
+        self._pivots = np.arange(2 * len(ob.pose.bones), len(self._places))  # in the order of `_points_of`
 
     def steps(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
-        """Key as little as keeps all joints within a distance in Blender units; yields the share that is done.
+        """Keep as few keys as hold all joints within a distance, in Blender units; yields progress (0 to 1).
 
         Heels and toes that are above a floor stay above it.
 
         Raises:
-            BakeError: it cannot be kept.
+            BakeError: no keys keep to the distance.
         """
         before = yield from self._played(0.0, 0.4)
         above = (yield from self._heights(floor, before)) if floor is not None and len(self._pivots) else None
@@ -175,7 +175,7 @@ class KeyReducer:
         )
 
     def _heights(self, floor: Floor, played: _Played) -> Generator[float, None, _Above]:
-        """How far heels and toes are above a floor."""
+        """Return the heights of heels and toes above a floor; yields progress (0 to 1)."""
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
         reach *= float(np.cbrt(np.abs(determinants(played.world[:1, :3, :3])))[0])
@@ -190,7 +190,7 @@ class KeyReducer:
         return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:
-        """Play all frames; yields shares from the first to the last."""
+        """Play all frames; yields progress, from `first` to `last`."""
         count, everything = len(self._frames), np.arange(len(self._ob.pose.bones))
         poses, world = np.empty((count, len(self._bones), 4, 4)), np.empty((count, 4, 4))
         points, touching = np.empty((count, len(self._places), 3)), np.zeros((count, len(self._tips), 2), dtype=bool)
@@ -208,7 +208,7 @@ class KeyReducer:
         return _Played(poses, points, world, touching)
 
     def _holding(self, played: _Played) -> Floats:
-        """How far (F, m) points may go without what touches sliding or turning; infinite where nothing touches."""
+        """How far (F, m) points may move without contacts sliding or turning; infinite without contact."""
         found = np.full(played.points.shape[:2], np.inf)
         size = np.cbrt(np.abs(determinants(played.world[:, :3, :3])))
         rounding = ROUNDING * np.abs(played.points).max(axis=(1, 2))
@@ -217,14 +217,14 @@ class KeyReducer:
             is_flat = heel & toe
             held = HELD * sum(bone.bone.length for bone in chain_bones(tip)) * size
             held = np.maximum(np.where(is_flat, FLAT * held, held), rounding)
-            pivot = 2 * (len(self._ob.pose.bones) + row)  # as `_points_of` has them
+            pivot = 2 * (len(self._ob.pose.bones) + row)  # in the order of `_points_of`
             joint = 2 * self._ob.pose.bones.find(end_of(tip).name)
             for point, touches in ((joint, is_flat), (pivot, heel), (pivot + 1, toe)):
                 found[touches, point] = held[touches]
         return found
 
     def _parts(self, played: _Played) -> list[Part]:
-        """The keyed bones, as they play."""
+        """Return the keyed bones, as they move in playback."""
         bones, parts = self._ob.pose.bones, []
         for index, (bone, keyed) in enumerate(zip(self._bones, self._channels, strict=True)):
             values = np.stack([channel.values for channel in keyed], axis=1)
@@ -236,7 +236,7 @@ class KeyReducer:
         return parts
 
     def _write(self, reduced: Sequence[Sequence[Curve]]) -> None:
-        """Write the curves of the channels of each bone."""
+        """Write reduced curves for the channels of each bone."""
         curves = curves_of(compat.curve_owner(self._ob))
         pace = float(self._times[1] - self._times[0])
         for keyed, found in zip(self._channels, reduced, strict=True):
@@ -249,12 +249,12 @@ class KeyReducer:
 
 
 def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
-    """The points that are to stay where they are: heads and tails of all bones, and the pivots of hands and feet.
+    """Return the points that should keep their places: heads and tails of all bones, and pivots of hands and feet.
 
     Returns:
-        owners: (m,) the index of the keyed bone that each goes with; -1: none.
-        bones: (m,) the bone that it belongs to.
-        local: (m, 3) where it is in the axes of that bone.
+        owners: (m,) index of the keyed bone that moves each point; -1: none.
+        bones: (m,) the bone that each point belongs to.
+        local: (m, 3) each point in the axes of that bone.
     """
     points: list[tuple[int, Sequence[float]]] = []
     for index, length in enumerate(skeleton.lengths.tolist()):
@@ -271,7 +271,7 @@ def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -
 
 
 def _basis(bone: bpy.types.PoseBone, keyed: Sequence[Channel], values: Floats) -> Floats:
-    """The basis matrices (F, 4, 4) that values (F, c) of the keyed channels of a bone make."""
+    """Return the basis matrices (F, 4, 4) of a bone from the values (F, c) of its keyed channels."""
     own = {field: np.tile(np.array(getattr(bone, field)[:], np.float64), (len(values), 1)) for field in FIELDS}
     for column, channel in enumerate(keyed):
         own[channel.field][:, channel.index] = values[:, column]
@@ -280,5 +280,12 @@ def _basis(bone: bpy.types.PoseBone, keyed: Sequence[Channel], values: Floats) -
 
 
 def _displacement(parents: Floats, basis: Callable[[Floats], Floats], own: Floats, values: Floats) -> Floats:
-    """What values (F, c) displace, given the poses (F, 4, 4) that the basis is added to, and the inverse of its own."""
+    """Return how values (F, c) displace a bone in armature space, as matrices (F, 4, 4).
+
+    Args:
+        parents: (F, 4, 4) poses that the basis is applied to.
+        basis: makes basis matrices from values.
+        own: (F, 4, 4) inverse of the bone's poses in the full bake.
+        values: (F, c) values of its keyed channels.
+    """
     return times(times(parents, basis(values)), own)

@@ -1,4 +1,4 @@
-"""What a bake touches besides the keys, remembered so that all of it can be put back."""
+"""Snapshots of what a bake touches besides the keys, so that all of it can be put back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .bake_scene import Edits
 
 
 class PoseSnapshot:
-    """How an armature is posed, and what live solving knows of it."""
+    """The pose of an armature, and what live solving knows of it."""
 
     def __init__(self, ob: bpy.types.Object) -> None:
-        """Take the pose of an armature object as it is now."""
+        """Take a snapshot of an armature object's current pose."""
         self._ob = ob
         self._all_bones = np.arange(len(ob.pose.bones))
         self._rows = channels.read(ob, self._all_bones)
@@ -29,27 +29,27 @@ class PoseSnapshot:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the armature is still posed like that."""
+        """Whether the armature still has this pose."""
         return np.array_equal(channels.read(self._ob, self._all_bones), self._rows)
 
     def put_back(self) -> None:
         """Put back the pose, the FK store, and what live solving knew."""
         self.put_back_channels()
         fk_store.put_back(self._ob, self._stored)
-        # It was solved on the frames that were compared. A copy, as what is put back goes on to change.
+        # Frames were solved since, for the comparison. Put back a copy, because live solving goes on to change it.
         registry.put_back(self._ob, None if self._live is None else self._live.copy())
 
     def put_back_channels(self, bones: Sequence[int] | None = None) -> None:
-        """Put back the channels of bones, or of all; animated ones may hold an edit that is not keyed."""
+        """Put back the channels of some bones, or of all, including unkeyed edits of animated channels."""
         indices = self._all_bones if bones is None else np.array(bones, dtype=np.int64)
         channels.write(self._ob, indices, self._rows[indices])
 
 
 class SceneSnapshot:
-    """The frame, the pose of live armatures, which chains are enabled, and unkeyed edits of anything else."""
+    """The frame, the pose of live armatures, which chains are enabled, and unkeyed edits of everything else."""
 
     def __init__(self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
-        """Take the scene of a view layer as it is now, before chains of an armature object are baked."""
+        """Take a snapshot of a view layer's scene before chains of an armature object are baked."""
         self._view_layer = view_layer
         self._ob = ob
         scene = self._scene
@@ -58,7 +58,7 @@ class SceneSnapshot:
         self._edits = Edits(scene, [ob, *others])
         self._enabled = {tip.name: chain_of(tip).enabled for tip in chain.tips(ob)}
         self.pose = PoseSnapshot(ob)
-        """That of the armature whose chains are baked."""
+        """The pose of the armature whose chains are baked."""
         self._others = [PoseSnapshot(other) for other in others]
 
     @property
@@ -76,12 +76,12 @@ class SceneSnapshot:
             self.pose.put_back()
 
     def show_frame(self) -> None:
-        """Go back to the frame, and evaluate what changed."""
+        """Go back to the frame, and put back unkeyed edits and the pose of other armatures."""
         scene = self._scene
         frame, subframe = self._frame
         is_current = (scene.frame_current, scene.frame_subframe) == self._frame
         if is_current and not registry.live_armatures(scene):
-            self._view_layer.update()  # without evaluating everything that depends on time
+            self._view_layer.update()  # doesn't evaluate everything that depends on time
         else:
             scene.frame_set(frame, subframe=subframe)
         self._edits.put_back()

@@ -1,4 +1,4 @@
-"""The frames of a bake: sampled as FK poses and goals, solved as batches, and compared with how the keys play."""
+"""The frames of a bake: sample FK poses and goals, solve them in batches, and compare playback of the keys."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from .selection import check_order
 from .solved import Solved
 
 BATCH = 1000
-"""How many chains, each on a frame, are solved at once: enough for speed, few enough for the caches and to cancel."""
+"""Maximum number of chains times frames solved at once: enough for speed, few enough for caches and cancelling."""
 LOOKUP_BATCH = 10_000
-"""The same where they are looked up in tables."""
+"""Maximum number of chains times frames solved at once with lookup tables."""
 BONES = 250_000
-"""How many bones, each on a frame, are sampled before they are solved: they are in memory at once."""
+"""Maximum number of bones times frames that are sampled before they are solved, and so in memory at once."""
 STEPPED = 100
-"""Maximum number of frames in a batch where Blender evaluates them one by one."""
+"""Maximum number of frames in a batch if Blender evaluates them one by one."""
 PROOFS = (0.0, 0.29, 0.62, 1.0)
-"""Which frames, as fractions of the range, are evaluated in the scene itself where the others are not."""
+"""Frames, as fractions of the range, that are evaluated in the scene itself to check the other methods."""
 KEPT = 4_000_000
-"""On how many frames, times bones, the solution is kept to compare it with how the keys play."""
+"""Maximum number of bones times frames whose solution is kept, to compare it with playback of the keys."""
 
 
 class Method(Enum):
-    """How frames are sampled, the fastest first; each is the fallback of the one before it."""
+    """How frames are sampled, fastest first; each method is the fallback for the one before it."""
 
     FCURVES = "F-curves are sampled, and Blender evaluates no frame"
     SCENE_COPY = "Blender evaluates each frame in a copy of the scene that holds only what the chains need"
@@ -54,10 +54,9 @@ class Method(Enum):
 def scenes(
     view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, method: Method
 ) -> Iterator[tuple[bpy.types.ViewLayer | None, bpy.types.ViewLayer | None]]:
-    """Where frames are stepped through, and where some of them are proven; None: nowhere.
+    """Yield the view layers in which frames are stepped through, and in which some are proven; None if impossible.
 
-    Proofs are made in the scene itself. Only where they would disturb a simulation, a copy that depends on nothing
-    else must do.
+    Frames are proven in the scene itself, or in a self-contained copy if stepping would disturb a simulation.
     """
     is_disturbed = method is not Method.SCENE and simulates(view_layer.id_data)
     if method is Method.SCENE_COPY or is_disturbed:
@@ -68,7 +67,7 @@ def scenes(
 
 
 def proofs(count: int) -> set[int]:
-    """Indices of those of so many frames that are evaluated in the scene itself with any method."""
+    """Return the indices of the frames, out of `count`, that are evaluated in the scene itself with every method."""
     return {round(part * (count - 1)) for part in PROOFS}
 
 
@@ -77,44 +76,44 @@ class Frames:
     """The frames on which chains of an armature are baked."""
 
     view_layer: bpy.types.ViewLayer
-    """Where the keys will play."""
+    """The view layer in which the keys will play."""
     ob: bpy.types.Object
     plan: Plan
-    """Of the current frame; others differ in what is watched."""
+    """The plan of the current frame; plans of other frames differ in what is watched."""
     only: list[str] | None
-    """Tip bones of the chains that are planned; None: of all enabled ones."""
+    """Tip bones of the chains to plan; None: all enabled ones."""
     stored: Row
-    """(k, 17) what the channels of `Plan.live` hold in the FK pose where they are not animated."""
+    """(k, 17) FK channels of `Plan.live`, used where they are not animated."""
     numbers: list[int]
     """F frames, ascending."""
     changes_order: bool
-    """Whether the order in which armatures depend on each other may change from frame to frame."""
+    """Whether the order in which armatures are solved may change from frame to frame."""
     smooth: Collection[str] = ()
-    """Tip bones of chains of which the solutions with the least turns from frame to frame are taken."""
+    """Tip bones of chains that are solved with the least turning from frame to frame."""
 
     @property
     def is_watched(self) -> bool:
-        """Whether each frame may need a plan of its own, or another order of the armatures."""
+        """Whether each frame may need its own plan or another order of the armatures."""
         return bool(self.plan.watch) or self.changes_order
 
     @property
     def scene(self) -> bpy.types.Scene:
-        """Where the keys will play."""
+        """The scene in which the keys will play."""
         found: Any = self.view_layer.id_data
         return found
 
     def played(self, method: Method) -> list[int]:
-        """Indices of the frames that are played after they are keyed, to compare them."""
+        """Return the indices of the frames that are played after keying, to compare them."""
         if method is Method.FCURVES:
             return sorted(self._proofs())
         every = math.ceil(len(self.numbers) * len(self.plan.live) / KEPT)
         return sorted({*range(0, len(self.numbers), every), *self._proofs()})
 
     def solve(self, solved: Solved, method: Method) -> Generator[float, None, bool]:
-        """Solve all frames; yield the share that is done.
+        """Solve all frames; yields progress (0 to 1).
 
         Returns:
-            Whether they can be sampled with this method, and a few agree with the scene itself.
+            Whether they can be sampled with this method, and some agree with the scene itself.
         """
         with scenes(self.view_layer, self.ob, method) as (stepped, proven):
             if stepped is None or proven is None:
@@ -126,10 +125,10 @@ class Frames:
             return (yield from self._solve_from_fcurves(proven, solved))
 
     def differences(self, solved: Solved, method: Method) -> Generator[float, None, tuple[float, float]]:
-        """Play the keys, and yield the share that is done.
+        """Compare playback of the keys with the solution; yields progress (0 to 1).
 
         Returns:
-            The largest distance, in chain lengths, and angle, in radians, between the solution and how the keys play.
+            The largest distance, in chain lengths, and the largest angle, in radians, between them.
         """
         position = angle = 0.0
         proofs = self._proofs()
@@ -147,18 +146,18 @@ class Frames:
         return proofs(len(self.numbers))
 
     def _in_memory(self) -> int:
-        """How many sampled frames are in memory at once; all of them where they depend on each other."""
+        """Return how many sampled frames are in memory at once; all with Smooth, as they depend on each other."""
         if self.smooth:
             return len(self.numbers)
         return max(1, BONES // len(self.plan.live))
 
     def _sample(self, view_layer: bpy.types.ViewLayer, frame: int) -> Sample:
-        """The FK pose and the goals on a frame, as Blender evaluates them."""
+        """Sample the FK pose and the goals on a frame, as Blender evaluates them."""
         channels.write(self.ob, self.plan.live, self.stored)
         return sample(self.ob, self.plan, at_frame(view_layer, frame))
 
     def _solve_from_fcurves(self, proven: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve all frames as their F-curves give them; return whether Blender evaluates the same on some."""
+        """Solve all frames from F-curves; yields progress (0 to 1). Return whether Blender evaluates some the same."""
         count, some = len(self.numbers), self._in_memory()
         for first in range(0, count, some):
             frames = self.numbers[first : first + some]
@@ -187,7 +186,7 @@ class Frames:
     def _solve_stepped(
         self, stepped: bpy.types.ViewLayer, proven: bpy.types.ViewLayer, solved: Solved
     ) -> Generator[float, None, bool]:
-        """Solve all frames as Blender evaluates them one by one; return whether that is proven on some."""
+        """Solve frames that Blender evaluates one by one; yields progress (0 to 1). Return whether some are proven."""
         if self.is_watched:
             return (yield from self._solve_watched(stepped, solved))
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
@@ -203,7 +202,7 @@ class Frames:
         return True
 
     def _put(self, solved: Solved, start: int, fk: Sample, lookup: Lookup | None = None) -> None:
-        """Solve a batch of frames, the first being that with the index `start`."""
+        """Solve a batch of frames that begins at the index `start`."""
         posed = pose(self.ob, self.plan, fk) if lookup is None else lookup.solve(self.ob, fk)
         if self.smooth:
             solved.note_live(posed, self.numbers)
@@ -211,7 +210,7 @@ class Frames:
         solved.put(start, fk.channels, posed, self.plan)
 
     def _solve_watched(self, stepped: bpy.types.ViewLayer, solved: Solved) -> Generator[float, None, bool]:
-        """Solve frames with the plans that animated settings make there, those in a row with the same one at once."""
+        """Solve frames by their own plans, consecutive ones with the same plan at once; yields progress (0 to 1)."""
         view = View(self.plan)
         view.take(self.plan)
         size = min(STEPPED, self._in_memory())
@@ -228,7 +227,7 @@ class Frames:
             view.take(plan)
             check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
             waiting.append(sample(self.ob, plan, depsgraph))
-            if is_new:  # where settings change all the time, no frame is gone back to
+            if is_new:  # solve at once, so that no frame is evaluated again if settings change all the time
                 self._put_waiting(depsgraph, solved, plan, waiting, i + 1)
             yield (i + 1) / len(self.numbers)
         if waiting:
@@ -239,7 +238,7 @@ class Frames:
     def _put_waiting(
         self, depsgraph: bpy.types.Depsgraph, solved: Solved, plan: Plan, waiting: list[Sample], end: int
     ) -> None:
-        """Solve the frames before that with the index `end`, with the flags that bones have where one is evaluated."""
+        """Solve the waiting frames, up to the index `end`, with the inheritance flags of an evaluated one."""
         fk = stack(waiting)
         posed = pose(self.ob.evaluated_get(depsgraph), plan, fk)
         solved.put(end - len(waiting), fk.channels, posed, plan)
@@ -247,7 +246,7 @@ class Frames:
 
 
 def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:
-    """Go to a frame; the depsgraph of a view layer, evaluated there."""
+    """Go to a frame and return a view layer's depsgraph, evaluated there."""
     scene: Any = view_layer.id_data
     whole = math.floor(frame)
     scene.frame_set(whole, subframe=frame - whole)
@@ -256,7 +255,7 @@ def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgra
 
 @contextmanager
 def same_frame(scene: bpy.types.Scene) -> Iterator[None]:
-    """Go back to the frame that was shown, whatever happens."""
+    """Go back to the current frame on leaving, whatever happens."""
     here = scene.frame_current, scene.frame_subframe
     try:
         yield
@@ -271,10 +270,10 @@ def played(
     frames: Sequence[int],
     others: Sequence[bpy.types.Object] = (),
 ) -> Generator[float, None, tuple[Floats, Floats]]:
-    """Play frames; yields the share that is done.
+    """Play frames; yields progress (0 to 1).
 
     Returns:
-        Poses (F, n, 4, 4) of bones, by their indices (n,), and matrices (F, o, 4, 4) of other objects, in world space.
+        World matrices (F, n, 4, 4) of bones, given by index (n,), and (F, o, 4, 4) of other objects.
     """
     poses, worlds = np.empty((len(frames), len(bones), 4, 4)), np.empty((len(frames), len(others), 4, 4))
     for i, frame in enumerate(frames):

@@ -1,4 +1,4 @@
-"""What to bake: the chains and the frames, and checks whether they can be baked."""
+"""What to bake: the chains and the frames, and checks that they can be baked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BakeError(UserError):
 
 
 def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
-    """Tip bones of the chains to bake: the ACTIVE one, those of the SELECTED bones, or ALL that are enabled.
+    """Return the tip bones of the enabled chains to bake: the ACTIVE one, those of SELECTED bones, or ALL.
 
     Args:
         ob: the armature object.
@@ -59,7 +59,7 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
 
 
 def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tuple[int, int]:
-    """First and last frame of the SCENE, its PREVIEW range, or the ACTION of an armature object.
+    """Return the first and last frame of the SCENE, its PREVIEW range, or the ACTION of an armature object.
 
     Raises:
         BakeError: there is no such range.
@@ -78,7 +78,7 @@ def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tup
 
 
 def frames_between(first: int, last: int, step: int = 1) -> list[int]:
-    """Every `step`-th frame, and always the last one: keys are replaced up to the end of the range.
+    """Return every `step`-th frame, and always the last one, because keys are replaced up to the end of the range.
 
     Raises:
         BakeError: there are none.
@@ -92,12 +92,12 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
 
 
 def time_scale(scene: bpy.types.Scene) -> float:
-    """How many frames of an action pass in one frame of a scene whose time is remapped."""
+    """Return how many frames of an action pass in one frame of a scene, whose time may be remapped."""
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
-    """Raise `BakeError` where an armature object shows no pose that could be baked."""
+    """Raise `BakeError` if an armature object shows no pose that could be baked."""
     if ob.mode == "EDIT":
         raise BakeError("'{object}' is in Edit Mode. Leave it to bake", object=ob.name)
     if not Presence(view_layer).evaluates(ob):
@@ -109,11 +109,11 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
 
 
 def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
-    """Raise `BakeError` where other armatures would have to be solved between the chains that are baked.
+    """Raise `BakeError` if other armatures would have to be solved between the chains that are baked.
 
     Args:
         ob: the armature object.
-        plan: what is solved of it on some frame.
+        plan: its plan on some frame.
         tips: tip bones of the chains that are baked.
         others: the plans of other live armatures on that frame, by `session_uid`.
     """
@@ -134,21 +134,21 @@ def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others:
 
 
 def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:
-    """Whether animated settings of other armatures may make them follow one that follows them."""
+    """Whether an armature follows others whose animated settings may make them follow it in turn."""
     follows = any(bone.armature in others for bone in plan.parent_bones)
     return follows and any(other.watch for other in others.values())
 
 
 def other_plans(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> dict[int, Plan]:
-    """The plans of all live armatures but one on the current frame, by `session_uid`."""
+    """Return the plans of all other live armatures on the current frame, by `session_uid`."""
     others = (other for other in registry.live_armatures(view_layer.id_data) if other != ob)
     return {other.session_uid: Plan.of(other, view_layer.depsgraph) for other in others}
 
 
 def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:
-    """The chains that are keyed, in the order of the plan.
+    """Return the tip bones of the chains that are keyed, in the order of the plan.
 
-    A chain that depends on animated settings may be solvable on another frame than the current one.
+    A chain that depends on animated settings may be solvable on other frames, even if it isn't on the current one.
 
     Raises:
         BakeError: a chain is not in the plan or can never be solved, or its bones cannot be keyed.
@@ -161,7 +161,7 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
     for path in animated_paths(ob):
         match = BONE_PATH.fullmatch(path)
         if match and match["rest"] == "rotation_mode" and bpy.utils.unescape_identifier(match["name"]) in names:
-            # Since 4.4 Blender applies the values of F-curves in any order, and setting the mode converts rotations.
+            # Since 4.4 Blender applies F-curves in any order, and setting the mode converts rotations.
             name = bpy.utils.unescape_identifier(match["name"])
             raise BakeError(
                 "The rotation mode of bone '{name}' is animated, "

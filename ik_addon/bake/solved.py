@@ -1,4 +1,4 @@
-"""The solved frames of a bake as they are keyed: no more is kept, because long bakes of many bones are large."""
+"""The solved frames of a bake as they are keyed; no more is kept, because long bakes of many bones are large."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..solve.problem import Floats, Ints
 from .bake_report import BakeReport, ChainReport, LimitReport
 
 NOISE = 1e-6
-"""By how much, in parts of it, a place in single precision may be off after some steps."""
+"""The relative error of locations in single precision after some operations."""
 PARTS = 96
-"""In how many parts of the range, at most, the report says how fast joints turn."""
+"""Maximum number of parts of the range for which the report says how fast joints turn."""
 USED = 1e-6
-"""A pushed root or a lengthened bone is keyed from this change on, in chain lengths or as a factor."""
+"""Minimum change for which a pushed root (in chain lengths) or a stretched bone (as a factor) is keyed."""
 
 
 @dataclass
 class _Block:
-    """One field of the bones of one rotation mode."""
+    """One field of the bones with the same rotation mode, or of bones in any mode."""
 
     field: str
     mode: str
@@ -39,11 +39,11 @@ class _Block:
     values: Row
     """(F, k, width)"""
     changes: Row
-    """(k,) the largest difference from the FK pose; rotations are keyed in any case."""
+    """(k,) the largest difference from the FK pose; rotations are always keyed."""
 
     @property
     def name(self) -> str:
-        """No other block has it."""
+        """A name that no other block has."""
         return f"{self.field} {self.mode}".strip()
 
     @classmethod
@@ -54,16 +54,16 @@ class _Block:
 
 
 class Solved:
-    """What is keyed and reported of the baked chains of a plan, on F frames."""
+    """Channels, outcomes and poses of the baked chains of a plan, on F frames."""
 
     def __init__(self, plan: Plan, baked: Sequence[str], frames: int, played: Sequence[int]) -> None:
-        """Nothing is known yet.
+        """Begin without any solved frame.
 
         Args:
-            plan: what is solved.
-            baked: the tip bones of those chains of it that are keyed.
-            frames: F.
-            played: those of them, ascending from 0, on which it will be seen how the keys play.
+            plan: the plan of the chains.
+            baked: tip bones of the chains that are keyed.
+            frames: the number F of frames.
+            played: indices of the frames, ascending, on which playback will be compared.
         """
         self._plan = plan
         self.baked = baked
@@ -76,7 +76,7 @@ class Solved:
         self._names = {plan.rows[bone]: plan.skeleton.names[bone] for bone in self._bones}
         self.played = np.array(played, dtype=np.int64)
         self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
-        """(P, n, 3, 4) pose matrices, without their last row, on the frames that are played."""
+        """(P, n, 3, 4) pose matrices, without their last row, on the P `played` frames."""
         self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
         self._error = np.full((frames, len(baked)), np.nan)
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
@@ -85,7 +85,7 @@ class Solved:
         for row in self.rows.tolist():
             modes.setdefault(plan.modes[row], []).append(row)
         self._blocks = [_Block.of(rotation_field(mode), mode, own, frames) for mode, own in modes.items()]
-        if plan.watch:  # which chains are solved may be another matter on each frame
+        if plan.watch:  # each frame may solve other chains
             self._blocks += [_Block.of(field, "", self.rows.tolist(), frames) for field in ("location", "scale")]
             return
         for policy, field, bones in ((OutOfReach.PUSH_ROOT, "location", 1), (OutOfReach.STRETCH, "scale", None)):
@@ -96,7 +96,7 @@ class Solved:
                 self._blocks.append(_Block.of(field, "", own, frames))
 
     def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
-        """Take a batch of frames (b, ...), the first being that with the index `start`, and the plan they follow."""
+        """Add a batch of frames (b, ...) that begins at the index `start`, solved with this plan."""
         batch = slice(start, start + len(fk))
         for block in self._blocks:
             columns = FIELDS[block.field]
@@ -116,12 +116,12 @@ class Solved:
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
-        """Remember how fast joints turn on all frames as live solves them, where other solutions are taken."""
+        """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
         values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
         self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is known, as arrays that can be kept in a file; `take` reads them."""
+        """Return everything as arrays that can be saved in a file; `take` reads them."""
         found = {name: getattr(self, f"_{name}") for name in ("status", "error", "at_limit")}
         found |= {"played": self.played, "poses": self.poses}
         for block in self._blocks:
@@ -130,10 +130,10 @@ class Solved:
         return found
 
     def take(self, start: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take frames from arrays, the first being that with the index `start`.
+        """Add the frames of saved arrays, beginning at the index `start`.
 
         Raises:
-            KeyError, ValueError: these are of other chains, or of other settings.
+            KeyError, ValueError: the arrays belong to other chains or settings.
         """
         batch = slice(start, start + len(arrays["status"]))
         for block in self._blocks:
@@ -146,15 +146,15 @@ class Solved:
 
     @property
     def errors(self) -> Floats:
-        """(F, C) how far each chain is from its target, in chain lengths; not a number where it can't be solved."""
+        """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
         return self._error
 
     def is_never_solved(self, tip: str) -> bool:
-        """Whether the chain on a tip bone was solved on no frame."""
+        """Whether the chain on a tip bone was not solved on any frame."""
         return tip in self.baked and bool((self._status[:, self.baked.index(tip)] == Status.INVALID).all())
 
     def channels(self) -> list[keyframes.Channel]:
-        """What is to be keyed; each rotation nearest to that of the frame before."""
+        """Return the channels to key; each rotation is the equivalent one nearest to the frame before."""
         found: dict[int, list[keyframes.Channel]] = {row: [] for row in self.rows.tolist()}
         for block in self._blocks:
             if block.mode:
@@ -168,14 +168,14 @@ class Solved:
         return [channel for own in found.values() for channel in own]
 
     def difference(self, index: int, played: Floats) -> tuple[float, float]:
-        """How far poses (k, 4, 4) of `Plan.live`, as they play on a frame, are from the solution.
+        """Compare poses (k, 4, 4) of `Plan.live` in playback of a frame with the solution.
 
         Args:
-            index: of the frame among those that are played.
+            index: index of the frame among those that are played.
             played: the poses.
 
         Returns:
-            The largest distance in chain lengths, at heads and tails, and the largest angle in radians.
+            The largest distance of heads and tails, in chain lengths, and the largest angle, in radians.
         """
         a, b = played[self.rows], self.poses[index]
         heads = a[:, :3, 3] - b[:, :3, 3]
@@ -187,11 +187,11 @@ class Solved:
 
     @property
     def noise(self) -> float:
-        """What single precision makes of where bones are, in chain lengths: much where they are far from the origin."""
+        """Error of bone locations in single precision, in chain lengths: large if bones are far from the origin."""
         return float(NOISE * np.abs(self.poses[..., 3]).max(initial=0.0) / min(self._lengths.values()))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
-        """The report on the bake; the last two are the largest of the differences."""
+        """Return the report on the bake, with the largest differences in `position` and `angle`."""
         missed = ~has_reached(self._status, self._error)
         names = list(self.baked)
         solved = np.isfinite(self._error)
@@ -228,7 +228,7 @@ class Solved:
         )
 
     def _turns(self, frames: Sequence[int], values: Sequence[tuple[Row, _Block]]) -> tuple[Floats, Ints]:
-        """The most degrees (F-1,) that a joint turns between frames, and its positions in `Plan.live`."""
+        """Return the largest turn of any joint between frames (F-1,), in degrees, and its index in `Plan.live`."""
         angles, rows = np.zeros(len(frames) - 1), np.full(len(frames) - 1, -1)
         for own, block in values:
             if block.mode and len(frames) > 1:
@@ -240,7 +240,7 @@ class Solved:
 
 
 def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keyframes.Channel]:
-    """What is keyed in any case of the chains on these tip bones, without values."""
+    """Yield the channels that are always keyed for the chains on these tip bones, without values."""
     for bone in _bones_of(plan, baked):
         field = rotation_field(plan.modes[plan.rows[bone]])
         for i in range(FIELDS[field].stop - FIELDS[field].start):
@@ -248,11 +248,11 @@ def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keyframes.Channel
 
 
 def _bones_of(plan: Plan, baked: Sequence[str]) -> list[int]:
-    """The bones of chains, each once."""
+    """Return the bones of chains, each once."""
     return list(dict.fromkeys(bone for tip in baked for bone in plan.paths[tip]))
 
 
 def _directions(matrices: Floats) -> Floats:
-    """The axes (..., 3, 3) of matrices (..., 4, 4), without their scale."""
+    """Return the axes (..., 3, 3) of matrices (..., 4, 4), without scale."""
     axes = matrices[..., :3, :3]
     return np.asarray(axes / np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-30))

@@ -1,4 +1,4 @@
-"""What is done with one live armature before and after a frame is evaluated, and when goals are moved on it."""
+"""The steps for one live armature: before and after a frame is evaluated, and when its goals move."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .state import State
 
 
 def restore_fk(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.Depsgraph]]) -> None:
-    """Take over what a user moved, and have the frame evaluated from the stored FK pose."""
+    """Absorb the user's edits and restore the FK pose, so that Blender evaluates the frame from it."""
     own = registry.of(ob)
     rig = own.rig
     if rig is None or not rig.plan.skeleton.matches(ob):
-        # It is planned after the frame, when the view layer is up to date.
+        # The armature is planned after the frame, when the view layer is up to date.
         own.is_stale = True
         fk_store.restore(ob, fk_store.stored_bones(ob))
         if rig is None:
@@ -34,7 +34,7 @@ def restore_fk(ob: bpy.types.Object, evaluated: Callable[[], Sequence[bpy.types.
 
 
 def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
-    """Write the solution of a frame that is about to be evaluated, where it is known, or restore the FK pose."""
+    """Before Blender evaluates a frame, write its solution if it is known, or else restore the FK pose."""
     own = registry.of(ob)
     if own.rig is not None and own.rig.state is State.PLAYBACK and not own.is_stale:
         own.rig.pose_early(ob, scene.frame_current_final)
@@ -43,7 +43,7 @@ def before_frame(ob: bpy.types.Object, scene: bpy.types.Scene) -> None:
 
 
 def take_edits(ob: bpy.types.Object) -> None:
-    """A user changed something on the armature: bones that were moved, or what is to be solved."""
+    """Absorb a user's edits to the armature: bones that were moved, or changes to what is solved."""
     own = registry.of(ob)
     if own.rig is None or not own.rig.plan.skeleton.matches(ob):
         own.is_stale = True
@@ -53,14 +53,14 @@ def take_edits(ob: bpy.types.Object) -> None:
 
 
 def evaluated_in(scene: bpy.types.Scene, *more: bpy.types.Depsgraph) -> list[bpy.types.Depsgraph]:
-    """Wherever a scene may be evaluated."""
+    """Return all depsgraphs in which a scene may be evaluated: `more`, and those of its view layers."""
     return [*more, *(layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None)]
 
 
 def play(
     ob: bpy.types.Object, scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, in_step: Presence | None
 ) -> None:
-    """Look whether an armature that follows its goals was posed right for the frame."""
+    """Pose an armature in PLAYBACK for a new frame, or go back to where it is solved like on any other frame."""
     own = registry.of(ob)
     rig = own.rig
     assert rig is not None
@@ -71,8 +71,8 @@ def play(
         reports.update(ob, rig.plan, playback.posed)
         return
     rig.stop_playback()
-    # Something changed since the last frame: go back to where that is looked for, and solve as on any other frame.
-    is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # everything in a render is new
+    # Something changed since the last frame: go back to the state that looks for changes, and solve as on other frames.
+    is_viewport = is_own and depsgraph.mode == "VIEWPORT"  # in a render everything counts as new
     edited = is_viewport and depsgraph.id_type_updated("ARMATURE")
     own.is_stale |= edited or (is_viewport and depsgraph.id_type_updated("SCENE"))
     if rig.plan.skeleton.matches(ob):
@@ -81,17 +81,17 @@ def play(
             rig.keep_fk(depsgraph)
             return
         if not is_flushed:
-            rig.enter(State.UNKNOWN)  # this evaluation cannot be repeated; F-curves determine its FK pose
+            rig.enter(State.UNKNOWN)  # this evaluation can't be repeated; the FK pose is found from F-curves
             return
         if own.is_stale:
-            rig = rig_of(ob, depsgraph)  # what is no longer animated has another stored pose
+            rig = rig_of(ob, depsgraph)  # channels that are no longer animated have another stored pose
     restore_fk(ob, lambda: [] if edited else evaluated_in(scene, depsgraph))
     with paused():
         rig.evaluate_fk(ob, depsgraph)
 
 
 def stand_by(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Change nothing in a view layer where an armature or a goal is missing, and another layer has them all."""
+    """Change nothing in a view layer where the armature or a goal is missing, if another layer has them all."""
     rig = registry.of(ob).rig
     if rig is None or rig.state is not State.RESTORED:
         return
@@ -102,7 +102,10 @@ def stand_by(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 def made_of(ob: bpy.types.Object) -> Iterator[int]:
-    """`session_uid` of what an armature's pose is made of; where F-curves are removed Blender tags the action alone."""
+    """Yield the `session_uid` of all data that makes up an armature's pose.
+
+    Actions are included because removing F-curves tags the action alone.
+    """
     yield ob.session_uid
     yield ob.data.session_uid
     data: Any = ob.animation_data
@@ -112,7 +115,7 @@ def made_of(ob: bpy.types.Object) -> Iterator[int]:
 
 
 def play_again(ob: bpy.types.Object, own: LiveArmature, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> bool:
-    """Pose an armature that follows its goals anew where only these were moved; return whether that was done."""
+    """Pose an armature in PLAYBACK again if only its goals moved; return whether this was done."""
     rig = own.rig
     if rig is None or own.is_stale or rig.state is not State.PLAYBACK or not rig.is_seen_by(depsgraph):
         return False
@@ -123,5 +126,5 @@ def play_again(ob: bpy.types.Object, own: LiveArmature, depsgraph: bpy.types.Dep
         return False
     owe(ob, depsgraph)
     reports.update(ob, rig.plan, playback.posed)
-    updated.add(ob.session_uid)  # for those whose targets are attached to it
+    updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
     return True

@@ -1,8 +1,8 @@
-"""The handlers: they decide what to solve and when. How is in `rig/`.
+"""The handlers decide what to solve and when; `rig/` knows how.
 
-A frame change restores the FK pose before Blender evaluates the frame and solves after it; a moved target or bone is
-solved after the update that it caused. The pose is a pure function of the frame. What the channels hold meanwhile, in
-each view layer, is one of the states of `live.state`; docs/live.md has the table.
+A frame change restores the FK pose before Blender evaluates the frame, and solves after it. A moved target or bone is
+solved after the update that it caused. The pose is a pure function of the frame. `live.state` lists what the channels
+may hold in each view layer meanwhile; docs/live.md has the table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .state import State
 
 @persistent
 def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
-    # Blender calls this for each view layer, and does not say for which.
+    # Blender calls this once for each view layer, without saying for which.
     if registry.pauses:
         return
     registry.is_changing = True
@@ -34,9 +34,10 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
 
 
 def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
-    """The view layer that has set the originals of its objects to the frame of a depsgraph; None: there is none.
+    """Return the view layer whose original objects are at the frame of a depsgraph; None if there is none.
 
-    Blender writes back what it evaluates for a window, or for the only view layer where there is none.
+    Blender writes evaluated values back to the originals only for the view layer of a window, or without windows for a
+    scene's only view layer.
     """
     shown = bpy.context.view_layer
     if depsgraph.mode != "VIEWPORT" or shown is None or shown.depsgraph is None:
@@ -66,7 +67,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
     def read(ob: bpy.types.Object, rig: Rig) -> Sample:
         frame = rig.read_fk(ob, depsgraph) if rig.state is State.RESTORED else read_again(ob, rig, depsgraph)
-        # Where nothing will be written Blender would not animate it again on the next frame.
+        # Only if something will be written: otherwise Blender would not animate the properties again on the next frame.
         is_written = rig.plan.chains or (channels.read(ob, rig.plan.live) != frame.channels[0]).any()
         if is_written and (in_step is None or not in_step.has(ob)):
             take_animated(ob, depsgraph)
@@ -76,7 +77,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         if rig.state is State.PLAYBACK:
             if not (rig.plan.is_followed or registry.is_leading(ob)):
                 return moves
-            rig.stop_playback()  # an animated setting lets a goal of another go with it from this frame on
+            rig.stop_playback()  # an animated setting attaches another armature's goal to this one from this frame on
         frame = read(ob, rig)
         rig.lookup(ob, frame)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves, frame.channels[0])
@@ -91,10 +92,10 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
 
 @persistent
 def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    if registry.pauses or registry.is_changing:  # another add-on may update while the frame changes
+    if registry.pauses or registry.is_changing:  # another add-on may update the depsgraph while the frame changes
         return
     layer = Layer.of(depsgraph.view_layer)
-    if depsgraph.id_type_updated("SCENE"):  # relations may have changed, which only this handler learns
+    if depsgraph.id_type_updated("SCENE"):  # relations may have changed, and only this handler hears of it
         registry.live.clear()
         for _, rig in registry.rigs():
             rig.stop_playback()
@@ -144,7 +145,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
         if updated.isdisjoint(rig.plan.inputs) or (ob.session_uid in followed and not rig.plan.is_followed):
             return moves
         is_edited = ob.session_uid in updated
-        updated.add(ob.session_uid)  # for those whose targets are attached to it
+        updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
         frame = read_again(ob, rig, depsgraph)
         moves = solve_and_write(ob, rig, depsgraph, frame, moves)
         if not (is_edited or registry.is_leading(ob)):
@@ -156,13 +157,13 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
 
 @persistent
 def _forget_everything(_file: object, _unused: object = None) -> None:
-    """After undo, redo and loading: whatever is kept belongs to data that is gone."""
+    """Forget everything after undo, redo and loading: what is kept belongs to data that is gone."""
     clear()
 
 
 @persistent
 def _after_load(_file: object, _unused: object = None) -> None:
-    """Blender evaluates animated channels anew when it opens a file, and calls no other handler then."""
+    """Solve after loading: Blender evaluates animated channels when it opens a file, and calls no other handler."""
     clear()
     renames.clear()
     scene = bpy.context.scene

@@ -1,4 +1,4 @@
-"""What the bones of an armature's chains hold: the stored FK pose, that of the frame, and what the add-on wrote.
+"""The channels of an armature's live bones: stored FK pose, FK pose of the frame, and what the add-on wrote last.
 
 Rows (k, 17) are the channels of the live bones, in the order of `Plan.live`.
 """
@@ -20,39 +20,39 @@ from ..rig.read import fcurves
 
 
 class LiveBones:
-    """The live bones of one armature object. It holds no reference to Blender's data."""
+    """The live bones of one armature object. Holds no references to Blender's data."""
 
     def __init__(self, ob: bpy.types.Object, plan: Plan) -> None:
-        """Load (or store, where new) the FK pose of the bones of all chains.
+        """Load the FK pose of the bones of all chains, or store it where none is stored yet.
 
         Args:
             ob: the armature object.
-            plan: of its chains.
+            plan: the plan of its chains.
         """
         self.indices = plan.live
         self._rows = plan.rows
         self._skeleton = plan.skeleton
         present = channels.read(ob, plan.live)
         self.written: Row = fk_store.take_written(ob, plan.live, present)
-        """(k, 17) what the add-on wrote last; differs from the channels where somebody else moved a bone."""
+        """(k, 17) what the add-on wrote last; differs from the channels where someone else moved a bone."""
         self.stored, new = fk_store.load(ob, plan.live, present)
-        """(k, 17) what the bones have in the FK pose where they are not animated."""
+        """(k, 17) the stored FK pose, which holds where channels are not animated."""
         self.fk: Row | None = None
-        """(k, 17) channels of the FK pose; None: not known."""
+        """(k, 17) channels of the FK pose; None if unknown."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
         self._before_edit: dict[tuple[str, str, bytes], tuple[Row, Row]] = {}
         self._never_solved = set(new)
         self.animated = fcurves.animated(ob, plan.live)
-        """(k, 17) which channels F-curves, strips or drivers set."""
+        """(k, 17) whether F-curves, strips or drivers set each channel."""
         self._sampled: Row | None = None
-        """(k, 17) the FK pose as F-curves determine it, until that of a frame is known."""
+        """(k, 17) the FK pose sampled from F-curves, used until that of a frame is known."""
         self.are_new = len(new) == len(plan.live)
-        """None of them was stored before: no chain has posed them yet."""
+        """Whether no bone had a stored FK pose before, because no chain has posed them yet."""
         if self.are_new:
             self.fk = present
 
     def copy(self) -> LiveBones:
-        """What is known at this moment, to go back to when the channels are put back."""
+        """Return a copy of the current state, to go back to when the channels are put back."""
         known = copy(self)
         known.written = self.written.copy()
         known._before_edit = dict(self._before_edit)
@@ -60,14 +60,14 @@ class LiveBones:
 
     @property
     def _last_fk(self) -> Row | None:
-        """FK channels (k, 17) as far as they are known."""
+        """FK channels (k, 17), as far as they are known."""
         return self._sampled if self.fk is None else self.fk
 
     def begin(self, ob: bpy.types.Object, frame: float) -> None:
-        """Take over an armature of which nothing else is known, after undo, say, on the current frame.
+        """Take over an armature of which nothing but its stored data is known, for instance after undo.
 
-        Bones that belong to no chain any more go back to their FK pose. Of the others, what F-curves determine is
-        noted, in case they are removed before a frame is solved.
+        Bones that no longer belong to a chain go back to their FK pose on this frame. For the others, the channels that
+        F-curves determine are sampled, in case the F-curves are removed before a frame is solved.
         """
         unused = np.array(sorted(set(fk_store.stored_bones(ob)).difference(self.indices.tolist())), dtype=np.int64)
         rows, _new = fk_store.load(ob, unused, channels.read(ob, unused))
@@ -78,7 +78,7 @@ class LiveBones:
         fk_store.forget(ob, unused.tolist())
 
     def planned_anew(self, ob: bpy.types.Object, plan: Plan) -> LiveBones:
-        """The live bones after chains, bones or settings changed; bones that stay keep what is known of them.
+        """Return the live bones after chains, bones or settings changed, keeping what is known of bones that stay.
 
         The FK pose of bones that no longer belong to a chain is restored.
         """
@@ -91,7 +91,7 @@ class LiveBones:
             self.release(ob, [bone for bone in self._rows if self._skeleton.names[bone] not in names])
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
-            return after  # a bone that was renamed may have the name of another by now
+            return after  # a renamed bone may now have another bone's old name
         after._before_edit = self._before_edit
         row_of = {self._skeleton.names[bone]: row for bone, row in self._rows.items()}
         kept = [
@@ -104,7 +104,7 @@ class LiveBones:
             after.written[new_rows] = self.written[old_rows]
             last = self._last_fk
             if last is not None:
-                # What is no longer animated stays as it was last, as Blender leaves it.
+                # Channels that are no longer animated keep their last value, as in Blender.
                 ceased = self.animated[old_rows] & ~after.animated[new_rows]
                 rows = after.stored.copy()
                 rows[new_rows] = np.where(ceased, last[old_rows], rows[new_rows])
@@ -120,16 +120,16 @@ class LiveBones:
         return after
 
     def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
-        """Store FK poses again that were noted on tips, where those were deleted."""
+        """Store again the FK poses that were noted on tip bones, if those tips were deleted."""
         names, bones = self._skeleton.names, ob.pose.bones
         if not set(bones.keys()) < set(names):
-            return  # a bone that was renamed may have the name of another by now
+            return  # a renamed bone may now have another bone's old name
         stored = fk_store.stored_bones(ob)
         left = [(i, row) for bone, row in self._rows.items() if (i := bones.find(names[bone])) not in {-1, *stored}]
         fk_store.store(ob, [bone for bone, _ in left], [self.stored[row] for _, row in left])
 
     def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
-        """Put live bones back into their FK pose of the current frame and drop what is stored of them."""
+        """Put live bones back into their FK pose of the current frame and drop it from the FK store."""
         own = [bone for bone in fk_store.stored_bones(ob) if bone in bones]
         last = self._last_fk
         if last is not None and own:
@@ -141,10 +141,10 @@ class LiveBones:
             fk_store.forget(ob, own)
 
     def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
-        """Take channels that were changed by hand (or animated) since the last write as new FK pose.
+        """Make channels that were changed by hand or animation since the last write part of the FK pose.
 
-        Before a frame changes, values already in an evaluated copy were written by another add-on, not the user; they
-        are kept out of the FK store, where they would pile up from frame to frame.
+        Before a frame change, values already in an evaluated copy were written by another add-on, not the user. Keep
+        them out of the FK store, where they would add up from frame to frame.
         """
         live = self.indices
         present = channels.read(ob, live)
@@ -157,7 +157,7 @@ class LiveBones:
         for k, bone in enumerate(live.tolist()):
             before_mode, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
             if before_mode != mode:
-                # Blender has converted the solution: so are the FK poses that it stands for.
+                # Blender has converted the solution to the new mode, so the FK poses are converted too.
                 self._modes[k] = mode
                 self.written[k] = channels.as_converted(self.written[k], before_mode, present[k], mode)
                 rows[k] = channels.convert_rotation(rows[k], before_mode, mode)
@@ -167,9 +167,9 @@ class LiveBones:
                 if np.array_equal(old, new):
                     continue
                 if (animated | self.animated)[k, columns].any():
-                    # Animation that was evaluated again leaves the solution in the numbers that it does not set.
+                    # Re-evaluated animation leaves the solution in the elements that it does not set.
                     new = np.where(~animated[k, columns] & (old == new), fk_rows[k, columns], new)
-                # A gesture that is cancelled puts back what was written before it: so does the FK pose of that time.
+                # A cancelled modal operator restores the earlier channels, so restore their FK pose, too.
                 key = self._skeleton.names[bone], name
                 before = self._before_edit.get((*key, new.tobytes()))
                 self._before_edit[*key, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
@@ -182,29 +182,29 @@ class LiveBones:
             self.fk = fk_rows
 
     def are_as_written(self, ob: bpy.types.Object) -> bool:
-        """Whether nobody else has changed the channels since the last write."""
+        """Return whether nobody else has changed the channels since the last write."""
         return np.array_equal(channels.read(ob, self.indices), self.written)
 
     def forget_edits(self) -> None:
-        """Forget what was there before edits: a frame was evaluated since, and cancels none of them."""
+        """Forget the values before edits: once a frame is evaluated, no edit can be cancelled any more."""
         self._before_edit.clear()
 
     def _store(self, ob: bpy.types.Object, rows: Row) -> None:
-        """Store rows (k, 17), as far as they are new."""
+        """Store the rows (k, 17) that changed."""
         changed = np.flatnonzero((rows != self.stored).any(axis=1))
         fk_store.store(ob, self.indices[changed].tolist(), rows[changed])
         self.stored = rows
 
     def restore(self, ob: bpy.types.Object, present: Row | None = None) -> None:
-        """Put the stored FK pose into the channels, so that what is not animated is evaluated from there.
+        """Write the stored FK pose to the channels, so that Blender evaluates what is not animated from it.
 
-        What the channels hold at `present` (k, 17) saves reading them.
+        Pass `present` (k, 17), what the channels hold now, to save reading them.
         """
         channels.write(ob, self.indices, self.stored, present)
         self.written = self.stored.copy()
 
     def take_modes(self, ob: bpy.types.Object) -> None:
-        """Have the stored FK pose stand for the same rotations where animation has changed the mode of a bone."""
+        """Convert the stored FK pose of bones whose rotation mode was changed by animation to the new mode."""
         rows = self.stored.copy()
         for k, bone in enumerate(self.indices.tolist()):
             mode = ob.pose.bones[bone].rotation_mode

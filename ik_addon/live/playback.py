@@ -1,4 +1,4 @@
-"""An armature from frame to frame, without its FK pose being restored before Blender evaluates: what is it now?"""
+"""Pose an armature from frame to frame without restoring its FK pose before Blender evaluates."""
 
 from __future__ import annotations
 
@@ -19,42 +19,41 @@ from .prefetch import Known, Prefetch, Solved
 
 
 class Source(Protocol):
-    """What the frames of an armature are computed from, and how."""
+    """Where the numbers that determine an armature's frames come from, and how to compute frames from them."""
 
     poses_early: bool
-    """Nothing sets the channels that a solution is written to: it can be written before Blender evaluates."""
+    """Whether nothing animates the channels of a solution, so it can be written before Blender evaluates the frame."""
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
-        """Read a frame as it is evaluated.
+        """Read an evaluated frame.
 
         Args:
             ob: the armature object, the original one.
             depsgraph: evaluated at the frame.
             written: (k, 17) what was written last.
-            fk: (k, 17) the FK channels, where the solution stands in the live bones; None: animation was evaluated.
-            in_step: the originals are at this frame, too.
+            fk: (k, 17) the FK channels, if the live bones hold the solution; None if animation was evaluated.
+            in_step: whether the originals are at this frame, too.
 
         Returns:
             The numbers (1, w) of the frame, and what its live bones show (k, 17); None if they are not known.
         """
 
     def numbers_at(self, frames: Sequence[float]) -> Numbers | None:
-        """The numbers (F, w) of frames to come; None where F-curves alone do not determine them."""
+        """Return the numbers (F, w) of coming frames; None if F-curves alone do not determine them."""
 
     def sample(self, numbers: Numbers) -> Sample:
-        """Compute frames from their numbers (F, w)."""
+        """Return the sample computed from the numbers (F, w) of frames."""
 
     def fk(self, numbers: Numbers) -> Row:
-        """FK channels (k, 17) on a frame with the numbers (1, w)."""
+        """Return the FK channels (k, 17) of a frame from its numbers (1, w)."""
 
 
 class Playback:
-    """What is solved without Blender having to evaluate the FK pose first.
+    """Solves frames without Blender having to evaluate the FK pose first.
 
-    It is begun on a frame that was solved, and ends as soon as anything else changes than the numbers that frames are
-    computed from.
+    Begins on a solved frame, and ends as soon as anything changes other than the numbers that frames are computed from.
     """
 
     def __init__(
@@ -71,29 +70,29 @@ class Playback:
             ob: the armature object.
             plan: its plan.
             source: what its frames are computed from.
-            lookup: the short way to solve them, if there is one.
-            before: the frame and its solution, where that is known.
+            lookup: the lookup that solves them, if there is one.
+            before: the frame and its solution, if known.
         """
         self._plan, self._source, self._lookup = plan, source, lookup
         self._prefetch = Prefetch(source.numbers_at)
         self._began = 0.0
         """When Blender began to evaluate the frame."""
         self._present: dict[str, Row] = {}
-        """(bones, width) room for what all bones hold in the channels that are written."""
+        """(bones, width) buffers for what all bones hold in the channels that are written."""
         for name in {rotation_field(mode) for mode in plan.modes}:
             self._present[name] = np.empty((len(ob.pose.bones), REST[FIELDS[name]].size), dtype=np.float32)
         self._now: Known | None = None
         self._led: Known | None = None
         self._before = before
-        """The last frame that was posed by itself, and its solution."""
+        """The last frame that was solved alone, and its solution."""
 
     def pose_early(self, ob: bpy.types.Object, frame: float, written: Row) -> None:
-        """Pose the armature for a frame that Blender has not evaluated yet, if it is known.
+        """Pose the armature for a frame that Blender has not evaluated yet, if its solution is known.
 
         Args:
             ob: the armature object.
             frame: the frame.
-            written: (k, 17) what the channels of `Plan.live` hold by now; brought up to date.
+            written: (k, 17) what the channels of `Plan.live` hold now; updated in place.
         """
         self._led = self._prefetch.find(frame) if self._source.poses_early and self.is_untouched(ob, written) else None
         if self._led is not None and (self._led.channels != written).any():
@@ -107,11 +106,11 @@ class Playback:
         Args:
             ob: the armature object.
             depsgraph: evaluated at the frame.
-            written: (k, 17) as for `lead`.
-            in_step: the originals are at this frame, too.
+            written: (k, 17) as in `pose_early`.
+            in_step: whether the originals are at this frame, too.
 
         Returns:
-            (k, 17) the FK channels; None if that is not possible, and nothing was done.
+            (k, 17) the FK channels; None if the frame can't be posed this way, and nothing was changed.
         """
         found = self._source.read(ob, depsgraph, written, None, in_step=in_step)
         if found is None or not (
@@ -141,17 +140,17 @@ class Playback:
     def pose_again(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row, *, hurried: bool
     ) -> bool:
-        """Pose the armature anew on a frame that it was posed for, where goals were moved.
+        """Pose the armature again on the frame that it is posed for, after goals moved.
 
         Args:
             ob: the armature object.
-            depsgraph: evaluated at the frame, the solution standing in the live bones.
-            written: (k, 17) as for `lead`.
+            depsgraph: evaluated at the frame, with the solution in the live bones.
+            written: (k, 17) as in `pose_early`.
             fk: (k, 17) the FK channels.
-            hurried: see `pose`; the next time it is posed for the same goals as well.
+            hurried: see `pose`; the next call then solves again, even for the same goals.
 
         Returns:
-            Whether that is possible; if not, nothing was done.
+            Whether this is possible; if not, nothing was changed.
         """
         found = self._source.read(ob, depsgraph, written, fk, in_step=True)
         if found is None or not self.is_untouched(ob, written):
@@ -163,11 +162,11 @@ class Playback:
         return True
 
     def has_prefetched(self, frame: float) -> bool:
-        """Whether a frame is solved before it is played."""
+        """Return whether a frame is already solved."""
         return self._prefetch.find(frame) is not None
 
     def posed(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
-        """The last frame and its solution, for who asks what became of it."""
+        """Return the last frame and its solution, for reports."""
         assert self._now is not None
         block, index = self._now.block, self._now.index
         sample = self._source.sample(block.numbers[index : index + 1])
@@ -176,7 +175,7 @@ class Playback:
         return sample, Posed(rows, outcomes, {}, lambda chosen: pose(ob, self._plan, sample).poses_on(chosen))
 
     def is_untouched(self, ob: bpy.types.Object, written: Row) -> bool:
-        """Whether the live bones hold what was written last (k, 17)."""
+        """Return whether the live bones still hold `written` (k, 17), what was written last."""
         for name, present in self._present.items():
             ob.pose.bones.foreach_get(name, present.ravel())
             if (present[self._plan.live] != written[:, FIELDS[name]]).any():
@@ -184,7 +183,7 @@ class Playback:
         return True
 
     def _solved(self, ob: bpy.types.Object, numbers: Numbers, *, again: bool = False, hurried: bool = False) -> Solved:
-        """Solve frames with these numbers (F, w), or one frame again where little was changed."""
+        """Solve frames with these numbers (F, w); with `again`, one frame that differs little from the last."""
         sample = self._source.sample(numbers)
         if self._lookup is not None:
             posed = self._lookup.solve(ob, sample)
@@ -195,7 +194,7 @@ class Playback:
         return Solved(numbers, posed.channels, posed.outcomes, hurried)
 
     def put(self, ob: bpy.types.Object, rows: Row, present: Row) -> None:
-        """Write channels (k, 17) where they differ from what is present (k, 17)."""
+        """Write channels (k, 17) where they differ from the current ones, `present` (k, 17)."""
         bones, different = ob.pose.bones, (rows != present).any(axis=0).tolist()
         if True not in different:
             return
@@ -207,5 +206,5 @@ class Playback:
                 bones.foreach_get(name, values.ravel())
                 values[self._plan.live] = rows[:, columns]
                 bones.foreach_set(name, values.ravel())
-        # As if the object had moved: its pose is evaluated anew, but the armature is not copied.
+        # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
         ob.update_tag(refresh={"OBJECT"})

@@ -1,8 +1,8 @@
-"""Frames that are solved before they are played, and frames that were played: neither is solved again.
+"""Solve frames before they are played and remember played ones, so that neither is solved again.
 
-Many frames at once take a fraction of what they take one by one, and what is known before Blender evaluates a frame
-can be evaluated with it. Nothing depends on what was expected, nor on what is remembered: a frame is what its numbers
-make of it, and a solution is taken for those of the same bits alone, see `playback`.
+A batch of frames takes a fraction of the time that they take one by one, and a solution that is known before Blender
+evaluates a frame can be evaluated with it. Results never depend on what was prefetched or remembered: a frame is
+determined by its numbers, and a stored solution is used only for numbers with the same bits; see `playback`.
 """
 
 from __future__ import annotations
@@ -20,40 +20,41 @@ from ..rig.plan.inputs import Numbers
 from ..rig.write.outcomes import Outcomes
 
 FRAMES = 256
-"""How many frames are solved in advance at once, at most."""
+"""Maximum number of frames solved in advance at once."""
 LEAST = 4
-"""How many at first, and however long they take."""
+"""Number of frames in the first and smallest portion, however long they take."""
 BUDGET = 0.004
 """Seconds that work for other frames may take at once, so that playback does not falter."""
 OF_A_FRAME = 2.5
-"""Or so many times what Blender takes for a frame, where that is longer."""
+"""The budget is at least this multiple of the time that Blender takes for a frame."""
 SAMPLES = 3
-"""Of so many portions of a size the fastest tells what they take: other programs may have held up the others."""
+"""The fastest of this many portions of a size is their time: other programs may have slowed down the others."""
 HARDLY = 4.0 / 3.0
-"""Or so many times what the least portion takes, most of which may be what frames take together."""
+"""A portion also fits if it takes at most this multiple of the smallest portion's time, most of which may be a fixed
+cost that all frames of a portion share."""
 SURPRISES = 3
-"""After so many frames that were other than expected nothing is solved in advance any more."""
+"""Prefetching stops after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
-"""Bytes of frames that are remembered for each armature."""
+"""Bytes of remembered frames per armature."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """Frames that were solved as one batch."""
+    """A batch of solved frames."""
 
     numbers: Numbers
     """(F, w) what they were computed from."""
     channels: Row
     """(F, k, 17) the solution."""
     outcomes: Outcomes
-    """How each chain ended."""
+    """The outcome of each chain."""
     was_hurried: bool = False
-    """There is more to be found for the same numbers."""
+    """Whether the solve stopped early, and a complete one would find more."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A frame that was solved."""
+    """A solved frame."""
 
     block: Solved
     index: int
@@ -64,33 +65,33 @@ class Known:
         return self.block.channels[self.index]
 
     def is_of(self, numbers: Numbers) -> bool:
-        """Whether it was computed from exactly these numbers (1, w), and to the end."""
+        """Return whether the frame was computed from exactly these numbers (1, w), and solved to the end."""
         return not self.block.was_hurried and self.block.numbers[self.index].tobytes() == numbers.tobytes()
 
 
 NumbersAt = Callable[[Sequence[float]], Numbers | None]
-"""The numbers (F, w) of F frames; None where they cannot be known."""
+"""Returns the numbers (F, w) of F frames; None if they can't be known."""
 Solve = Callable[[Numbers], Solved]
 """Solves frames with these numbers (F, w)."""
 
 
 class Portion:
-    """How many frames are taken at once: twice as many as before, while that fits the budget."""
+    """How many frames to take at once: doubled as long as they fit the time budget."""
 
     def __init__(self) -> None:
-        """Begin with a few."""
+        """Begin with the smallest portion."""
         self.count = LEAST
         self._seconds: dict[int, deque[float]] = {}
-        """What the last portions of so many frames took."""
+        """The times of the last portions, by their number of frames."""
         self._is_doubted = False
 
     def adapt(self, frames: int, seconds: float, budget: float) -> None:
-        """Take more or less from now on: so many frames took so long."""
+        """Adjust the count after `frames` frames took `seconds` seconds."""
         if frames < self.count:
             return
         half, doubled = self._took(self.count // 2), 2 * self.count
         if 0.0 < 2.0 * half < seconds and not self._is_doubted:
-            self._is_doubted = True  # twice as many cannot take longer: it is tried once more
+            self._is_doubted = True  # double the frames can't take more than double the time: measure once more
             return
         self._is_doubted = False
         self._seconds.setdefault(self.count, deque(maxlen=SAMPLES)).append(seconds)
@@ -107,21 +108,21 @@ class Portion:
 
 
 class Prefetch:
-    """Remembers frames, and solves the next ones in advance, or those around one that was jumped to.
+    """Remembers frames, and solves the next ones in advance, or those around a frame that was jumped to.
 
-    What frames are computed from is found some frames earlier than they are solved, as each takes its time.
+    The numbers of frames are read some frames before these are solved, because each step takes time.
     """
 
     def __init__(self, numbers_at: NumbersAt) -> None:
         """Begin with nothing.
 
         Args:
-            numbers_at: finds what frames will be computed from.
+            numbers_at: returns what frames will be computed from.
         """
         self._numbers_at = numbers_at
         self._frames: dict[float, Known] = {}
         self._expected: dict[float, Numbers] = {}
-        """(w,) what frames to come will be computed from."""
+        """(w,) what coming frames will be computed from."""
         self._last: float | None = None
         self._end: float | None = None
         self._pace = 0.0
@@ -129,23 +130,23 @@ class Prefetch:
         self._surprises = 0
 
     def find(self, frame: float) -> Known | None:
-        """What a frame will be, or was."""
+        """Return the solution of a frame, if it is known."""
         return self._frames.get(frame)
 
     def surprised(self) -> None:
-        """A frame was not what was expected or remembered: what that depends on has changed, for other frames too."""
+        """Forget all frames: one was not as expected, so something that others depend on has changed, too."""
         self._surprises += 1
         self._frames.clear()
         self._expected.clear()
         self._end = None
 
     def solved(self, frame: float, numbers: Numbers, evaluation: float, solve: Solve) -> Known:
-        """Solve one frame by its numbers (1, w), and after a jump those around it: whoever scrubs comes back near it.
+        """Solve one frame from its numbers (1, w), and after a jump those around it, as scrubbing comes back near it.
 
         Args:
             frame: the frame.
             numbers: what it is computed from.
-            evaluation: seconds that Blender took for it.
+            evaluation: seconds that Blender took to evaluate it.
             solve: solves frames.
         """
         start = time.perf_counter()
@@ -159,7 +160,7 @@ class Prefetch:
         return known[0]
 
     def _around(self, frame: float) -> list[float]:
-        """Whole frames next to one that was jumped to, which are not known yet."""
+        """Return the nearest whole frames around a frame that was jumped to, as far as they are not solved yet."""
         if self._last is None or self._surprises >= SURPRISES or self._is_played_on(frame - self._last):
             return []
         middle, count = round(frame), self._near.count
@@ -167,16 +168,16 @@ class Prefetch:
         return list(islice((float(f) for f in reach if f != frame and f not in self._frames), count))
 
     def _is_played_on(self, pace: float) -> bool:
-        """Whether frames are played one after the other that are so many apart."""
+        """Return whether a step of `pace` frames is a step of regular playback."""
         return abs(pace) == 1.0 or (pace == self._pace and pace.is_integer())
 
     def look(self, now: float, evaluation: float, solve: Solve) -> None:
-        """Solve some of the next frames, if frames are played one after the other.
+        """Solve some of the next frames if playback is regular.
 
         Args:
             now: the frame that was posed.
-            evaluation: seconds that Blender took for it.
-            solve: solves others.
+            evaluation: seconds that Blender took to evaluate it.
+            solve: solves frames.
         """
         if self._last is None or now == self._last:
             self._last = now
@@ -199,7 +200,7 @@ class Prefetch:
             self._expect(now + 2.0 * pace, budget)
 
     def _expect(self, first: float, budget: float) -> None:
-        """Find what some frames from the first one on will be computed from."""
+        """Read what some frames from `first` on will be computed from."""
         self._expected.clear()
         frames = [first + self._pace * k for k in range(max(self._read.count, self._solved.count))]
         start = time.perf_counter()
@@ -211,12 +212,12 @@ class Prefetch:
             self._expected.update(zip(frames, numbers, strict=True))
 
     def _solve(self, first: float, budget: float, solve: Solve) -> None:
-        """Solve some frames from the first one on, as far as their numbers are known."""
+        """Solve some frames from `first` on, as far as their numbers are known."""
         coming = (first + self._pace * k for k in range(self._solved.count))
         frames = [frame for frame in takewhile(self._expected.__contains__, coming) if frame not in self._frames]
         if not frames:
             return
-        # Frames on which everything stands alike are solved once.
+        # Frames with identical numbers are solved once.
         order: dict[bytes, int] = {}
         numbers: list[Numbers] = []
         index: list[int] = []

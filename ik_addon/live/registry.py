@@ -1,6 +1,6 @@
-"""What the handlers know of the open file from one call to the next: nothing that a solve would not find out again.
+"""What the handlers remember of the open file between calls; a solve could find out all of it again.
 
-It holds no reference to Blender's data, only names, libraries and `session_uid`s, and is forgotten on undo and loading.
+Holds no references to Blender's data, only names, libraries and `session_uid`s, and is forgotten on undo and loading.
 """
 
 from __future__ import annotations
@@ -27,58 +27,58 @@ class LiveArmature:
     """What is known of one armature object."""
 
     rig: Rig | None = None
-    """Its states in the view layers, and all that is known with them."""
+    """Its states in the view layers, and what is known in each."""
     state: State = State.UNKNOWN
-    """What holds in every view layer where there is no rig: it is FAILED or READ_ONLY, or was not planned yet."""
+    """The state in every view layer while there is no rig: FAILED, READ_ONLY, or not planned yet."""
     is_stale: bool = False
-    """Its settings or bones changed."""
+    """Whether its settings or bones changed since it was planned."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Chains, by tip bone, that raised an error nobody expected, and that error; the others go on."""
+    """Tip bones of chains that raised an unexpected error, and the error; the other chains are still solved."""
     owed: set[Layer] = field(default_factory=set)
-    """View layers that Blender will update only because the add-on wrote to the channels for another one."""
+    """View layers that Blender will update only because the add-on wrote channels for another one."""
 
 
 class Registry:
-    """All live armatures, and the signs by which it is known that some were added or removed."""
+    """All live armatures, and the object counts that reveal added or removed ones."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.pauses = 0
-        """How many callers keep the handlers from solving anything."""
+        """How many callers currently keep the handlers from solving anything."""
         self.is_hurried = False
-        """A first attempt will do, as the next one comes soon."""
+        """Whether a first attempt is enough, because the next solve follows soon."""
         self.paused_rigs: list[int] = []
-        """The armatures, by `session_uid`, that are not to be solved."""
+        """`session_uid` of the armatures that are not to be solved."""
         self.forget()
 
     def forget(self) -> None:
-        """Forget everything but what is paused."""
+        """Forget everything except what is paused."""
         self.armatures: dict[int, LiveArmature] = {}
         """By `session_uid` of the object."""
         self.live: dict[int, list[Reference]] = {}
         """The live armatures, by `session_uid` of the scene."""
         self.all_objects = 0
-        """How many objects the file had: the sign of a live armature that was appended or copied."""
+        """How many objects the file had; a change may mean that a live armature was appended or copied."""
         self.objects: dict[Layer, int] = {}
-        """How many objects a view layer had: the sign of a deleted target."""
+        """How many objects each view layer had; a change may mean that a target was deleted."""
         self.is_changing = False
-        """A frame change has begun and is not solved yet."""
+        """Whether a frame change has begun and is not solved yet."""
         self.flushed: Moment | None = None
         """The last frame whose evaluation Blender wrote back to the original objects."""
 
     def rigs(self) -> Iterator[tuple[int, Rig]]:
-        """All that were planned, by `session_uid` of the object."""
+        """Yield all planned armatures as (`session_uid`, rig)."""
         for uid, own in self.armatures.items():
             if own.rig is not None:
                 yield uid, own.rig
 
     def is_leading(self, ob: bpy.types.Object) -> bool:
-        """Whether another armature stands as bones of this one decide: what these show before the solve matters."""
+        """Return whether bones of this armature affect other armatures before these are solved."""
         uid = ob.session_uid
         return any(uid in rig.plan.leaders for _uid, rig in self.rigs())
 
     def of(self, ob: bpy.types.Object) -> LiveArmature:
-        """What is known of an armature object, which may be nothing yet."""
+        """Return what is known of an armature object, which may be nothing yet."""
         uid = ob.session_uid
         own = self.armatures.get(uid)
         if own is None:
@@ -90,13 +90,13 @@ registry = Registry()
 
 
 def clear() -> None:
-    """Forget everything that is known of the scene, after which it is read anew."""
+    """Forget everything that is known of the open file, and all reports; the next solve reads it again."""
     registry.forget()
     reports.clear()
 
 
 def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
-    """What the channels of a live armature hold, as a view layer knows it."""
+    """Return what the channels of a live armature hold, as far as a view layer knows."""
     own = registry.armatures.get(ob.session_uid, LiveArmature())
     if own.rig is None:
         return own.state
@@ -105,7 +105,7 @@ def state_of(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> State:
 
 
 def has_prefetched(ob: bpy.types.Object, frame: float) -> bool:
-    """Whether a frame of a live armature is solved before it is played."""
+    """Return whether a frame of a live armature is already solved."""
     rig = registry.of(ob).rig
     return rig is not None and rig.view.playback is not None and rig.view.playback.has_prefetched(frame)
 
@@ -129,7 +129,7 @@ def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
 
 @contextmanager
 def hurried() -> Iterator[None]:
-    """Have large bodies answer with their first attempt: something is dragged, and will be solved to the end later."""
+    """Accept the first attempt for large bodies: something is being dragged, and will be solved to the end later."""
     before, registry.is_hurried = registry.is_hurried, True
     try:
         yield
@@ -138,19 +138,19 @@ def hurried() -> Iterator[None]:
 
 
 def snapshot(ob: bpy.types.Object) -> Rig | None:
-    """What is known of an armature at this moment."""
+    """Return a copy of what is known of an armature now; None if it was not planned."""
     rig = registry.of(ob).rig
     return None if rig is None else rig.copy()
 
 
 def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
-    """Go back to a `snapshot` of an armature: frame, channels, FK store and settings are as they were then."""
+    """Go back to a `snapshot` of an armature, after frame, channels, FK store and settings were put back."""
     own = registry.of(ob)
     own.rig, own.is_stale = rig, rig is not None
 
 
 def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """The armature objects of a scene, and of those shown behind it, that are solved live."""
+    """Return the live armature objects of a scene and of its background scenes."""
     count = len(bpy.data.objects)
     if count != registry.all_objects:
         registry.all_objects = count
@@ -177,23 +177,23 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
 
 
 def plans_beside(ob: bpy.types.Object) -> dict[int, Plan]:
-    """By which plans all live armatures but one were solved last, by `session_uid`."""
+    """Return the plans of all live armatures except this one, by `session_uid`."""
     found = ((uid, rig.plan) for uid, rig in registry.rigs() if uid != ob.session_uid)
     return {uid: plan for uid, plan in found if not plan.is_elsewhere}
 
 
 def is_solved(scene: bpy.types.Scene) -> bool:
-    """Whether the handlers solve any chain when the frame of a scene changes."""
+    """Return whether the handlers solve any chain when the frame of a scene changes."""
     return any(chain_of(tip).enabled for ob in unpaused(scene) for tip in chain.tips(ob))
 
 
 def unpaused(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """The live armatures that may be solved now."""
+    """Return the live armatures that may be solved now."""
     armatures = () if registry.pauses else live_armatures(scene)
     return [ob for ob in armatures if ob.session_uid not in registry.paused_rigs]
 
 
 def state_of_channels(ob: bpy.types.Object) -> State:
-    """What the channels of an armature hold, as the view layer knows it that solved it last."""
+    """Return what the channels of an armature hold, as known in the view layer that solved it last."""
     own = registry.of(ob)
     return own.state if own.rig is None else own.rig.state

@@ -1,7 +1,7 @@
-"""Targets, poles and end bones follow their bones when those are renamed, as Blender does for its own constraints.
+"""Keep targets, poles and end bones on their bones when these are renamed, as Blender does for its own constraints.
 
-A bone that has another name by now, in its old place among the bones of its armature and with its old rest pose, while
-its old name is gone, was renamed.
+A bone counts as renamed if its old name is gone, and the bone in its place in the armature has a new name and the same
+rest pose.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Bones:
         return cls(tuple(armature.bones.keys()), rest.reshape(-1, 16))
 
     def renamed(self, after: _Bones) -> dict[str, str]:
-        """Old and new names."""
+        """Return the new names of renamed bones, by their old names."""
         if len(after.names) != len(self.names):
             return {}
         lost, found = set(self.names).difference(after.names), set(after.names).difference(self.names)
@@ -44,16 +44,16 @@ class _Bones:
 
 
 _known: dict[int, _Bones] = {}
-"""By `session_uid` of the armature; kept over undo, which may bring a name back."""
+"""By `session_uid` of the armature; kept across undo, which may bring a name back."""
 
 
 def clear() -> None:
-    """Forget all names: another file was opened."""
+    """Forget all names, when another file is opened."""
     _known.clear()
 
 
 def remember(ob: bpy.types.Object) -> None:
-    """Note the bones of the armatures on which goals of an armature object's chains are."""
+    """Remember the bones of the armatures that hold goals of an armature object's chains."""
     for _chain, _setting, named in _bones_named([ob]):
         armature: Any = named.data
         if armature.session_uid not in _known:
@@ -61,7 +61,7 @@ def remember(ob: bpy.types.Object) -> None:
 
 
 def follow(armatures: Iterable[bpy.types.Armature]) -> None:
-    """Give the chains of all objects the new names of the bones of armatures that were changed."""
+    """Update bone names in the chains of all objects after bones of these armatures were renamed."""
     for armature in armatures:
         before = _known.get(armature.session_uid)
         if before is None:
@@ -77,7 +77,7 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
 
 
 def _bones_named(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
-    """Chains, the setting that names a bone, and the armature object on which this bone is."""
+    """Yield each chain that names a bone, the setting that does, and the armature object that the bone belongs to."""
     for ob in objects:
         for tip in tips(ob) if ob.type == "ARMATURE" else ():
             chain = chain_of(tip)

@@ -1,4 +1,4 @@
-"""What became of each chain at its last solve, in words for the panel."""
+"""Reports on the last solve of each chain, in words for the panel."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from ..solve.problem import Bools, Floats
 from ..translation.sentences import say
 
 NEAR = 1e-4
-"""In chain lengths: a tip this near to its target has reached it, for its user. Nobody sees less, and single precision
-holds little less. Only the numbers in a report are finer."""
+"""In chain lengths: a tip this near to its target counts as reached. Nobody sees a smaller distance, and single
+precision hardly holds one. Only the numbers in a report are finer."""
 
 TURNED_AWAY = math.radians(1.0)
-"""A hand, foot or tip that misses the orientation of its target by more is said to."""
+"""Radians: a hand, foot or tip that misses its target's orientation by more is reported."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one chain."""
+    """The result of the last solve of one chain."""
 
     reached: bool
-    """As `has_reached` says; `error` and `status` are those of the solver."""
+    """As defined by `has_reached`; `error` and `status` are the solver's."""
     failed: bool
-    """The chain was not solved at all; `message` says why and what to do."""
+    """Whether the chain was not solved at all; `message` then says why and what to do."""
     message: str
     error: float = 0.0
     """Distance from tip to target in chain lengths."""
@@ -45,23 +45,23 @@ class Report:
     """Settings that could not be followed."""
     status: Status = Status.INVALID
     at_limit: tuple[str, ...] = ()
-    """Names of the bones that stand at a limit, root first."""
+    """Names of the bones at a limit, root first."""
 
 
 Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
-"""A frame that was solved (F = 1) and what came of it; most frames are solved without anybody asking."""
+"""Returns a solved frame (F = 1) and its solution. Called on demand, because most reports are never looked at."""
 
 
 STATUSES = {int(status): status for status in Status}
 
 
 def has_reached(status: NDArray[np.signedinteger] | int, error: Floats | float) -> Bools:
-    """Whether chains have reached their targets, as it is said everywhere; the error is in chain lengths."""
+    """Return whether chains have reached their targets, as used in all reports; errors are in chain lengths."""
     return np.asarray((status == Status.REACHED) | ((status != Status.INVALID) & (np.asarray(error) <= NEAR)))
 
 
 def percent(fraction: float) -> str:
-    """A fraction as text, in as many digits as mean something: nobody sees a thousandth, nor counts ten times over."""
+    """Format a fraction as a percentage, with only as many digits as are meaningful."""
     value = 100.0 * fraction
     if 0.0 < value < 0.1:
         return "<0.1%"
@@ -77,13 +77,13 @@ class _Armature:
     known: dict[str, Report | None] = field(default_factory=dict)
     """By tip bone; None: not solved."""
     plan: Plan | None = None
-    """The other chains, which were solved."""
+    """The plan of the chains that were solved last, whose reports are made on demand."""
     index: dict[str, int] = field(default_factory=dict)
-    """Place of each chain in the plan."""
+    """The index of each chain in the plan."""
     source: Source | None = None
 
     def solved(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
-        """The frame that was solved and what came of it."""
+        """Return the frame that was solved last and its solution."""
         assert self.source is not None
         frame, posed = self.source(ob)
         self.source = lambda _: (frame, posed)
@@ -94,7 +94,7 @@ _armatures: dict[int, _Armature] = {}
 
 
 def get(ob: bpy.types.Object, tip: str) -> Report | None:
-    """The last report on the chain of that tip bone; None when it was not solved since the file was opened."""
+    """Return the last report on the chain of a tip bone; None if it was not solved since the file was opened."""
     own = _armatures.get(ob.session_uid)
     if own is None:
         return None
@@ -105,20 +105,20 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
 
 
 class Standing(NamedTuple):
-    """How the last solve of a chain ended for its user."""
+    """The result of the last solve of a chain, as a user sees it."""
 
     status: Status | None
-    """None: there was none."""
+    """None if it was not solved."""
     at_limit: tuple[str, ...]
     """Names of its bones at a limit."""
     is_whole: bool
-    """The solution is shown in full, at an influence of 1."""
+    """Whether the solution is shown in full, at an influence of 1."""
 
 
 def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
-    """How the last solve of each chain ended.
+    """Yield the result of the last solve of each chain.
 
-    The same as `get` says, without making sentences of it or asking Blender: cheap enough for each redraw.
+    The same as in `get`, but without making sentences or asking Blender: cheap enough for every redraw.
     """
     own = _armatures.get(ob.session_uid, _Armature())
     quick: list[Standing] = []
@@ -143,12 +143,12 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
 
 
 def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
-    """Make this the last report on a chain; None: it was not solved."""
+    """Set the last report on a chain; None: it was not solved."""
     _armatures.setdefault(ob.session_uid, _Armature()).known[tip] = report
 
 
 def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
-    """Forget the reports of one armature, or of all; with `tips`, those of these chains alone."""
+    """Forget the reports of one armature, or of all; with `tips`, only those of these chains."""
     if ob is None:
         _armatures.clear()
     elif tips is None:
@@ -165,7 +165,7 @@ def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
 
 
 def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
-    """Report on one solved frame of an armature."""
+    """Report on a solved frame of an armature."""
     own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
     if own.plan is not plan:
         # Chains that are not solved this time keep their report.
@@ -180,7 +180,7 @@ def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
 
 
 def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
-    """The verdict on the chain with this index in the plan, on the first frame of a solve."""
+    """Return the report on the chain with this index in the plan, on the first frame of a solve."""
     chain = plan.chains[index]
     outcome = posed.outcomes[index]
     status = Status(int(outcome.status[0]))
@@ -191,7 +191,7 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     used = int(outcome.iterations[0])
     missed = say("Missed by {error} of its length. Increase Iterations", error=percent(error))
     if used < next(wave.shape.iterations for wave in plan.waves if index in wave.chains):
-        # It is uneven scale that shears the bones away from where they were solved.
+        # The solver converged, so it is uneven scale that shears the bones away from the solution.
         missed = say("Missed by {error} of its length. Use uniform bone scale", error=percent(error))
     words = {
         Status.TOO_FAR: say("Too far by {error} of its length", error=percent(error)),
@@ -217,9 +217,9 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
 
 
 def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int) -> float:
-    """By how many radians the tip or end bone of a chain misses the orientation of its target, if it takes that.
+    """Return the angle in radians by which a tip or end bone misses its target's orientation, if it takes it.
 
-    Not known, and so 0, where the target is attached to bones that are solved, or the bone is mirrored.
+    The angle is unknown, and 0 is returned, if the target is attached to solved bones or the bone is mirrored.
     """
     chain = plan.chains[index]
     is_moved = plan.goals_are_moved and bool(chain.target_attachments)

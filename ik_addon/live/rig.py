@@ -1,7 +1,7 @@
-"""An armature object as the add-on drives it: its states in each view layer, and the steps of a solve.
+"""An armature object during live solving: its state in each view layer, and the steps of a solve.
 
-The steps, in this order: `absorb_edits` (what the user moved by hand becomes the FK pose), `restore_fk` (before
-Blender evaluates a frame), `read_fk` (after it), `solve` and `write`.
+The steps, in order: `absorb_edits` (what the user moved by hand becomes the FK pose), `restore_fk` (before Blender
+evaluates a frame), `read_fk` (after it), `solve` and `write`.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from .playback import Playback, Source
 from .state import State, View
 
 MAX_TABLES = 20
-"""How often an FK pose is tabulated; one that a script sets on each frame is not worth it."""
+"""How often FK poses are tabulated; tables are not worth it for a pose that a script sets on each frame."""
 
 Moment = tuple[int, float]
 """A scene, by `session_uid`, and its frame."""
 
 
 def moment_of(depsgraph: bpy.types.Depsgraph) -> Moment:
-    """The scene and the frame at which a depsgraph is evaluated."""
+    """Return the scene and the frame at which a depsgraph is evaluated."""
     return depsgraph.scene.original.session_uid, depsgraph.scene.frame_current_final
 
 
 def _is_free(goal: bpy.types.Object) -> bool:
-    """Whether an object goes nowhere but where its own F-curves take it."""
+    """Return whether an object is moved by nothing but its own F-curves."""
     data = goal.animation_data
     return goal.type != "ARMATURE" and goal.parent is None and not goal.constraints and not (data and data.drivers)
 
 
 class Rig:
-    """What is known of one armature object between two solves. It holds no reference to Blender's data.
+    """What is known of one armature object between two solves. Holds no references to Blender's data.
 
-    The channels are the same in all view layers, so what they hold is known once; plans and states are of each layer.
+    The channels are the same in all view layers, so what they hold is kept once; plans and states are kept per layer.
     """
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, layer: Layer, bones: LiveBones | None = None) -> None:
@@ -60,24 +60,24 @@ class Rig:
 
         Args:
             ob: the armature object.
-            plan: of its chains.
-            layer: the view layer that was planned.
-            bones: what is known of them already; None: they are loaded.
+            plan: the plan of its chains.
+            layer: the view layer for which the plan was made.
+            bones: its live bones, if already loaded; None: load them.
         """
         self.view = View(plan)
-        """The view layer that solves now."""
+        """The armature in the view layer that solves now."""
         self.views = {layer: self.view}
         self._before: View | None = None
-        """The view layer that solved the frame before."""
+        """The armature in the view layer that solved the previous frame."""
         self._address = 0
-        """Of the view layer that solves now, once it was seen."""
+        """Address of the view layer that solves now; 0 until it was seen."""
         self.at: Moment | None = None
-        """Of which frame `fk` and `solution` are; None: of none that is known."""
+        """The frame of `fk` and `solution`; None if unknown."""
         self.solution: Row | None = None
-        """(k, 17) what was solved then."""
+        """(k, 17) the solution of that frame."""
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
-            self.view.state = State.SOLVED  # by nobody yet: the FK pose itself
+            self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
 
     @property
     def plan(self) -> Plan:
@@ -85,26 +85,26 @@ class Rig:
         return self.view.plan
 
     def turn_to(self, layer: Layer, plan: Plan) -> None:
-        """Solve in a view layer by a plan, which has the same live bones."""
+        """Go on in a view layer with a plan for it, which has the same live bones."""
         if layer not in self.views:
             self.views[layer] = View(plan, self.view.state)
         if plan.modes != self.plan.modes:
-            self.bones.fk = None  # the same channels are another pose
+            self.bones.fk = None  # in other rotation modes the same channels are another pose
         if self.view is not self.views[layer]:
             self.view, self._address = self.views[layer], 0
         self.view.take(plan)
 
     def is_seen_by(self, depsgraph: bpy.types.Depsgraph) -> bool:
-        """Whether a depsgraph is of the view layer that solves now; where its address is new, its name is asked."""
+        """Return whether a depsgraph belongs to the view layer that solves now; a new address is looked up by name."""
         address = depsgraph.view_layer.as_pointer()
         if address != self._address and self.views.get(Layer.of(depsgraph.view_layer)) is self.view:
             self._address = address
         return address == self._address
 
     def enter(self, state: State) -> None:
-        """Note what the channels hold now, in the view layer that solves and so in all others.
+        """Set what the channels hold now: in the view layer that solves, and consequently in all others.
 
-        Only this one may play. In other scenes the frame is another one.
+        Only the layer that solves may be in PLAYBACK. Layers of other scenes are on other frames.
         """
         for layer, view in self.views.items():
             view.state = state
@@ -120,7 +120,7 @@ class Rig:
         return self.view.state
 
     def planned_anew(self, ob: bpy.types.Object, plan: Plan, layer: Layer) -> Rig:
-        """The rig after its bones or settings changed; bones that stay keep what is known of them."""
+        """Return the rig after its bones or settings changed, keeping what is known of bones that stay."""
         matches = self.plan.skeleton.matches(ob)
         after = Rig(ob, plan, layer, self.bones.planned_anew(ob, plan))
         after.view.state = self.state if self.state is not State.PLAYBACK else State.SOLVED
@@ -129,7 +129,7 @@ class Rig:
         return after
 
     def copy(self) -> Rig:
-        """What is known at this moment, to go back to when the channels are put back."""
+        """Return a copy of the current state, to go back to when the channels are put back."""
         known = copy(self)
         known.bones = self.bones.copy()
         known.views = {layer: copy(view) for layer, view in self.views.items()}
@@ -140,26 +140,26 @@ class Rig:
         return known
 
     def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
-        """Take what was changed by hand since the last write as new FK pose; see `LiveBones.absorb_edits`."""
+        """Make manual edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
         if self.bones.are_as_written(ob):
             return
         if self.state is State.UNKNOWN:
-            self.bones.fk = None  # it is of another frame
+            self.bones.fk = None  # the known FK pose is that of another frame
         self.bones.absorb_edits(ob, evaluated)
 
     def restore_fk(self, ob: bpy.types.Object, present: Row | None = None) -> None:
-        """Put the stored FK pose into the channels; see `LiveBones.restore`."""
+        """Write the stored FK pose to the channels; see `LiveBones.restore`."""
         self.bones.restore(ob, present)
         self.enter(State.RESTORED)
 
     def evaluate_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-        """Have Blender evaluate the current frame from the stored FK pose, which was restored too late for that.
+        """Evaluate the current frame again, from a stored FK pose that was restored after Blender evaluated it.
 
         This calls the handlers of `depsgraph_update_post` in turn.
         """
         ob.update_tag(refresh={"OBJECT", "DATA", "TIME"})
-        # Blender before 5.0 loses its list of objects in an update within one that concerns the scene, and
-        # crashes on the next; tagged, the scene makes the list again.
+        # A nested update that concerns the scene makes Blender before 5.0 lose its list of objects and crash on the
+        # next update; tagging the scene rebuilds the list.
         depsgraph.scene.update_tag()
         depsgraph.view_layer.update()
 
@@ -171,13 +171,13 @@ class Rig:
         return frame
 
     def keep_fk(self, depsgraph: bpy.types.Depsgraph) -> None:
-        """Take the FK pose that is known for that of the frame at which a depsgraph is evaluated."""
+        """Keep the known FK pose as that of the frame at which a depsgraph is evaluated."""
         self.at = moment_of(depsgraph)
 
     def stands_alone(self, ob: bpy.types.Object) -> bool:
-        """Whether the FK pose is the stored one on every frame, all goals are there, and none depends on the pose.
+        """Whether the FK pose is the stored one on every frame, and all goals exist and don't depend on the pose.
 
-        Then it need not be restored for Blender to evaluate, which takes as long as a pose with the solution.
+        Then the FK pose need not be restored before Blender evaluates, which takes as long as evaluating the solution.
         """
         if self.bones.fk is None or not self.plan.is_static or self.plan.watch or is_animated(ob):
             return False
@@ -189,7 +189,7 @@ class Rig:
         return all(goal is not None and _is_free(goal) for goal in (*(chain.target for chain in settings), *poles))
 
     def read_known_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Sample:
-        """Sample the current frame again, on which the channels hold a solution by now."""
+        """Sample the current frame again, while the channels may hold a solution."""
         now = moment_of(depsgraph)
         if self.bones.fk is None or self.at not in {None, now} or self.state in {State.UNKNOWN, State.RESTORED}:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
@@ -197,9 +197,9 @@ class Rig:
         return sample(ob, self.plan, depsgraph, self.bones.fk)
 
     def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Row:
-        """The FK pose of the current frame after loading a file or undo, when only the stored one is known.
+        """Return the FK pose of the current frame after loading or undo, when only the stored one is known.
 
-        Where more than F-curves animates it, it is evaluated once more, which calls the handlers of
+        If more than F-curves animates the pose, the frame is evaluated once more, which calls the handlers of
         `depsgraph_update_post` in turn.
         """
         everything = np.arange(len(ob.pose.bones))
@@ -210,7 +210,7 @@ class Rig:
             self.restore_fk(ob)
             self.evaluate_fk(ob, depsgraph)
             fk = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
-            # What the user changed on other bones and did not key yet must survive that.
+            # Unkeyed edits of other bones must survive the evaluation.
             channels.write(ob, everything, present)
         self.bones.written = present[self.plan.live]
         return fk
@@ -224,16 +224,16 @@ class Rig:
         *,
         hurried: bool = False,
     ) -> Posed:
-        """Solve all chains; `moves` and `hurried` as in `pose`. Where nothing moved, the last solution is taken."""
+        """Solve all chains, or return the last solution if nothing moved; `moves` and `hurried` as in `pose`."""
         view = self.view
         alone = len(frame.world) == 1 and self.plan.is_alone and not self.plan.goals_are_moved
-        # Tables are worth while for many frames only: whoever plays or bakes makes them.
+        # Making tables pays only for many frames, in playback or in a bake.
         lookup = self.lookup(ob, frame, make=len(frame.world) > 1)
         by_tables = lookup is not None
         if alone and view.solved is not None and view.solved[2] == by_tables and view.solved[0].equals(frame):
             return replace(view.solved[1], moves=moves)
         if lookup is None:
-            # The evaluated copy knows the flags of inheritance of this frame.
+            # Inheritance flags may be animated: the evaluated copy has those of this frame.
             seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
             before = view.solved[:2] if alone and view.solved and not (view.solved[2] or self.plan.watch) else None
             posed = pose(seen, self.plan, frame, moves, before, hurried=hurried)
@@ -244,7 +244,7 @@ class Rig:
         return posed
 
     def lookup(self, ob: bpy.types.Object, frame: Sample, make: bool = True) -> Lookup | None:
-        """The short way to solve frames with the same FK pose; None: there is none, or it would have to be made."""
+        """Return the lookup for a frame's FK pose; None if unusable, or not made yet while `make` is False."""
         view = self.view
         if not self.plan.is_static or is_animated(ob) or view.tables_made > MAX_TABLES or others_handle_frames():
             return None
@@ -257,15 +257,15 @@ class Rig:
         return view.lookup if view.lookup.works and view.lookup.fits(frame) else None
 
     def begin_playback(self, ob: bpy.types.Object, frame: Sample, *, is_dragged: bool = False) -> None:
-        """Pose the next frames by `play`, if nothing is needed for it but what they are computed from.
+        """Enter PLAYBACK, so that `play` poses the next frames, if the numbers of a frame are all it depends on.
 
-        Call it when this frame was solved and written. `is_dragged` says that only goals were moved on it: where tables
-        are worth while, they are made by the next frame.
+        Call this when the frame is solved and written. `is_dragged` says that only goals moved on it: then tables, if
+        worth making, are left to the next frame.
         """
         before = self._before
         self._before = self.view
         if (len(self.views) > 1 and before is not self.view) or not self.plan.chains or others_handle_frames():
-            return  # each frame is evaluated in several view layers, or others set the FK pose of each
+            return  # each frame is evaluated in several view layers, or other add-ons set the FK pose of each frame
         source: Source | None = None
         if not any(chain.takes_rotation for chain in self.plan.chains) and self.stands_alone(ob):
             source = Still(ob, self.plan, frame)
@@ -280,7 +280,7 @@ class Rig:
             self.enter(State.PLAYBACK)
 
     def _is_keyed(self, ob: bpy.types.Object) -> bool:
-        """Whether F-curves alone determine all that frames are computed from, and none of it depends on the pose."""
+        """Return whether F-curves alone determine all that frames are computed from, independently of the pose."""
         inputs, view = self.plan.determined, self.view
         if inputs is None or not self.plan.is_alone or self.plan.watch or not view.may_be_keyed:
             return False
@@ -292,12 +292,12 @@ class Rig:
         return view.may_be_keyed
 
     def pose_early(self, ob: bpy.types.Object, frame: float) -> None:
-        """Pose a frame before Blender evaluates it, where its solution is known; `play` corrects it."""
+        """Pose a frame before Blender evaluates it, if its solution is known; `play` checks it afterwards."""
         if self.view.playback is not None:
             self.view.playback.pose_early(ob, frame, self.bones.written)
 
     def play(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, in_step: bool) -> Playback | None:
-        """Pose a new frame that was evaluated from a solution; None: it must be solved, `absorb_edits` first.
+        """Pose a new frame that was evaluated from a solution; None: `absorb_edits` and solve it instead.
 
         `in_step` says whether the original objects are at this frame, too.
         """
@@ -311,7 +311,7 @@ class Rig:
         return playback
 
     def play_again(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, hurried: bool) -> Playback | None:
-        """Pose the frame that was posed last anew, on which only goals were moved since; None: it must be solved."""
+        """Pose the last posed frame again, after only goals moved; None: solve it instead."""
         playback = self.view.playback
         if playback is None or self.bones.fk is None or self.at != moment_of(depsgraph):
             return None
@@ -325,10 +325,10 @@ class Rig:
             self.enter(State.SOLVED)
 
     def write(self, ob: bpy.types.Object, rows: Row, shown: Row | None = None) -> None:
-        """Write channels (k, 17), a solved frame or the FK pose, into the original object.
+        """Write channels (k, 17), a solved frame or the FK pose, to the original object.
 
-        What an evaluated copy shows that is no window's, or whose animation was evaluated since, may differ from the
-        original: where `shown` (k, 17) does, Blender has to copy it again.
+        An evaluated copy outside the windows, or one whose animation was evaluated since, may differ from the original:
+        where `shown` (k, 17), what it shows, differs from the channels, Blender is made to copy the original again.
         """
         if not channels.write(ob, self.plan.live, rows) and shown is not None and (shown != rows).any():
             channels.tag(ob, int(self.plan.live[0]))
@@ -339,7 +339,7 @@ class Rig:
         self.enter(State.SOLVED)
 
     def stand_by(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, *, is_shown: bool) -> None:
-        """Leave a frame to another view layer, which has all goals: put back what that one solved, if it has."""
+        """Leave a frame to the view layer that has all goals, and write its solution of the frame, if it has one."""
         if self.solution is None or (is_shown and self.at != moment_of(depsgraph)):
             return
         seen = channels.read(ob.evaluated_get(depsgraph), self.plan.live) if is_shown else None

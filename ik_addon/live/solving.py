@@ -1,4 +1,4 @@
-"""Solve armatures as they stand: one on request, or all live ones in the order in which they depend on each other."""
+"""Solve armatures in the current state: one on request, or all live ones in order of their dependencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 def solve_now(
     ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, only: Collection[str] | None = None
 ) -> list[reports.Report]:
-    """Solve chains of an armature on the current frame, whether it is live or not, and report on each.
+    """Solve chains of an armature on the current frame, whether it is live or not, and return a report on each.
 
     Args:
         ob: the armature object.
@@ -55,7 +55,7 @@ def solve_now(
     if not live and rig.bones.fk is not None:
         solved = (rig.bones.written != rig.bones.fk).any(axis=1)
         fk_store.note_written(ob, rig.plan.live[solved], rig.bones.written[solved])
-        fk_store.forget(ob, rig.plan.live[~solved].tolist())  # there is nothing to go back to
+        fk_store.forget(ob, rig.plan.live[~solved].tolist())  # these bones still show their FK pose
     return _reports(ob, [*(plan.tip for plan in rig.plan.chains), *rig.plan.faults])
 
 
@@ -64,9 +64,9 @@ def _reports(ob: bpy.types.Object, tips: Collection[str]) -> list[reports.Report
 
 
 def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
-    """What is known of a live armature, with its plan for the view layer and frame of a depsgraph.
+    """Return the rig of a live armature, with its plan for the view layer and frame of a depsgraph.
 
-    It is planned anew where its bones or settings changed.
+    The plan is made again if bones or settings changed.
     """
     uid, layer = ob.session_uid, Layer.of(depsgraph.view_layer)
     own = registry.of(ob)
@@ -110,25 +110,25 @@ def solve_and_write(
 
 
 def solve_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, moves: Moves) -> Moves:
-    """Solve the current frame, on which the channels may hold a solution already."""
+    """Solve the current frame, while the channels may hold a solution."""
     return solve_and_write(ob, rig, depsgraph, read_again(ob, rig, depsgraph), moves)
 
 
 def read_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> Sample:
-    """Sample the current frame, on which the channels may hold a solution already."""
-    with paused():  # finding out the FK pose may update the depsgraph
+    """Sample the current frame, while the channels may hold a solution."""
+    with paused():  # finding the FK pose may update the depsgraph
         return rig.read_known_fk(ob, depsgraph)
 
 
 def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Note which other view layers will be updated for what was written."""
+    """Note which other view layers Blender will update because of what was written."""
     own = registry.of(ob)
     if own.rig is not None and len(own.rig.views) > 1:
         own.owed = own.rig.views.keys() - {Layer.of(depsgraph.view_layer)}
 
 
 def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
-    """Take a step with an armature that can be posed; an error switches it off, or the chains that raise it."""
+    """Run a step for an armature if it can be posed; an error switches off the failing chains, or the armature."""
     own = registry.of(ob)
     obstacle = chain.why_closed(ob)
     if obstacle:
@@ -143,7 +143,7 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
     try:
         step(ob, *arguments)
     except Exception as error:
-        # Once in the console, and in the panel for as long as it stands; never once a frame.
+        # Log once and report in the panel while it lasts, not on every frame.
         if _set_failed_aside(ob, own):
             return
         own.state, own.rig = State.FAILED, None
@@ -156,7 +156,7 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
 
 
 def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
-    """Put aside the chains that raise an error by themselves; return whether there are any, and others that do not."""
+    """Set aside the chains that raise an error when solved alone; return False if none of them or all of them do."""
     enabled = [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled and tip.name not in own.failed]
     faulty: dict[str, str] = {}
     depsgraph = bpy.context.view_layer.depsgraph
@@ -172,7 +172,7 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     own.failed.update(faulty)
     own.is_stale = True
     reports.fail(ob, [*faulty], say("Internal error; see the console"))
-    ob.update_tag()  # the others are solved with the update that follows
+    ob.update_tag()  # the update that follows solves the other chains
     return True
 
 
@@ -181,16 +181,16 @@ Read = Callable[[bpy.types.Object, Rig], Sample]
 
 
 def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, step: Step, read: Read) -> None:
-    """Take a step with each live armature that a depsgraph evaluates, first with those that carry targets of others.
+    """Run a step for each live armature that a depsgraph evaluates, those that carry others' targets first.
 
-    Those in a dependency loop are left in the FK pose that is read. Those of which another view layer has all goals are
-    left to that one.
+    Armatures in a dependency loop are left in the FK pose that `read` returns. An armature whose goals are complete
+    only in another view layer is left to that layer.
     """
     presence = Presence(depsgraph.view_layer)
     armatures = {ob.session_uid: ob for ob in unpaused(scene) if presence.has(ob)}
     if not armatures:
         return
-    for _ in range(2):  # the first plan of one says which bones of another its targets are attached to
+    for _ in range(2):  # only the first plan of an armature says which bones of others its targets are attached to
         for ob in armatures.values():
             guarded(rig_of, ob, depsgraph)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
@@ -207,7 +207,7 @@ def in_dependency_order(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, 
         assert rig is not None
         moves = step(ob, rig, moves)
 
-    # Armatures that need each other, by different chains, are solved until the last of these chains has what it needs.
+    # Armatures that need each other through different chains are solved until the last of these has what it needs.
     for _ in range(1 if len(solved) == len(ordered) else 1 + sum(len(plan.chains) for plan in plans.values())):
         before = moves
         for uid in solved:

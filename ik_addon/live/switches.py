@@ -1,4 +1,4 @@
-"""What happens when chains are added, removed or set, and when Live is switched."""
+"""React to chains that are added, removed or set, and to Live being switched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .state import State
 
 
 def settings_changed(ob: bpy.types.Object) -> None:
-    """A chain of this armature was added, removed, switched or given another goal."""
+    """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     versions.bring_up(ob)
     own = registry.of(ob)
     own.is_stale = True
@@ -26,7 +26,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
     if own.state is State.FAILED:
         own.state = State.UNKNOWN
     if ob.session_uid in registry.paused_rigs:
-        return  # whoever paused it changes more, and calls this afterwards
+        return  # the caller that paused it makes more changes, and calls this afterwards
     if object_of(ob).live:
         ob.update_tag()
     elif ob.is_editable:
@@ -34,20 +34,20 @@ def settings_changed(ob: bpy.types.Object) -> None:
 
 
 def number_changed(ob: bpy.types.Object) -> None:
-    """A number that is read on each frame was set."""
+    """Stop playback: a number that is read on each frame was set."""
     rig = registry.of(ob).rig
     if rig is not None:
         rig.stop_playback()
 
 
 def live_switched(ob: bpy.types.Object) -> None:
-    """Live was switched on or off for this armature."""
+    """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
     registry.live.clear()
     rig = registry.of(ob).rig
     registry.armatures.pop(ob.session_uid)
     if object_of(ob).live:
         ob.update_tag()
-    elif ob.is_editable:  # an override that is not editable holds what its library had solved: that goes, too
+    elif ob.is_editable:  # a non-editable override keeps what its library had solved; that is dropped as well
         if rig is not None and rig.plan.skeleton.matches(ob):
             rig.bones.release(ob, rig.plan.live.tolist())
         _give_back(ob, fk_store.stored_bones(ob))
@@ -56,7 +56,7 @@ def live_switched(ob: bpy.types.Object) -> None:
 
 
 def _release_unused(ob: bpy.types.Object) -> None:
-    """Give back the FK pose of bones that no chain poses any more, as far as the solution still stands in them."""
+    """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
     stored = fk_store.stored_bones(ob)
     if not stored:
         return
@@ -66,14 +66,14 @@ def _release_unused(ob: bpy.types.Object) -> None:
 
 
 def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
-    """Put bones back into their stored FK pose and forget it, but for what moved since the solution was written."""
+    """Put bones back into their stored FK pose and forget it, except where they moved since the last solution."""
     bones = np.array(sorted(stored), dtype=np.int64)
     channels.write(ob, bones, fk_store.held(ob, bones, fcurves.animated(ob, bones)))
     fk_store.forget(ob, bones.tolist())
 
 
 def register() -> None:
-    """Have the settings call what is here."""
+    """Register these functions with the settings."""
     chain_settings.on_chain_changed.append(settings_changed)
     chain_settings.on_number_changed.append(number_changed)
     settings.on_live_switched.append(live_switched)

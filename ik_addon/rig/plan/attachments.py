@@ -1,4 +1,4 @@
-"""What targets, poles and armatures are attached to: bones that take them along, as parents or by constraints."""
+"""The bones that targets, poles and armatures are attached to, as children or by constraints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PULLING = (
     bpy.types.PivotConstraint,
     bpy.types.TransformConstraint,
 )
-"""Other constraints by which a bone decides where an object is."""
+"""Other constraints through which a bone affects where an object is."""
 
 
 class ParentBone(NamedTuple):
@@ -35,23 +35,23 @@ class ParentBone(NamedTuple):
 
 
 def uid_of(ob: bpy.types.ID) -> int:
-    """The `session_uid` of a data-block; evaluated copies have none of their own."""
+    """Return the `session_uid` of a data-block's original; evaluated copies have none of their own."""
     return ob.original.session_uid
 
 
 class Attachment(NamedTuple):
-    """What something is attached to."""
+    """A bone that something is attached to."""
 
     parent: ParentBone
     turns: bool
-    """It turns with its parent, and does not only move with it."""
+    """Whether it also turns with its parent, instead of only moving with it."""
 
 
 def attachments_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Attachment, ...]:
-    """The bones that take an object along, or one of its bones, nearest first.
+    """Return the bones that an object, or one of its bones, is attached to, nearest first.
 
-    By itself or through its parents, as a child or by a constraint; and what takes along the armatures of these bones.
-    Of an evaluated object, those that take it along in that evaluation.
+    Counts attachment as a child or by a constraint, directly or through parents, and includes the bones that the
+    armatures of these bones are attached to. For an evaluated object, the attachments are those of its evaluation.
     """
     found = []
     seen: set[tuple[int, str]] = set()
@@ -73,16 +73,16 @@ def attachments_of(ob: bpy.types.Object | None, bone: str = "") -> tuple[Attachm
 
 
 class Hold(NamedTuple):
-    """What of a bone a constraint takes along with something else than its parent."""
+    """What a constraint attaches to something other than the bone's parent."""
 
     place: bool = False
     rotation: bool = False
     adds: bool = False
-    """It moves the bone from where the parent takes it, as Child Of does."""
+    """Whether it adds to the motion of the bone's parent, as Child Of does."""
 
     @classmethod
     def of(cls, bone: bpy.types.PoseBone) -> Hold | None:
-        """The hold on a bone; None: there is none. Nothing takes a connected bone off its parent."""
+        """Return the hold on a bone, or None. Nothing moves a connected bone away from its parent."""
         found = next(filter(_takes_along, bone.constraints), None)
         if found is None:
             return None
@@ -92,17 +92,17 @@ class Hold(NamedTuple):
 
 
 def _takes_along(constraint: Any) -> bool:
-    """Whether a constraint makes its object or bone follow another one."""
+    """Whether a constraint attaches its object or bone to another one."""
     return isinstance(constraint, PARENTING) and is_on(constraint) and constraint.target is not None
 
 
 def _is_bone(entry: Any) -> bool:
-    """Whether the target of a constraint, or of one of several that it has, is a bone."""
+    """Whether a constraint's target, or one entry of its target list, is a bone."""
     return entry.target is not None and entry.target.type == "ARMATURE" and bool(entry.subtarget)
 
 
 def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator[ParentBone]:
-    """All bones that an object, or one of its bones, follows, even partly."""
+    """Yield all bones that an object, or one of its bones, follows, even partly."""
     yield from (attachment.parent for attachment in attachments_of(ob, bone))
     while ob is not None:
         for constraint in ob.constraints:
@@ -113,17 +113,17 @@ def all_parent_bones_of(ob: bpy.types.Object | None, bone: str = "") -> Iterator
 
 
 def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
-    """An object, and all those whose settings may decide what takes it along: parents and targets of constraints.
+    """Return an object and all objects whose settings may decide what it is attached to: parents, constraint targets.
 
-    Also by constraints that are switched off now: what switches them may be animated.
+    Constraints that are off now count, too: what switches them may be animated.
     """
     return list({uid_of(own): own for own, _name in _reached([(ob, bone)], _takers)}.values())
 
 
 def leaders(ob: bpy.types.Object) -> frozenset[int]:
-    """Armatures, by `session_uid`, whose bones decide how another one stands before its chains are solved.
+    """Return the armatures, by `session_uid`, whose bones affect this one before its chains are solved.
 
-    In whatever way: as parents, by constraints on its bones or through drivers.
+    Counts parents, constraints on bones and drivers.
     """
     start = [*_takers(ob, ""), *_sources(ob)]
     for bone in ob.pose.bones:
@@ -134,11 +134,11 @@ def leaders(ob: bpy.types.Object) -> frozenset[int]:
 
 
 Part = tuple[bpy.types.Object, str]
-"""An object, or a bone of it."""
+"""An object, or a bone of it: (object, bone name or "")."""
 
 
 def _reached(start: Iterable[Part], beyond: Callable[[bpy.types.Object, str], list[Part]]) -> Iterator[Part]:
-    """Everything that some parts lead to, step by step, each once, with these parts."""
+    """Yield the given parts and all parts that they lead to, each once."""
     seen: set[tuple[int, str]] = set()
     waiting = list(start)
     while waiting:
@@ -150,7 +150,7 @@ def _reached(start: Iterable[Part], beyond: Callable[[bpy.types.Object, str], li
 
 
 def _takers(ob: bpy.types.Object, name: str) -> list[Part]:
-    """The parent of an object, and the targets of constraints on it, on one of its bones and on those above that."""
+    """Return an object's parent and constraint targets, and those of one of its bones and its ancestors."""
     bone = ob.pose.bones.get(name) if name and ob.pose is not None else None
     parts: tuple[Any, ...] = (ob,) if bone is None else (ob, bone, *bone.parent_recursive)
     found = [target for part in parts for target in _targets(part)]
@@ -158,7 +158,7 @@ def _takers(ob: bpy.types.Object, name: str) -> list[Part]:
 
 
 def _targets(owner: bpy.types.Object | bpy.types.PoseBone) -> list[Part]:
-    """The targets of the constraints on an object or a bone."""
+    """Return the targets of the constraints on an object or a bone."""
     found: list[Part] = []
     for constraint in owner.constraints:
         entries: Iterable[Any] = getattr(constraint, "targets", (constraint,))
@@ -169,7 +169,7 @@ def _targets(owner: bpy.types.Object | bpy.types.PoseBone) -> list[Part]:
 
 
 def _sources(ob: bpy.types.Object) -> list[Part]:
-    """What the drivers of an object and of its data read."""
+    """Return what the drivers of an object and of its data read."""
     blocks: tuple[Any, ...] = (ob, ob.data)
     drivers = [driver for block in blocks if block and block.animation_data for driver in block.animation_data.drivers]
     every = [target for driver in drivers for variable in driver.driver.variables for target in variable.targets]

@@ -22,12 +22,12 @@ class ChainError(UserError):
 
 
 def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The tip bones of all chains of an armature; none in an object that Blender has not evaluated yet."""
+    """Return the tip bones of all chains of an armature; none if Blender has not evaluated the object yet."""
     return [] if ob.pose is None else [bone for bone in ob.pose.bones if is_tip(bone)]
 
 
 def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-    """The bones of the chain on `tip`, root first; a chain longer than its parents ends at the armature's root."""
+    """Return the bones of the chain on `tip`, root first; no more than there are up to the armature's root."""
     length = chain_of(tip).chain_length
     bones = [tip, *tip.parent_recursive]
     if length > 0:
@@ -36,48 +36,48 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
 
 
 def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-    """The bones of the chain on `tip`, root first, that bend to its side: not the tip if that takes an orientation."""
+    """Return the bones of the chain on `tip` that bend to its side, root first; not a tip with orientation."""
     bones = chain_bones(tip)
     return bones[:-1] if chain_of(tip).use_rotation and len(bones) > 2 else bones
 
 
 def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The hand or foot at the end of the chain on `tip`; None where it has none."""
+    """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
     name = end_name(chain_of(tip))
     return below(tip, name) if name else None
 
 
 def below(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
-    """The bone of this name that descends from a bone; None where there is none."""
+    """Return the descendant of a bone that has this name, or None."""
     found: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(name)
     return found if found is not None and tip in found.parent_recursive else None
 
 
 def between(tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-    """The bones from a tip to the end bone below it, without these two: mechanism bones, which go with the tip."""
+    """Return the bones between a tip and its end bone: mechanism bones, which move along with the tip."""
     above = end.parent_recursive
     return above[: above.index(tip)][::-1]
 
 
 def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The end bone of the chain on `tip`, if it takes the target's orientation."""
+    """Return the end bone of the chain on `tip` if it takes the target's orientation, else None."""
     chain = chain_of(tip)
     return end_of(tip) if chain.use_end_rotation and not chain.use_rotation else None
 
 
 def takes_orientation(tip: bpy.types.PoseBone) -> bool:
-    """Whether the chain on `tip` turns its tip or its end bone as its target is turned."""
+    """Whether the tip bone or end bone of the chain on `tip` takes the target's orientation."""
     return chain_of(tip).use_rotation or turning_end(tip) is not None
 
 
 def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-    """The bones that the chain on `tip` poses, root first: its own, then its end bone if that takes an orientation."""
+    """Return the bones that the chain on `tip` poses, root first, with an end bone that takes an orientation last."""
     end = turning_end(tip)
     return [*chain_bones(tip), *([] if end is None else [end])]
 
 
 def reach_of(tip: bpy.types.PoseBone) -> Vector:
-    """The place, in the rest axes of the tip, that the chain brings to its target: its tail, or its end bone's head."""
+    """Return the end effector in the rest axes of the tip: the tail of the tip, or the head of the end bone."""
     end = end_of(tip)
     if end is None or (end.bone.use_connect and end.parent == tip):
         return Vector((0.0, tip.bone.length, 0.0))
@@ -85,7 +85,7 @@ def reach_of(tip: bpy.types.PoseBone) -> Vector:
 
 
 def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The tip of the chain that `bone` belongs to: its own, else the first that runs through it or ends in it."""
+    """Return the tip of the chain of `bone`: its own chain, else the first that runs through it or ends in it."""
     if is_tip(bone):
         return bone
     every = tips(bone.id_data)
@@ -94,12 +94,12 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
 
 
 def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
-    """Raise `ChainError` if the chain on `tip` cannot be solved; return sentences about what will be ignored.
+    """Raise `ChainError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
 
     Args:
         ob: the armature object.
         tip: its tip bone.
-        view_layer: where its goals must be.
+        view_layer: the one that must contain its goals.
     """
     constrained = [bone for bone in ob.pose.bones if bone.constraints]
     return check_seen(ob, tip, chain_bones(tip), turning_end(tip), constrained, Presence(view_layer))
@@ -113,15 +113,15 @@ def check_seen(
     constrained: Sequence[bpy.types.PoseBone],
     presence: Presence,
 ) -> list[str]:
-    """Do as `check`, for a chain as it is on an evaluated frame.
+    """Do the same as `check`, for a chain on an evaluated frame.
 
     Args:
         ob: the armature object, the original one.
         tip: its tip bone.
-        bones: the chain's bones as evaluated, root first.
-        end: its end bone as evaluated, if that takes the target's orientation.
-        constrained: the bones that have constraints, as evaluated.
-        presence: of goals, and what they are as evaluated.
+        bones: the chain's evaluated bones, root first.
+        end: its evaluated end bone, if that takes the target's orientation.
+        constrained: the evaluated bones that have constraints.
+        presence: finds goals and their evaluated copies.
     """
     obstacle = why_closed(ob)
     if obstacle:
@@ -171,7 +171,7 @@ def check_bones(
     bones: list[bpy.types.PoseBone],
     constrained: Sequence[bpy.types.PoseBone] | None = None,
 ) -> None:
-    """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check`."""
+    """Raise `ChainError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
         raise ChainError(
             "The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it",
@@ -187,7 +187,7 @@ def check_bones(
 
 
 def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> None:
-    """Raise `ChainError` if a bone from a tip to its end bone does not go with the tip."""
+    """Raise `ChainError` if a bone between a tip and its end bone doesn't move along with the tip."""
     for owner, constraint in holding_constraints(ob, tip, end):
         raise ChainError(
             "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
@@ -201,13 +201,13 @@ def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.
 def holding_constraints(
     ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone
 ) -> list[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
-    """Constraints that keep a bone from a tip to its end bone from going with the tip, each with its bone."""
+    """Return constraints that keep the bones between a tip and its end bone from moving along, each with its bone."""
     found = fighting_constraints(ob, between(tip, end))
     return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
 
 
 def why_closed(ob: bpy.types.Object) -> str:
-    """Why Blender does not let anybody pose an armature object, and what to do; empty where it does."""
+    """Return why Blender lets nobody pose an armature object, and what to do; empty if it can be posed."""
     if not ob.is_editable:
         return say(
             "'{object}' is linked from another file and can't be posed. Make a library override of it", object=ob.name
@@ -222,12 +222,12 @@ def why_closed(ob: bpy.types.Object) -> str:
 
 
 def is_connected(chain: IKAddonChain, root: bpy.types.PoseBone) -> bool:
-    """Whether the root bone of a chain should be pushed, but can't leave its parent's tail."""
+    """Whether Out of Reach should push the root bone, but it is connected to its parent."""
     return chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
 
 
 def out_of_reach_paths(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
-    """Data paths of what a chain writes only where its target is out of reach."""
+    """Return the data paths of channels that a chain writes only when its target is out of reach."""
     fields = {"PUSH_ROOT": (bones[:1], "location"), "STRETCH": (bones, "scale")}
     written, field = fields.get(chain.out_of_reach, ([], ""))
     return [f"{bone.path_from_id()}.{field}" for bone in written]
@@ -277,9 +277,9 @@ def _remarks(
 
 
 def _segments(bones: list[bpy.types.PoseBone], last: float) -> tuple[int, int]:
-    """How many segments of a chain have a length at rest, and how many others may get one by a bone being moved.
+    """Return how many segments of a chain have length at rest, and how many others could get one if a bone is moved.
 
-    The last one, from the head of the tip to what it brings to the target, is as long as `last`.
+    The last segment, from the head of the tip to the end effector, has the length `last`.
     """
     segments, movable = int(last > 0.0), 0
     for bone, child in pairwise(bones):

@@ -22,34 +22,34 @@ from .presence import Presence
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """One chain that can be solved."""
+    """A chain that can be solved."""
 
     tip: str
     """Name of the tip bone."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, root first."""
     end: int | None
-    """Index of the end bone, if it takes the target's rotation."""
+    """Index of the end bone, if it takes the target's orientation."""
     end_offset: tuple[tuple[float, float, float], ...]
     """(3, 3) rotation from the target's axes to those of the end bone."""
     reach: tuple[float, float, float]
-    """What is brought to the target, in the rest axes of the tip: its tail, or the head of its end bone."""
+    """The end effector in the rest axes of the tip: the tail of the tip, or the head of the end bone."""
     is_loose: bool
-    """The end bone takes the target's rotation, and is not a connected child of the tip."""
+    """Whether an end bone takes the target's orientation without being a connected child of the tip."""
     remarks: tuple[str, ...]
-    """Sentences about settings that cannot be followed."""
+    """Remarks on settings that can't be followed."""
     target_attachments: tuple[Attachment, ...]
     """The bones that the target is attached to, of this armature or others, nearest first."""
     pole_attachments: tuple[Attachment, ...]
     has_pole: bool
     turns: bool
-    """The tip takes the target's rotation."""
+    """Whether the tip takes the target's orientation."""
     bend_side: tuple[float, float, float]
-    """In the rest axes of the root bone; zero: none."""
+    """The side to bend to, in the rest axes of the root bone; zero if it has none."""
     bends_both_ways: bool
-    """Only where the FK pose is straight it bends to its side."""
+    """Whether it keeps the bend of the FK pose, and bends to its side only where that is straight."""
     folds: tuple[tuple[float, float, float], ...]
-    """Of each bone in the rest axes of the one above, see `Problem.folds`; empty: the chain bends evenly."""
+    """How much each bone folds, in the rest axes of the bone above; empty for an even bend. See `Problem.folds`."""
 
     @property
     def posed(self) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ class ChainPlan:
 
     @property
     def takes_rotation(self) -> bool:
-        """Whether the tip or the end bone takes the target's rotation."""
+        """Whether the tip or the end bone takes the target's orientation."""
         return self.turns or self.end is not None
 
     @property
@@ -77,7 +77,7 @@ def checked(
     presence: Presence,
     skeleton: Skeleton,
 ) -> ChainPlan:
-    """Plan the chain on a tip bone, whose bones are seen as evaluated; raise `ChainError` where it cannot be solved."""
+    """Plan the chain on a tip bone from its evaluated bones; raise `ChainError` if it can't be solved."""
     settings = chain_of(tip)
     last = None if end is None else presence.seen(ob).pose.bones[end]
     remarks = check_seen(ob, tip, bones, last, constrained, presence)
@@ -85,7 +85,7 @@ def checked(
         check_numbers(bone, limits=settings.use_limits)
     if settings.planar and not has_plane(bones):
         remarks.append(say("Planar has no effect together with limits or rotation. Lock axes instead"))
-    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # which may be animated or driven
+    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
     pole = presence.seen(settings.pole) if use_pole else None
     return ChainPlan(
         tip=tip.name,
@@ -106,14 +106,14 @@ def checked(
 
 
 def _axes(offset: Quaternion) -> tuple[tuple[float, float, float], ...]:
-    """The matrix (3, 3) of a rotation as it is stored: somebody may have set all of it to 0."""
+    """Return the matrix (3, 3) of a stored rotation, which may not be normalized, or even all 0."""
     turned = offset.normalized() if offset.magnitude > 0.0 else Quaternion()
     columns = [turned @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
     return tuple(zip(*((column.x, column.y, column.z) for column in columns), strict=True))
 
 
 def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:
-    """The folds of a chain, from the root on; empty where it has none."""
+    """Return the folds of a chain, from the root on; empty if it has none."""
     shares = folds_of(settings, len(path))
     if not (any(shares) and any(settings.bend_side)):
         return ()
@@ -126,13 +126,13 @@ def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) ->
 
 
 def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether Planar has an effect on a chain, root first: limits and rotation lead out of the plane."""
+    """Whether Planar has an effect on a chain, root first; with limits or orientation, bones leave the plane."""
     settings = chain_of(bones[-1])
     return not (settings.use_rotation or is_limited(bones))
 
 
 def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were some."""
+    """Whether the bones of a chain, root first, are solved within limits, or by stiffness as if there were limits."""
     settings = chain_of(bones[-1])
     if not settings.use_limits:
         return False
@@ -140,7 +140,7 @@ def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
 
 
 def has_old_stiffness(bones: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether stiffness acts on a chain without limits, root first, as it did in 0.1.0."""
+    """Whether stiffness acts on a chain without limits, root first, as in version 0.1.0."""
     settings = chain_of(bones[-1])
     if not settings.use_limits or stiffness_is_shared(settings):
         return False

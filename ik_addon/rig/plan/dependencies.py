@@ -1,4 +1,4 @@
-"""Which chains depend on which, across all armatures: what moves their roots and their goals."""
+"""Which chains depend on which, across all armatures, because they move each other's roots or goals."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from .order import all_needs, in_order
 from .plan import Plan
 
 Node = tuple[int, int, int]
-"""Chains that are solved together: their armature, and their place among its waves and in one of them."""
+"""Chains that are solved together, as (`session_uid` of the armature, index of the wave, index of the group in it)."""
 
 
 def in_loops(plans: Mapping[int, Plan]) -> set[int]:
-    """Those armatures of which chains are in a dependency loop, also through other armatures.
+    """Return the armatures that have chains in a dependency loop, also through other armatures.
 
-    Armatures by `session_uid`, with their plans.
+    `plans` and the result are by the `session_uid` of the armature.
     """
     needs = _needs(plans)
     return {uid for uid, _, _ in in_order(needs, needs)[1]}
 
 
 def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
-    """Chains of other armatures that some chains of one follow, and that follow chains of the same one in turn.
+    """Return chains of other armatures that given chains of one armature follow, and that follow chains of it in turn.
 
     Args:
-        plans: of armatures, by `session_uid`.
-        uid: the one.
-        tips: tip bones of these chains of it.
+        plans: plans by the `session_uid` of the armature.
+        uid: the `session_uid` of the one armature.
+        tips: tip bones of the given chains.
 
     Returns:
-        Armature and tip bone of each.
+        Armature and tip bone of each chain.
     """
     needs = _needs(plans)
 
@@ -44,7 +44,7 @@ def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[
 
 
 def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
-    """What moves the roots or the goals of chains, of all armatures."""
+    """Return, for each group of chains of all armatures, the groups that move its roots or goals."""
     owners: dict[tuple[int, int], Node] = {}
     for uid, plan in plans.items():
         for w, wave in enumerate(plan.waves):

@@ -1,4 +1,4 @@
-"""Chains that share bones form trees; trees and chains of one shape that do not depend on each other form waves."""
+"""Group chains that share bones into trees, and independent groups of the same shape into waves."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one
 
 
 class Shape(NamedTuple):
-    """What groups must have in common to be solved as one batch; see `Problem` for what is named as there."""
+    """What groups must have in common to be solved as one batch; names shared with `Problem` mean the same."""
 
     parents: tuple[int, ...]
     """(n,) the parent of each bone within the group, -1 for the root."""
     segments: tuple[int, ...]
     """(E,) the bone of each effector."""
     poles: tuple[bool, ...]
-    """(E,) chains that bend towards a pole."""
+    """(E,) whether each chain bends towards a pole."""
     turns: tuple[bool, ...]
-    """(E,) chains whose tip takes the target's rotation."""
+    """(E,) whether the tip of each chain takes the target's orientation."""
     inherits: tuple[bool, ...]
     stretch_weights: tuple[float, ...]
     limits: tuple[tuple[float, ...], ...] | None
     """(n, 6) minimum and maximum angle about X, Z and Y."""
     plain: bool
-    """The bones have no special inheritance flags, see `Skeleton.plain`."""
+    """Whether no bone has special inheritance flags, see `Skeleton.plain`."""
     solver: Solver = Solver.AUTO
     out_of_reach: OutOfReach = OutOfReach.EXTEND
     iterations: int = 0
@@ -49,19 +49,19 @@ class Shape(NamedTuple):
     """(n, 3) about X, Y and Z."""
     bend_lead: float = 0.0
     planar: bool = False
-    """A free chain that stays in the plane of its rest pose."""
+    """Whether a free chain stays in the plane of its rest pose."""
     is_end: bool = False
-    """Each group is the end bone of a chain, which takes the target's rotation."""
+    """Whether each group is the end bone of a chain, which takes the target's orientation."""
 
     @property
     def is_chain(self) -> bool:
-        """Whether the bones are a single chain, and not a tree."""
+        """Whether the bones are a single chain and not a tree."""
         return len(self.segments) == 1
 
 
 @lru_cache(maxsize=1024)
 def paths(parents: tuple[int, ...], segments: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Points from the root to each effector: bones by their index, effectors counted on from the last bone."""
+    """Return the points from the root to each effector: bones by index, effectors counted on from the last bone."""
     found = []
     for e, segment in enumerate(segments):
         path, bone = [len(parents) + e], segment
@@ -74,7 +74,7 @@ def paths(parents: tuple[int, ...], segments: tuple[int, ...]) -> tuple[tuple[in
 
 @lru_cache(maxsize=1024)
 def above(parents: tuple[int, ...]) -> tuple[slice | list[int], slice | list[int]]:
-    """The bones of a group that have a parent in it, and these, as indices; slices where each follows its parent."""
+    """Return the indices of bones with a parent in their group, and of the parents; slices for a single chain."""
     if parents == tuple(range(-1, len(parents) - 1)):
         return slice(1, None), slice(-1)
     below = [bone for bone, parent in enumerate(parents) if parent >= 0]
@@ -83,19 +83,19 @@ def above(parents: tuple[int, ...]) -> tuple[slice | list[int], slice | list[int
 
 @dataclass(frozen=True)
 class Group:
-    """A chain, or the chains that share bones with each other."""
+    """A chain, or chains that share bones."""
 
     chains: tuple[int, ...]
     """Indices of the chains, in the order of their effectors."""
     bones: tuple[int, ...]
     """Indices in `pose.bones`, parents before children."""
     is_end: bool = False
-    """It is the end bone of the one chain."""
+    """Whether it is only the end bone of its one chain."""
 
 
 @dataclass(frozen=True)
 class Wave:
-    """G groups of one shape that do not depend on each other: n bones and E chains each."""
+    """G independent groups of one shape: n bones and E chains each."""
 
     shape: Shape
     chains: Ints
@@ -107,29 +107,29 @@ class Wave:
     modes: NDArray[np.str_]
     """(G, n) rotation modes."""
     reaches: Floats
-    """(G, E, 3) what each chain brings to its target, in the rest axes of its tip."""
+    """(G, E, 3) the end effector of each chain, in the rest axes of its tip."""
     loose: Bools
-    """(G, E) chains whose end bone, which takes a rotation, is not connected: its location moves what is brought."""
+    """(G, E) whether an end bone with orientation is unconnected, so that its location moves the end effector."""
 
     def some(self, chosen: Bools) -> Wave:
-        """The chosen groups (G,) alone."""
+        """Return the wave with only the chosen groups (G,)."""
         return Wave(self.shape, *(array[chosen] for name, array in vars(self).items() if name != "shape"))
 
     def as_members(self, array: Any) -> Any:
-        """An array (F, G, ...) of the groups as that of the members of a batch (G F, ...), group by group."""
+        """Reshape an array (F, G, ...) of groups to that of the members of a batch (G F, ...), group by group."""
         if len(array) == 1:
             return np.ascontiguousarray(array[0])
         return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
 
     def as_frames(self, members: Any) -> Any:
-        """The inverse of `as_members`: (F, G, ...)."""
+        """Reshape an array of members (G F, ...) back to (F, G, ...); the inverse of `as_members`."""
         if len(members) == len(self.rows):
             return members[None]
         return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 
 def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group]:
-    """Chains, given by their bones, that share bones with each other, directly or through others."""
+    """Group chains, given by their bones, that share bones directly or through others."""
     found: list[tuple[list[int], set[int]]] = []
     for i, bones in enumerate(chains):
         members, all_bones = [i], set(bones)
@@ -147,7 +147,7 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
 
 
 def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]) -> None:
-    """Take chains out of `planned`, with a fault, whose end bone another one poses: by going through it, or first."""
+    """Remove chains whose end bone another chain runs through or takes first, and add their faults."""
     owners = {bone: chain for chain in reversed(planned) for bone in chain.posed}
     owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
     for chain in planned.copy():
@@ -168,7 +168,7 @@ def without_loops(
     planned: list[ChainPlan],
     faults: dict[str, str],
 ) -> tuple[list[Group], dict[int, set[int]]]:
-    """Groups of chains and what each needs; chains that follow each other are taken out of `planned`, with a fault."""
+    """Return groups of chains and what each needs; remove chains in dependency loops from `planned` and add faults."""
     while True:
         groups = groups_of([chain.bones for chain in planned], skeleton)
         groups += [Group((i,), (c.end,), is_end=True) for i, c in enumerate(planned) if c.end is not None]
@@ -190,7 +190,7 @@ def without_loops(
 
 
 def _moving(ob: bpy.types.Object, skeleton: Skeleton, index: dict[str, int], chain: ChainPlan) -> list[int]:
-    """The bones of this armature that move the goals of a chain."""
+    """Return the bones of this armature that move the goals of a chain."""
     found = []
     for parent, _turns in chain.goal_attachments:
         if parent.armature == ob.session_uid and parent.bone in index:
@@ -207,12 +207,12 @@ def in_waves(
     modes: Sequence[str],
     planned: Sequence[ChainPlan],
 ) -> tuple[Wave, ...]:
-    """All groups, in the order in which they are solved.
+    """Return all groups as waves, in the order in which they are solved.
 
     Args:
-        groups: without dependency loops among them.
-        shapes: of the groups.
-        needs: groups, by index, that move the root or a goal of a group.
+        groups: groups without dependency loops.
+        shapes: the shape of each group.
+        needs: by the index of a group, the groups that move its root or a goal.
         rows: position of each bone in `Plan.live`.
         modes: rotation modes of `Plan.live`.
         planned: the chains.

@@ -1,8 +1,9 @@
-"""The numbers that the FK pose and the goals of a frame are computed from, where nothing else has a say in them.
+"""The numbers that determine the FK pose and the goals of a frame, if nothing but these numbers affects them.
 
-Blender stores them in single precision and sets each from one F-curve, so that F-curves determine them exactly:
-transform channels of bones, objects as they stand to their parents, and settings of chains. All else follows by our own
-forward kinematics, whether numbers were read from an evaluated frame or from F-curves: a frame is the same both ways.
+The numbers are transform channels of bones, transforms of objects relative to their parents, and settings of chains.
+Blender stores them in single precision and sets each from one F-curve, so F-curves determine them exactly. Everything
+else follows from our own forward kinematics, so a frame is the same whether its numbers were read from evaluated copies
+or from F-curves.
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ from .reference import Reference
 from .watch import NUMBERS
 
 Numbers = NDArray[np.float32]
-"""(F, w) the numbers of F frames, in the order in which `Inputs` holds them; frames of the same bits are the same."""
+"""(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""
 MATRIX = 16
 RIDDEN = {"OBJECT", "ARMATURE", "BONE"}
-"""The types of parents that take no more along than a place and an orientation."""
+"""The parent types that pass on nothing but location, rotation and scale."""
 
 
 class Spot(NamedTuple):
-    """Where something is: at an object, or at one of its bones."""
+    """A place: an object, or one of its bones."""
 
     item: int
     """Index in `Inputs.objects`."""
     bone: int
-    """Index in `Inputs.bones`; -1: at the object itself."""
+    """Index among the n bones of `Inputs`; -1: the object itself."""
 
 
 class Placed(NamedTuple):
-    """An object that is placed by its own transform and its parent alone."""
+    """An object that is placed only by its own transform and its parent."""
 
     reference: Reference
     above: Spot | None
-    """What it is a child of."""
+    """Its parent, or None."""
     reach: float
-    """How far along the bone it is a child of, in its length."""
+    """Distance from the parent bone's head, along the bone, to the point that the object is attached to."""
     unparented: Floats
-    """(4, 4) the inverse of its parent's matrix when that was set."""
+    """(4, 4) the parent inverse matrix."""
 
 
 class Bones(NamedTuple):
@@ -69,18 +70,18 @@ class _NotPlaced(Exception):  # noqa: N818 - it is no error, only not known
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the frames of one armature are computed from: o objects, n bones and the settings of C chains."""
+    """What determines the frames of one armature: o objects, n bones and the settings of C chains."""
 
     objects: tuple[Placed, ...]
     """Parents before children."""
     own: int
-    """Which of them is the armature object of the chains."""
+    """Index of the chains' armature object."""
     armatures: tuple[Bones, ...]
-    """Their bones follow each other in all arrays of n."""
+    """The n bones, armature by armature."""
     parents: Ints
-    """(n,) the parent of each bone among them, -1 where there is none, or the bone's pose is not needed."""
+    """(n,) index of each bone's parent; -1 if it has none, or if the bone's pose is not needed."""
     levels: tuple[Ints, ...]
-    """The bones whose pose is needed, by depth."""
+    """Indices of the bones whose pose is needed, by depth."""
     offsets: Floats
     """(n, 4, 4) as in `Skeleton`."""
     plain: Bools
@@ -88,19 +89,19 @@ class Inputs:
     modes: tuple[str, ...]
     """(n,) rotation modes."""
     connected: Bools
-    """(n,) whose location Blender leaves out."""
+    """(n,) whether Blender ignores the bone's location, because it is connected."""
     live: Ints
-    """(k,) where `Plan.live` are among the bones."""
+    """(k,) indices of the `Plan.live` bones."""
     sampled: Ints
-    """(s,) where `Plan.sampled` are."""
+    """(s,) indices of the `Plan.sampled` bones."""
     targets: tuple[Spot, ...]
-    """(C,)"""
+    """(C,) where the target of each chain is."""
     poles: tuple[Spot | None, ...]
-    """(C,)"""
+    """(C,) where the pole of each chain is."""
     tips: tuple[str, ...]
     """(C,) the tip bone of each chain."""
     others: tuple[Spot, ...]
-    """What else was asked for."""
+    """Where other requested objects or bones are."""
 
     @classmethod
     def of(
@@ -113,16 +114,16 @@ class Inputs:
         tips: Sequence[str],
         others: Sequence[tuple[bpy.types.Object, str]] = (),
     ) -> Inputs | None:
-        """Find what frames depend on; None where something else has a say, so that Blender's matrices are needed.
+        """Collect what determines the frames; None if anything else does, so that Blender's matrices are needed.
 
         Args:
             ob: the armature object, the original one.
-            depsgraph: its evaluated copies are asked.
-            skeleton: its bones at rest.
+            depsgraph: gives the evaluated copies.
+            skeleton: the armature's bones at rest.
             live: as in `Plan`.
             sampled: as in `Plan`.
             tips: tip bones of the chains.
-            others: objects, or bones of them, of which it is also asked where they are.
+            others: other objects or bones whose place is requested.
         """
         chains = [chain_of(ob.pose.bones[tip]) for tip in tips]
         found = _Collected(depsgraph)
@@ -139,12 +140,12 @@ class Inputs:
 
     @property
     def width(self) -> int:
-        """The count w of the numbers of a frame."""
+        """The number w of values per frame."""
         return self.rows.stop + len(NUMBERS) * len(self.tips)
 
     @cached_property
     def rows(self) -> slice:
-        """Where the channels (n, 17) of bones are among the numbers; objects come before, settings after them."""
+        """The slice of the numbers with the channels (n, 17) of bones, after the objects and before the settings."""
         start = MATRIX * len(self.objects)
         return slice(start, start + WIDTH * len(self.modes))
 
@@ -153,7 +154,7 @@ class Inputs:
 
         Args:
             depsgraph: evaluated at the frame.
-            fk: (k, 17) channels of the live bones, where the evaluated ones are not the FK pose.
+            fk: (k, 17) FK channels of the live bones, if the evaluated ones differ from them.
         """
         originals = self.originals()
         if originals is None:
@@ -165,7 +166,7 @@ class Inputs:
             for row in range(4):
                 matrices += matrix[row][:]
         numbers[0, : self.rows.start] = matrices
-        numbers[0, : self.rows.start] += 0.0  # no zero has a sign
+        numbers[0, : self.rows.start] += 0.0  # turns -0.0 into 0.0
         rows = numbers[0, self.rows].reshape(len(self.modes), WIDTH)
         start = 0
         for bones in self.armatures:
@@ -179,14 +180,14 @@ class Inputs:
         return numbers
 
     def originals(self) -> list[bpy.types.Object] | None:
-        """The objects; None if one is gone, or an armature has lost bones."""
+        """Return the original objects; None if one is gone, or an armature's number of bones changed."""
         found = [original for placed in self.objects if (original := placed.reference.find()) is not None]
         if len(found) < len(self.objects):
             return None
         return found if all(len(found[b.item].pose.bones) == len(b.skeleton.names) for b in self.armatures) else None
 
     def to_pose(self, bone: int, basis: Floats, parent: Floats | None) -> Floats:
-        """Pose matrices (F, 4, 4) of a bone with special inheritance flags; see `Skeleton.to_pose`."""
+        """Return pose matrices (F, 4, 4) of a bone with special inheritance flags; see `Skeleton.to_pose`."""
         for bones in self.armatures:
             if bone < len(bones.indices):
                 break
@@ -195,7 +196,7 @@ class Inputs:
         return basis if ob is None else bones.skeleton.to_pose(ob, int(bones.indices[bone]), basis, parent)
 
     def fk(self, numbers: Numbers) -> Row:
-        """FK channels (F, k, 17) of the live bones, from the numbers of F frames."""
+        """Return the FK channels (F, k, 17) of the live bones from the numbers of F frames."""
         return numbers[:, self.rows].reshape(len(numbers), len(self.modes), WIDTH)[:, self.live]
 
 
@@ -205,7 +206,7 @@ def is_edited(depsgraph: bpy.types.Depsgraph) -> bool:
 
 
 class _Collected:
-    """What is found of inputs. Spots tell bones by their index in `pose.bones` as yet."""
+    """Collects inputs. Until `inputs` returns them, spots refer to bones by their index in `pose.bones`."""
 
     def __init__(self, depsgraph: bpy.types.Depsgraph) -> None:
         self._depsgraph = depsgraph
@@ -217,7 +218,7 @@ class _Collected:
         self._constrained: dict[int, set[str]] = {}
 
     def armature(self, ob: bpy.types.Object, skeleton: Skeleton) -> int:
-        """Add an armature object, by its known skeleton; returns its item."""
+        """Add an armature object with a known skeleton; return its index."""
         item = self.item(ob)
         if item not in self._skeletons:
             seen = ob.evaluated_get(self._depsgraph)
@@ -225,7 +226,7 @@ class _Collected:
             if data is not None and (data.action or data.drivers or data.nla_tracks):
                 raise _NotPlaced  # the rest pose may be animated
             if seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
-                seen = ob  # it was edited, and is not evaluated since
+                seen = ob  # edited, and not evaluated since
             if seen.data.pose_position == "REST":
                 raise _NotPlaced
             self._skeletons[item], self._shown[item] = skeleton, seen
@@ -234,7 +235,7 @@ class _Collected:
         return item
 
     def item(self, ob: bpy.types.Object) -> int:
-        """Add an object, after all that it is a child of."""
+        """Add an object after its ancestors; return its index."""
         uid = ob.session_uid
         if uid not in self._items:
             seen = ob.evaluated_get(self._depsgraph)
@@ -251,12 +252,12 @@ class _Collected:
                         raise _NotPlaced
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self._objects)
-            # Of the evaluated copy: in a render the original stands at another frame.
+            # From the evaluated copy, because in a render the original is on another frame.
             self._objects.append(Placed(Reference.of(ob), above, reach, matrix_array(seen.matrix_parent_inverse)))
         return self._items[uid]
 
     def spot(self, ob: bpy.types.Object, name: str) -> Spot:
-        """Add an object, or one of its bones if it has one of that name."""
+        """Add an object, or its bone of this name if there is one; return its spot."""
         index = ob.pose.bones.find(name) if name and ob.type == "ARMATURE" and ob.pose is not None else -1
         if index < 0:
             return Spot(self.item(ob), -1)
@@ -266,7 +267,7 @@ class _Collected:
         return Spot(item, index)
 
     def pose(self, item: int, bone: int) -> None:
-        """Add a bone whose pose is needed, and those above it."""
+        """Add a bone whose pose is needed, and its ancestors."""
         skeleton, posed = self._skeletons[item], self._posed[item]
         for own in (bone, *skeleton.ancestors(bone)):
             if own in posed:
@@ -285,7 +286,7 @@ class _Collected:
         tips: Sequence[str],
         others: Sequence[Spot],
     ) -> Inputs:
-        """What was found."""
+        """Return the collected inputs."""
         armatures: list[Bones] = []
         place: dict[tuple[int, int], int] = {}
         for item, skeleton in self._skeletons.items():
@@ -320,7 +321,7 @@ class _Collected:
 
 
 def _constrained(seen: bpy.types.Object) -> set[str]:
-    """Names of the bones of an armature object that constraints move."""
+    """Return the names of the bones of an armature object that constraints move."""
     found: set[str] = set()
     for owner in seen.pose.bones:
         for constraint in owner.constraints:

@@ -1,4 +1,4 @@
-"""Joint limits and stiffness as Blender stores them, per bone, for its own IK."""
+"""Joint limits and stiffness, which Blender stores per bone for its own IK."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FREE: Range = (-math.inf, math.inf)
 SETTINGS = tuple(
     f"{name}_{axis}" for axis in "xyz" for name in ("lock_ik", "use_ik_limit", "ik_min", "ik_max", "ik_stiffness")
 )
-"""Blender's settings of a bone for its limits, locks and stiffness."""
+"""Names of Blender's limit, lock and stiffness settings of a bone."""
 
 
 def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
-    """Minimum and maximum angle of a bone about its X, Z and Y axis, in radians from rest; infinite: not limited.
+    """Return a bone's minimum and maximum angle about X, Z and Y, in radians from rest; infinite where not limited.
 
     Raises:
         ChainError: a limit is not a range around the rest pose.
@@ -50,7 +50,7 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
 
 
 def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
-    """Raise `ChainError` where an IK setting of a bone is not a number; limits only count where they are used."""
+    """Raise `ChainError` if an IK setting of a bone is not a number; limits and stiffness count only if `limits`."""
     if limits:
         ranges_of(bone)
         if not all(map(math.isfinite, stiffness_of(bone))):
@@ -60,5 +60,5 @@ def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
 
 
 def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
-    """How little a bone wants to turn about X, Y and Z, from 0 to 0.99."""
+    """Return how strongly a bone resists turning about X, Y and Z, from 0 to 0.99."""
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z

@@ -1,4 +1,4 @@
-"""The order in which chains of one armature are solved: those that move a root or a goal of another come first."""
+"""Order chains so that those that move a root or a goal of another one come first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
-    """Nodes with those that they need before them, otherwise in the order given; and those that need each other."""
+    """Return the nodes, each after those that it needs, otherwise in the given order; and the nodes in loops."""
     waiting = list(nodes)
     mutual = [node for node in waiting if node in all_needs(node, needs)]
     waiting = [node for node in waiting if node not in mutual]
@@ -23,7 +23,7 @@ def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tup
 
 
 def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:
-    """What a node needs, directly or through others."""
+    """Return everything that a node needs, directly or through others."""
     found: set[Node] = set()
     waiting = list(needs.get(node, ()))
     while waiting:

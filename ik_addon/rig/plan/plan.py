@@ -1,7 +1,7 @@
-"""What is to be solved on an armature and in which order.
+"""What to solve on an armature, and in which order.
 
-A plan holds structure: built once, kept until the rig or a setting changes, or until an animated setting that it was
-made of has another value on another frame. The bones that chains pose are the same on all of these.
+A plan holds structure. It is built once and kept until the rig or a setting changes, or until an animated setting that
+it was made from has another value on another frame. The bones that chains pose are the same on all frames.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from .watch import Facts, Value, Watch, facts_of, own_facts
 
 @dataclass(frozen=True)
 class Plan:
-    """The chains of one armature."""
+    """The plan of one armature's chains."""
 
     skeleton: Skeleton
     chains: tuple[ChainPlan, ...]
-    """Those that can be solved."""
+    """The chains that can be solved."""
     waves: tuple[Wave, ...]
-    """All of these, in the order in which they are solved."""
+    """These chains, in the order in which they are solved."""
     paths: dict[str, tuple[int, ...]]
     """The bones that each enabled chain poses, solvable or not, by its tip bone: indices in `pose.bones`, root first,
     an end bone that takes an orientation last."""
     ends: frozenset[int]
-    """These end bones."""
+    """The end bones among these."""
     faults: dict[str, str]
-    """Tip bone of each chain that cannot be solved: why, and what to do."""
+    """Why a chain can't be solved, and what to do, by its tip bone."""
     live: Ints
-    """(k,) indices of the bones of all enabled chains, ascending, also of those that cannot be solved now."""
+    """(k,) indices of the bones of all enabled chains, ascending, including chains that can't be solved now."""
     rows: dict[int, int]
     """Position of each bone in `live`."""
     solved: frozenset[int]
-    """The live bones that chains pose; the others stay in their FK pose."""
+    """The live bones that are solved; the others stay in their FK pose."""
     held: Mapping[int, Hold]
-    """Bones that no chain poses and that a constraint holds."""
+    """Bones that a constraint holds and no chain poses."""
     constrained: frozenset[int]
     """Bones with constraints of any kind."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
     connected: Bools
-    """(k,) live bones whose location Blender leaves out."""
+    """(k,) whether Blender ignores the location of each live bone, because it is connected."""
     sampled: Ints
-    """(s,) indices of the other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
+    """(s,) indices of other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
-    """`session_uid` of everything whose change asks for a new solve."""
+    """`session_uid` of everything whose change requires a new solve."""
     root_attachments: tuple[Attachment, ...]
-    """What the armature object itself is attached to, nearest first."""
+    """The bones that the armature object is attached to, nearest first."""
     parent_bones: frozenset[ParentBone]
     """Bones that goals or the armature object are attached to, of this armature and others."""
     followed: tuple[int, ...]
@@ -75,25 +75,25 @@ class Plan:
     is_static: bool
     """No parent of a chain moves during a solve, and neither a goal nor the armature is attached to a bone."""
     watch: Watch
-    """What is animated of the settings that the plan was made of."""
+    """The animated settings among those that the plan was made from."""
     seen: Value
-    """Its values then: the plan fits where they are the same."""
+    """The watched values that the plan was made from; it fits frames with the same values."""
     determined: Inputs | None
-    """The numbers that frames are computed from; None where Blender's matrices are needed."""
+    """The numbers that frames are computed from; None if Blender's matrices are needed."""
     is_followed: bool
-    """Goals of other armatures are attached to bones of this one."""
+    """Whether goals of other armatures are attached to bones of this one."""
     is_alone: bool
-    """Nothing of this armature is attached to a bone of another one, nor the other way round."""
+    """Whether no goals or armatures are attached across armatures, to or from this one."""
     leaders: frozenset[int]
-    """`session_uid` of other armatures whose bones decide how this one stands before it is solved."""
+    """`session_uid` of other armatures whose bones affect this one before it is solved."""
     own_facts: Facts
-    """What decided it of the armature object."""
+    """The facts of the armature object that the plan was made from."""
     others: tuple[int, ...]
-    """Indices of the bones beside the live ones that count: above them, and goals."""
+    """Indices of the bones that matter besides the live ones: their ancestors, and goals."""
     facts: Mapping[int, Facts]
-    """What decided it of objects other than the armature's, by `session_uid`."""
+    """The facts of other objects that the plan was made from, by `session_uid`."""
     is_elsewhere: bool
-    """A goal is missing in this view layer, and another layer of the scene has all of them: it decides the pose."""
+    """Whether this view layer lacks the armature or a goal, and leaves the pose to another one that has all of them."""
 
     @cached_property
     def goals_are_moved(self) -> bool:
@@ -101,31 +101,31 @@ class Plan:
         return any(map(self.moves, self.followed))
 
     def leader(self, bone: int) -> int:
-        """What a bone goes with, a chain's bone or one that is held: itself, or the nearest one above it; -1: none."""
+        """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or fixed, or -1."""
         while bone >= 0 and bone not in self.solved and not self.is_fixed(bone):
             bone = int(self.skeleton.parents[bone])
         return bone
 
     def is_fixed(self, bone: int) -> bool:
-        """Whether a constraint alone decides where a bone is and how it is turned."""
+        """Whether a constraint alone determines a bone's place and orientation."""
         return bone in self.held and self.held[bone].place and self.held[bone].rotation
 
     @cached_property
     def carried(self) -> Ints:
-        """(a,) positions in `sampled` of the bones that go with a chain's bone as their own channels tell.
+        """(a,) positions in `sampled` of the bones that move with a chain's bone, placed by their own channels.
 
-        A constraint may only move them on from there, as Child Of does.
+        A constraint may only add to these, as Child Of does.
         """
         free = (bone not in self.constrained or self.held.get(bone, Hold()).adds for bone in self.sampled.tolist())
         moved = (bone not in self.solved and self.moves(bone) for bone in self.sampled.tolist())
         return np.flatnonzero([is_free and is_moved for is_free, is_moved in zip(free, moved, strict=True)])
 
     def moves(self, bone: int) -> bool:
-        """Whether a bone is posed by a chain, or goes with one that is."""
+        """Whether a bone is posed by a chain, or moves along with one that is."""
         return self.leader(bone) in self.solved
 
     def length(self, tip: str) -> float:
-        """The length of the chain on a tip bone at rest."""
+        """Return the length at rest of the chain on a tip bone."""
         return float(self.skeleton.lengths[[bone for bone in self.paths[tip] if bone not in self.ends]].sum())
 
     @classmethod
@@ -141,14 +141,14 @@ class Plan:
 
         Args:
             ob: the armature object, the original one.
-            depsgraph: its evaluated copies have settings as animated on the frame; goals must be in its view layer.
+            depsgraph: gives the settings as animated on its frame; goals must be in its view layer.
             only: tip bones to plan, enabled or not; None: all enabled chains.
             followed: bones of this armature that goals of other armatures are attached to.
-            aside: tip bones of chains that are not solved, and why.
+            aside: chains that are set aside, by tip bone, and why.
         """
         seen = ob.evaluated_get(depsgraph)
         if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys():
-            seen = ob  # it was edited, and is not evaluated since
+            seen = ob  # edited, and not evaluated since
         skeleton = Skeleton.of(seen)
         index = {name: i for i, name in enumerate(skeleton.names)}
         presence = Presence(depsgraph.view_layer, depsgraph)
@@ -237,21 +237,21 @@ class Plan:
         )
 
     def is_current(self, ob: bpy.types.Object) -> bool:
-        """Whether nothing but its pose was changed on its armature object."""
+        """Whether nothing but the pose has changed on the armature object."""
         return own_facts(ob, self.live.tolist(), self.others) == self.own_facts
 
     def is_outdated(self, updated: Iterable[bpy.types.ID]) -> bool:
-        """Whether anything but their transforms was changed on goals, or on what these are attached to."""
+        """Whether anything but transforms has changed on goals, or on the objects that these are attached to."""
         objects = (ob for ob in updated if isinstance(ob, bpy.types.Object) and ob.session_uid in self.facts)
         return any(facts_of(ob) != self.facts[ob.session_uid] for ob in objects)
 
     def fits(self, depsgraph: bpy.types.Depsgraph) -> bool:
-        """Whether what the plan was made of is the same where a depsgraph is evaluated."""
+        """Whether watched settings have the values that the plan was made from, where a depsgraph is evaluated."""
         return not self.watch or self.watch.values(depsgraph) == self.seen
 
 
 def _has(presence: Presence, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
-    """Whether a view layer has an armature object and moves all goals of its chains."""
+    """Whether a view layer has an armature object and evaluates all goals of its chains."""
     return ob.session_uid in presence.present and all(map(presence.evaluates, goals))
 
 
@@ -269,7 +269,7 @@ def _shape(
     if chains.is_connected(first, bones[0]) or drivers_on(ob, chains.out_of_reach_paths(first, bones)):
         policy = OutOfReach.EXTEND
     is_stiff = any(any(s) for s in stiffness)
-    # What 0.1.0 made of stiffness alone is what limits make of it that let everything through.
+    # In 0.1.0 stiffness without limits acted like limits that allow every angle.
     as_limited = is_stiff and len(own) == 1 and not stiffness_is_shared(settings[0])
     is_bounded = as_limited or any(r != (FREE,) * 3 for r in ranges)
     limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
@@ -293,7 +293,7 @@ def _shape(
 
 
 def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
-    """The shape of the end bone of a chain, which is seen as evaluated."""
+    """Return the shape of a chain's end bone, given as evaluated."""
     x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
     return Shape(
         parents=(-1,),
@@ -309,22 +309,22 @@ def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleto
 
 
 def _solver(settings: Sequence[IKAddonChain]) -> Solver:
-    """The solver of chains that are solved together: FABRIK where one of them asks for it."""
+    """Return the solver of chains that are solved together: FABRIK if one of them asks for it."""
     asked = [solver_of(chain) for chain in settings]
     if Solver.FABRIK in asked:
         return Solver.FABRIK
-    # A chain for the two-bone solver was checked; on a frame on which a bone has no length another one must do.
+    # Two-Bone chains are checked elsewhere; on a frame where a bone has no length, another solver has to do.
     return Solver.EVEN_BEND if asked[0] is Solver.EVEN_BEND else Solver.AUTO
 
 
 def _is_static(ob: bpy.types.Object, skeleton: Skeleton, groups: list[Group], live: Collection[int]) -> bool:
-    """Whether the parents of all groups stay where they are, unless they are animated."""
+    """Whether the parents of all groups stay in place, apart from animation."""
     above = {bone for group in groups if not group.is_end for bone in skeleton.ancestors(group.bones[0])}
     return above.isdisjoint(live) and not any(ob.pose.bones[bone].constraints for bone in above)
 
 
 def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:
-    """Parents of groups, and the bones that are wanted."""
+    """Return the parents of groups and the `wanted` bones, with the bones between them and a solved ancestor."""
     sampled = set(wanted)
     for path in (
         *(skeleton.ancestors(group.bones[0]) for group in groups),
@@ -334,6 +334,6 @@ def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], w
         if first is None:
             sampled.update(path[:1])
         elif first:
-            # The bones in between keep their pose relative to the solved one, so that one is needed as well.
+            # The bones in between keep their pose relative to the solved bone, so that is needed as well.
             sampled.update(path[: first + 1])
     return np.array(sorted(sampled), dtype=np.int64)

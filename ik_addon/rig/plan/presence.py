@@ -13,7 +13,7 @@ from .reference import uids
 
 
 class Layer(NamedTuple):
-    """A view layer, as a key."""
+    """A key that identifies a view layer."""
 
     scene: int
     """`session_uid` of the scene."""
@@ -21,12 +21,12 @@ class Layer(NamedTuple):
 
     @classmethod
     def of(cls, view_layer: bpy.types.ViewLayer) -> Layer:
-        """The key of a view layer."""
+        """Return the key of a view layer."""
         return cls(uid_of(view_layer.id_data), view_layer.name)
 
 
 def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
-    """A scene and those that are shown behind it, which Blender evaluates along with it."""
+    """Yield a scene and its background scenes, which Blender evaluates along with it."""
     seen: set[int] = set()
     shown: bpy.types.Scene | None = scene
     while shown is not None and shown.session_uid not in seen:
@@ -36,27 +36,27 @@ def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
 
 
 def all_layers(layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
-    """A collection of a view layer, and all that are in it."""
+    """Yield a layer collection and everything below it."""
     yield layer
     for child in layer.children:
         yield from all_layers(child)
 
 
 def is_in(objects: Any, ob: bpy.types.Object) -> bool:
-    """Whether an object is in a collection of Blender's; another one, which is linked, may have its name."""
+    """Whether an object is in one of Blender's object collections; another one of the same name doesn't count."""
     found = objects.get(ob.name)
     return found is not None and (found == ob or ob in objects.values())
 
 
 class Presence:
-    """The objects of a view layer, and of the scenes that are shown behind it, by `session_uid`."""
+    """The objects of a view layer, and of the background scenes, by `session_uid`."""
 
     def __init__(self, view_layer: bpy.types.ViewLayer, depsgraph: bpy.types.Depsgraph | None = None) -> None:
-        """Nothing is looked up before it is asked for.
+        """Prepare the lookups, which run only when they are needed.
 
         Args:
             view_layer: of any scene.
-            depsgraph: in whose evaluation the objects are to be seen; None: as they are.
+            depsgraph: the one in which objects are evaluated; None: use the originals.
         """
         scene, *sets = with_sets(view_layer.id_data)
         self._scene: Any = scene
@@ -65,34 +65,34 @@ class Presence:
 
     @cached_property
     def present(self) -> set[int]:
-        """All of them."""
+        """`session_uid` of all objects."""
         return set[int]().union(*(uids(layer.objects) for layer in self._layers))
 
     @cached_property
     def in_viewports(self) -> set[int]:
-        """Those in a collection that is not disabled in viewports."""
+        """`session_uid` of the objects in a collection that is not disabled in viewports."""
         return self._enabled("hide_viewport")
 
     @cached_property
     def in_renders(self) -> set[int]:
-        """Those in a collection that is not disabled in renders."""
+        """`session_uid` of the objects in a collection that is not disabled in renders."""
         return self._enabled("hide_render")
 
     def has(self, ob: bpy.types.Object) -> bool:
-        """Whether an object is here; a depsgraph also has objects that are not, if properties point at them."""
+        """Whether an object is in the view layer; a depsgraph also holds others that properties point to."""
         return any(is_in(layer.objects, ob) for layer in self._layers)
 
     def seen(self, ob: bpy.types.Object) -> bpy.types.Object:
-        """An object as it is evaluated."""
+        """Return the evaluated copy of an object, or the original if there is no depsgraph."""
         return ob if self._depsgraph is None else ob.evaluated_get(self._depsgraph)
 
     def evaluates(self, goal: bpy.types.Object) -> bool:
-        """Whether an object is here and moves in viewports."""
+        """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)
         return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
 
     def others(self) -> Iterator[Presence]:
-        """The other view layers of the scene."""
+        """Yield the other view layers of the scene."""
         for layer in self._scene.view_layers:
             if layer != self._layers[0]:
                 yield Presence(layer)

@@ -1,4 +1,4 @@
-"""Objects remembered from frame to frame without holding on to Blender's data, which undo and deleting free."""
+"""Remember objects between frames without references to Blender's data, which undo and deletion free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Reference(NamedTuple):
-    """One object. A name is not enough: a local and a linked object may share it."""
+    """A reference to one object. A name is not enough: a local and a linked object may share it."""
 
     name: str
     library: str | None
@@ -18,12 +18,12 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> Reference:
-        """Remember an object, or the original of an evaluated one."""
+        """Return a reference to an object, or to the original of an evaluated one."""
         original = ob.original
         return cls(original.name, original.library.filepath if original.library else None, original.session_uid)
 
     def find(self) -> bpy.types.Object | None:
-        """The object, also under a new name; None where it was deleted."""
+        """Return the object, even if it was renamed; None if it was deleted."""
         objects: Any = bpy.data.objects
         ob = objects.get((self.name, self.library))
         if ob is not None and ob.session_uid == self.uid:
@@ -32,7 +32,7 @@ class Reference(NamedTuple):
 
 
 def uids(objects: Any) -> set[int]:
-    """The `session_uid` of each object of one of Blender's collections of objects."""
+    """Return the `session_uid` of each object in one of Blender's object collections."""
     found = np.empty(len(objects), dtype=np.int32)
     objects.foreach_get("session_uid", found)
     return set(found.tolist())

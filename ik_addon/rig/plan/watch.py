@@ -1,7 +1,7 @@
-"""Settings that are animated or driven: what a plan was made of may have another value on another frame.
+"""Watch animated or driven settings that a plan was made from, as their values may differ on another frame.
 
-A plan holds structure. Channels, transforms and the numbers of a chain are state of the frame and are read with it;
-everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made again where it has changed.
+A plan holds structure. Channels, transforms and the numbers of a chain are the state of a frame and are read with it.
+Everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made again when it changes.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ OBJECT_FIELDS = {
     "delta_rotation_euler": 3,
     "delta_scale": 3,
 }
-"""The properties that place an object, and their widths."""
+"""The properties that place an object, and their number of elements."""
 BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
-"""Beginnings of data paths of an object that do not affect its transform, apart from those of its bones."""
+"""Prefixes of an object's data paths that do not affect its transform; paths of bones are checked separately."""
 MARKS = frozenset(("contact", "heel_pivot", "toe_pivot", "pin", "give"))
-"""The settings of a bone that no solve of a frame reads."""
+"""Settings of a bone that are not read when a frame is solved."""
 BONE_BYSTANDERS = (
     *("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale"),
     *(f"ik_addon.{name}" for name in sorted(MARKS)),
 )
-"""The same below a pose bone, or a bone of an armature."""
+"""The same for paths below a pose bone, or a bone of an armature."""
 BONE_FACTS = (
     "length",
     "use_connect",
@@ -53,11 +53,11 @@ BONE_FACTS = (
     "use_local_location",
     "use_relative_parent",
 )
-"""What a plan depends on of a bone at rest, beside its matrix and its parent."""
+"""The facts of a bone at rest that a plan depends on, besides its matrix and its parent."""
 JOINT_FACTS = ("rotation_mode", "ik_stretch", *limits.SETTINGS)
-"""The same of a pose bone that a chain poses."""
+"""The facts of a pose bone that a plan depends on, if a chain poses it."""
 READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in NUMBERS)))
-"""What is read of a pose bone on each frame."""
+"""The properties of a pose bone that are read on each frame."""
 
 Value = tuple[object, ...]
 Facts = tuple[object, ...]
@@ -90,16 +90,16 @@ class Watch:
         return bool(self.owners)
 
     def values(self, depsgraph: bpy.types.Depsgraph) -> Value:
-        """Their values on the frame at which a depsgraph is evaluated."""
+        """Return the watched values on the frame at which a depsgraph is evaluated."""
         return tuple(value for owner in self.owners for value in owner.values(depsgraph))
 
     @classmethod
     def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Watch:
-        """Watch an armature object, those of its bones that its chains depend on, and other objects.
+        """Watch an armature object, the bones that its chains depend on, and other objects.
 
         Args:
             ob: the armature object, the original one.
-            bones: names of the bones of chains, and of those above them.
+            bones: names of the bones of chains, and of their ancestors.
             others: the goals of its chains, and the objects that these are attached to.
         """
         found = [
@@ -121,21 +121,21 @@ def is_animated(ob: bpy.types.Object) -> bool:
 
 
 def facts_of(ob: bpy.types.Object) -> Facts:
-    """What a plan depends on of an object that is a goal, or that a goal is attached to: all but its transform."""
+    """Return what a plan depends on in a goal, or in an object that a goal is attached to: all but its transform."""
     ob = ob.original
     own = (*_bones(ob), *_flags(ob)) if ob.type == "ARMATURE" else ()
     return (*own, *_placing(ob), *(() if ob.animation_data is None else _of_goal(ob)))
 
 
 def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int]) -> Facts:
-    """What a plan depends on of its armature object.
+    """Return what a plan depends on in its armature object.
 
-    It is read after each edit of the armature, as the depsgraph does not say what was edited.
+    Read again after each edit of the armature, because the depsgraph does not say what was edited.
 
     Args:
         ob: the armature object, the original one.
         posed: indices of the pose bones that chains pose.
-        others: those of the other bones that count, above these or goals.
+        others: indices of the other bones that matter, which are ancestors of these or goals.
     """
     bones: Any = ob.pose.bones
     posed = [*posed]
@@ -153,7 +153,7 @@ def own_facts(ob: bpy.types.Object, posed: Iterable[int], others: Iterable[int])
 
 
 def _bones(ob: bpy.types.Object) -> Facts:
-    """Which bones an armature object has, and how they stand at rest."""
+    """Return the names and rest matrices of an armature object's bones, and its pose position."""
     if ob.type != "ARMATURE":
         return ()
     bones: Any = ob.data.bones
@@ -163,7 +163,7 @@ def _bones(ob: bpy.types.Object) -> Facts:
 
 
 def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
-    """How the bones of an armature object are turned, and what they inherit."""
+    """Yield the rotation modes and inheritance flags of an armature object's bones."""
     if ob.type == "ARMATURE" and ob.pose is not None:
         fields = (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS))
         for name, bones in fields:
@@ -173,7 +173,7 @@ def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
 
 
 def _settings(chain: Any) -> Iterator[object]:
-    """The settings of a chain, as what can be compared."""
+    """Yield the settings of a chain as values that can be compared."""
     for setting in chain.bl_rna.properties:
         if setting.identifier in MARKS:
             continue
@@ -184,12 +184,12 @@ def _settings(chain: Any) -> Iterator[object]:
         if isinstance(value, bpy.types.ID):
             value = value.session_uid
         elif isinstance(value, bpy.types.bpy_struct):
-            continue  # the FK store, and what describes the settings
+            continue  # the FK store, or the RNA type
         yield value if isinstance(value, str | int | float | set | None) else tuple(value)
 
 
 def _animation(owner: Any) -> Facts:
-    """What shows that other properties of a data-block may be animated by now."""
+    """Return what reveals that other properties of a data-block may be animated now."""
     data = owner.animation_data
     if data is None:
         return ()
@@ -209,7 +209,7 @@ def _animation(owner: Any) -> Facts:
 
 
 def _placing(ob: bpy.types.Object) -> Facts:
-    """What decides where an object is but its transform, and what moves its bones."""
+    """Return what places an object apart from its transform, and what moves its bones."""
     bones = ob.pose.bones if ob.pose is not None else ()
     return (
         ob.hide_viewport,
@@ -222,7 +222,7 @@ def _placing(ob: bpy.types.Object) -> Facts:
 
 
 def _parenting(ob: bpy.types.Object) -> Facts:
-    """How an object that has a parent goes with it."""
+    """Return how an object with a parent is attached to it."""
     assert ob.parent is not None
     unparented = ob.matrix_parent_inverse
     return (
@@ -253,12 +253,12 @@ def _facts(constraint: Any) -> Facts:
 
 def _value(owner: Any, path: str) -> object:
     value = value_at(owner, path)
-    # What follows what only depends on whether there is an influence, not on how much.
+    # Attachments depend only on whether there is any influence, not on how much.
     return value > 0.0 if path.endswith(".influence") and value is not None else value
 
 
 def animated_paths(owner: bpy.types.ID) -> Iterator[str]:
-    """The data paths that F-curves, drivers and NLA strips reach, each once."""
+    """Yield the data paths that F-curves, drivers and NLA strips reach, each once."""
     yield from dict.fromkeys(curve.data_path for curve in compat.animating(owner))
 
 
@@ -285,7 +285,7 @@ def _of_data(data: bpy.types.ID, bones: Collection[str]) -> Iterator[str]:
 
 
 def _of_goal(ob: bpy.types.Object) -> Iterator[str]:
-    """Everything but its transform that decides where a goal is, or a bone of it that is one."""
+    """Yield all paths except transforms that affect where a goal is: an object, or one of its bones."""
     for path in animated_paths(ob):
         match = BONE_PATH.fullmatch(path)
         if _places(path) if match is None else match["rest"].startswith(("constraints[", "rotation_mode")):
@@ -297,13 +297,13 @@ def _places(path: str) -> bool:
 
 
 def _marks(path: str) -> bool:
-    """Whether a data path is of a setting that no solve reads."""
+    """Whether a data path belongs to a setting that no solve reads."""
     match = BONE_PATH.fullmatch(path)
     return match is not None and match["rest"].removeprefix("ik_addon.") in MARKS
 
 
 def _reaches(ob: bpy.types.Object, name: str, rest: str, bones: Collection[str]) -> bool:
-    """Whether a path below a bone is of a constraint that may move bones of a chain above it (IK, Spline IK)."""
+    """Whether a path belongs to a constraint that may move bones of a chain above its bone (IK, Spline IK)."""
     owner = ob.pose.bones.get(name) if rest.startswith("constraints[") else None
     if owner is None or not any(isinstance(constraint, CHAIN_CONSTRAINTS) for constraint in owner.constraints):
         return False

@@ -1,1 +1,1 @@
-"""From evaluated armatures and F-curves to the arrays of a frame."""
+"""Read evaluated armatures and F-curves into the arrays of a frame."""

@@ -1,7 +1,7 @@
-"""Objects, bones and settings on many frames at once, from their F-curves alone: Blender evaluates no frame for it.
+"""Sample objects, bones and settings on many frames from their F-curves alone, without evaluating frames.
 
-That is possible where nothing but F-curves moves them and what they are attached to. Where anything else may,
-`NotDetermined` is raised, and Blender must be asked frame by frame.
+This is possible if nothing but F-curves moves them and what they are attached to. Otherwise `NotDetermined` is raised,
+and Blender has to evaluate the frames.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .frames import Frames
 from .sample import Sample, sample_of
 
 NOISE = 1e-5
-"""Matrices in single precision differ by less than this, in parts of their largest number."""
+"""Matrices in single precision differ by less than this fraction of their largest number."""
 
 
 Curves = Mapping[str, list[bpy.types.FCurve]]
@@ -35,19 +35,19 @@ Curves = Mapping[str, list[bpy.types.FCurve]]
 
 
 class NotDetermined(Exception):  # noqa: N818 - no error, only not known
-    """Something moves by more than F-curves; the message says what."""
+    """Motion is not determined by F-curves alone; the message says why."""
 
 
 def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
-    """The numbers (F, w) of frames that Blender has not evaluated: exactly those that it would evaluate.
+    """Return the numbers (F, w) of frames that Blender has not evaluated, exactly as it would evaluate them.
 
     Args:
         inputs: what frames are computed from.
-        stored: (k, 17) what the channels of the live bones are where they are not animated.
-        frames: F of them.
+        stored: (k, 17) channels of the live bones, used where they are not animated.
+        frames: the F frames.
 
     Raises:
-        NotDetermined: more than F-curves have a say.
+        NotDetermined: F-curves alone do not determine the frames.
     """
     originals = inputs.originals()
     if originals is None:
@@ -83,7 +83,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float]) -> Numbers:
 
 
 def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
-    """What `NUMBERS` are (F, 5), or (1, 5), for the chain on a tip bone."""
+    """Return the values (F, 5), or (1, 5), of `NUMBERS` for the chain on a tip bone."""
     settings: Any = chain_of(tip)
     columns = []
     for name in NUMBERS:
@@ -97,7 +97,7 @@ def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], 
 
 
 def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
-    """Those F-curves of an object that place it, if nothing else than these and its parent do."""
+    """Return the F-curves that place an object; raise `NotDetermined` if more than these and its parent place it."""
     driven = _driven(ob)
     for path in {*curves, *driven}:
         known = path in OBJECT_FIELDS and path not in driven
@@ -109,7 +109,7 @@ def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
 
 
 def place(ob: bpy.types.Object, frames: Sequence[float]) -> Row:
-    """Where (F, 3), or (1, 3), an object is seen from its parent, as far as F-curves determine it."""
+    """Return the location (F, 3), or (1, 3), of an object relative to its parent, if F-curves determine it."""
     return _place(ob, _placing(ob, in_force(ob)), frames)
 
 
@@ -119,7 +119,7 @@ def _place(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Row
 
 
 def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Numbers:
-    """Matrices (F, 4, 4), or (1, 4, 4), of an object without its parent: what `Object.matrix_basis` is then."""
+    """Return matrices (F, 4, 4), or (1, 4, 4), of an object without its parent, as in `Object.matrix_basis`."""
     curves = _placing(ob, curves)
     moved = _place(ob, curves, frames)
     if {"location", "delta_location"}.issuperset(curves):
@@ -132,7 +132,7 @@ def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> 
         mode = ob.rotation_mode
         field = channels.rotation_field(mode)
         turns = np.array([turned(values, mode) for values in found[field].tolist()], dtype=np.float32)
-        if mode != "AXIS_ANGLE":  # of the axis and angle Blender has a delta as well, but hides it
+        if mode != "AXIS_ANGLE":  # Blender also has a delta for axis and angle, but hides it
             deltas = found[f"delta_{field}"]
             if (deltas != deltas[:1]).any() or turned(deltas[0].tolist(), mode) != Matrix.Identity(3):
                 pairs = zip(deltas.tolist(), turns.tolist(), strict=True)
@@ -141,11 +141,11 @@ def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> 
         matrices[:, :3, :3] = turns * (found["scale"] * found["delta_scale"])[:, None, :]
         matrices[:, 3, 3] = 1.0
     matrices[:, :3, 3] = moved
-    return matrices + 0.0  # no zero has a sign, as in what is read
+    return matrices + 0.0  # turns -0.0 into 0.0, as `Inputs.read` does
 
 
 def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
-    """The F-curves that animate an object, by data path, without those that are muted."""
+    """Return the unmuted F-curves that animate an object, by data path."""
     data = ob.animation_data
     if data is None:
         return {}
@@ -164,7 +164,7 @@ def in_force(ob: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
 
 
 def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
-    """Which channels (k, 17) of bones an action, NLA strips or drivers set."""
+    """Return which channels (k, 17) of bones are set by an action, NLA strips or drivers."""
     found = np.zeros((len(bones), WIDTH), dtype=bool)
     rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
     for curve in compat.animating(ob):
@@ -178,12 +178,12 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
 
 
 def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Row:
-    """FK channels (k, 17) of bones on a frame, which are the given ones (k, 17) where they are not animated.
+    """Return the FK channels (k, 17) of bones on a frame: animated values, and `stored` (k, 17) where there are none.
 
-    Unlike asking Blender to evaluate the animation, this leaves no mark by which undo would evaluate it again.
+    Unlike evaluating the animation in Blender, this leaves no tag that would make undo evaluate it again.
 
     Raises:
-        NotDetermined: something else than F-curves sets them.
+        NotDetermined: something other than F-curves sets the channels.
     """
     curves, driven = _by_bone(in_force(ob).items()), _by_bone((path, []) for path in _driven(ob))
     rows = stored.copy()
@@ -197,7 +197,7 @@ def at_frame(ob: bpy.types.Object, bones: Ints, stored: Row, frame: float) -> Ro
 
 
 def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Sequence[float]) -> Row:
-    """Values (F, n) of a property of n numbers, which holds the given ones where no F-curve sets them."""
+    """Return values (F, n), or (1, n), of a property with n elements; elements without F-curves stay `unanimated`."""
     row = np.array(unanimated, dtype=np.float32).reshape(1, -1)
     curves = [curve for curve in curves if curve.array_index < row.shape[1]]
     if not curves:
@@ -210,28 +210,28 @@ def evaluated(unanimated: Any, curves: Iterable[bpy.types.FCurve], frames: Seque
 
 
 def _level_of(curve: bpy.types.FCurve) -> float | None:
-    """The value of an F-curve that has the same one on all frames; None where it may have others."""
+    """Return the value of an F-curve that is constant; None if it may vary."""
     points = curve.keyframe_points
     if len(points) > 1 and points[0].co[1] != points[1].co[1]:
-        return None  # as most curves: found without reading all
+        return None  # most F-curves vary; this finds out without reading all keys
     values = keyframes.read_keys(curve, ("co",))["co"][:, 1]
     if not len(values) or (values != values[0]).any() or len(curve.modifiers):
         return None
     rest = keyframes.read_keys(curve, ("handle_left", "handle_right", "interpolation"))
-    # The other kinds of interpolation can swing even between keys of one value.
+    # Other kinds of interpolation can swing even between keys of the same value.
     straight = (rest["interpolation"] <= keyframes.enum_value("interpolation", "BEZIER")).all()
     level = straight and all((rest[name][:, 1] == values[0]).all() for name in ("handle_left", "handle_right"))
     return float(values[0]) if level else None
 
 
 def _driven(ob: bpy.types.Object) -> set[str]:
-    """Data paths of an object that drivers set."""
+    """Return the data paths of an object that drivers set."""
     data = ob.animation_data
     return {driver.data_path for driver in data.drivers if not driver.mute} if data is not None else set()
 
 
 def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What stands below the data path of each bone."""
+    """Group values by bone, then by the part of their data path below the bone."""
     found: dict[str, dict[str, Any]] = {}
     for path, value in paths:
         match = BONE_PATH.fullmatch(path)
@@ -242,16 +242,16 @@ def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequence[float]) -> Sample:
-    """What `sample` reads on each of F frames, without evaluating one.
+    """Sample F frames, as `sample` would read them, without evaluating any.
 
     Args:
         ob: the armature object.
         plan: its plan.
-        stored: (k, 17) what the channels of `Plan.live` are where they are not animated.
-        frames: F of them.
+        stored: (k, 17) channels of `Plan.live`, used where they are not animated.
+        frames: the F frames.
 
     Raises:
-        NotDetermined: more than F-curves have a say.
+        NotDetermined: F-curves alone do not determine the frames.
     """
     if plan.watch or plan.determined is None:
         raise NotDetermined(f"Settings that chains of '{ob.name}' depend on are animated, or constraints have a say")
@@ -259,7 +259,7 @@ def sample_fcurves(ob: bpy.types.Object, plan: Plan, stored: Row, frames: Sequen
 
 
 def decide_alone(scene: bpy.types.Scene) -> bool:
-    """Whether nothing else than the animation of what is in a scene moves anything as its frames go by."""
+    """Whether a scene's animation alone moves things: no frame handlers of other add-ons, and no time remapping."""
     return not others_handle_frames() and scene.render.frame_map_old == scene.render.frame_map_new
 
 

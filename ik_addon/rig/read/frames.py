@@ -1,4 +1,4 @@
-"""What comes of the numbers that determine frames: our own forward kinematics, the same for one frame and for many."""
+"""Forward kinematics from the numbers that determine frames, the same for one frame and for many."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..plan.watch import NUMBERS
 
 
 class Frames:
-    """Forward kinematics of F frames. Arrays begin with F, or with 1 where nothing differs from frame to frame."""
+    """Forward kinematics of F frames. The first axis of arrays is F, or 1 where all frames are the same."""
 
     def __init__(self, inputs: Inputs, numbers: Numbers, like: Frames | None = None) -> None:
         """Compute the poses of bones.
 
         Args:
-            inputs: what the numbers are.
+            inputs: describes the numbers.
             numbers: (F, w)
-            like: others of the same inputs, whose bones need not be posed again where they have the same channels.
+            like: other frames of the same inputs, whose bone poses are reused if their channels are the same.
         """
         self.inputs = inputs
         start, end = inputs.rows.start, inputs.rows.stop
@@ -45,26 +45,26 @@ class Frames:
 
     @property
     def channels(self) -> Row:
-        """(F, k, 17) of `Plan.live`."""
+        """FK channels (F, k, 17) of `Plan.live`."""
         return self.rows[:, self.inputs.live]
 
     @property
     def basis(self) -> Floats:
-        """(F, k, 4, 4) the basis matrices that these channels make."""
+        """Basis matrices (F, k, 4, 4) of these channels."""
         return self._basis[:, self.inputs.live]
 
     @property
     def poses(self) -> Floats:
-        """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
+        """Pose matrices (F, s, 4, 4) of `Plan.sampled` in armature space."""
         return self._poses[:, self.inputs.sampled]
 
     @property
     def sampled_basis(self) -> Floats:
-        """(F, s, 4, 4) basis matrices of `Plan.sampled`."""
+        """Basis matrices (F, s, 4, 4) of `Plan.sampled`."""
         return self._basis[:, self.inputs.sampled]
 
     def world(self, item: int) -> Floats:
-        """World matrices (F, 4, 4) of an object."""
+        """Return world matrices (F, 4, 4) of an object."""
         if item not in self._worlds:
             placed, local = self.inputs.objects[item], self._locals[item]
             if placed.above is not None:
@@ -75,16 +75,16 @@ class Frames:
         return self._worlds[item]
 
     def at(self, spot: Spot) -> Floats:
-        """World matrices (F, 4, 4) of an object, or of the head of its bone."""
+        """Return world matrices (F, 4, 4) of an object, or of its bone at the head."""
         world = self.world(spot.item)
         return world.copy() if spot.bone < 0 else times(world, self._poses[:, spot.bone])
 
     def basis_at(self, spot: Spot) -> Floats:
-        """What an object's own channels, or those of its bone, make: (F, 4, 4)."""
+        """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
         return self._locals[spot.item] if spot.bone < 0 else self._basis[:, spot.bone]
 
     def _pose(self, bones: Ints, basis: Floats) -> None:
-        """Pose bones of one depth by their basis (F, m, 4, 4)."""
+        """Pose bones of the same depth from their basis matrices (F, m, 4, 4)."""
         above = self.inputs.parents[bones]
         local = times(self.inputs.offsets[bones][None], basis)
         self._poses[:, bones] = local if above[0] < 0 else times(self._poses[:, above], local)
@@ -95,5 +95,5 @@ class Frames:
 
 
 def _once(numbers: Numbers) -> Numbers:
-    """Numbers (F, ...), or (1, ...) where they are the same on all frames."""
+    """Return numbers (F, ...), reduced to (1, ...) if they are the same on all frames."""
     return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers

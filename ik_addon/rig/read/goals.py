@@ -1,6 +1,6 @@
-"""Targets and poles that go nowhere but where their own F-curves take them, of an armature whose FK pose stands still.
+"""Frames of an armature whose FK pose is static and whose goals are moved by nothing but their own F-curves.
 
-That is the common case of a rig that is posed by its targets. A frame then depends on their places alone.
+This is the common case of a rig posed by its targets: a frame depends only on where the goals are.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from . import fcurves
 from .sample import Goals, Sample, in_object_space
 
 MANY = 3
-"""From so many goals on, the matrices of all objects are read at once."""
+"""From this number of goals on, the matrices of all objects are read at once."""
 CROWD = 30
-"""Unless there are so many times as many objects as goals."""
+"""They are read one by one, however, if there are more than this many objects per goal."""
 
 
 class Still:
-    """What frames are computed from where nothing but goals moves; see `Source`."""
+    """A source of frames for armatures where nothing but goals moves; see `live.playback.Source`."""
 
     poses_early = True
 
@@ -38,7 +38,7 @@ class Still:
 
         Args:
             ob: the armature object.
-            plan: its plan, without chains that take their target's rotation.
+            plan: its plan, without chains that take their target's orientation.
             frame: the FK pose.
         """
         self._plan, self._frame = plan, frame
@@ -49,13 +49,13 @@ class Still:
         self._world: Matrix | None = None
         self._turned = np.empty(0, dtype=np.float32)
         self._own = np.full((1, 4, 4), np.nan)
-        """The matrix of the armature object for which frames were sampled last, and that in single precision."""
+        """World matrix of the armature object in the last sample; below, its bytes in single precision."""
         self._own_single = b""
 
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
-        """As in `Source`; the numbers are the matrix of the armature object and the places of the goals."""
+        """As in `Source`; the numbers are the world matrix of the armature object and the locations of the goals."""
         places = None if is_edited(depsgraph) else self._goals.places(depsgraph)
         if places is None:
             return None
@@ -94,7 +94,7 @@ class Still:
         )
 
     def _world_of(self, turned: Numbers) -> Floats:
-        """The matrix (1, 4, 4) that these numbers (16,) are: while they stay the same it is the same array."""
+        """Return the world matrix (1, 4, 4) from its values (16,), as the same array while these stay the same."""
         single = turned.tobytes()
         if self._own_single != single:
             self._own_single, self._own = single, turned.reshape(1, 4, 4).astype(np.float64)
@@ -106,20 +106,20 @@ class Still:
 
 
 def _repeated(values: NDArray[Any], frames: int) -> NDArray[Any]:
-    """Values (1, ...) for F frames, not to be written to."""
+    """Return a read-only view of values (1, ...) as (F, ...)."""
     return values if frames == 1 else np.broadcast_to(values, (frames, *values.shape[1:]))
 
 
 class FreeGoals:
-    """Objects that chains follow."""
+    """The goals of an armature's chains: objects that nothing but their own F-curves moves."""
 
     def __init__(self, goals: Sequence[bpy.types.Object]) -> None:
-        """Take G objects."""
+        """Refer to G objects."""
         self._known = [Reference.of(goal) for goal in goals]
         self._rows: dict[tuple[int, int], Ints | None] = {}
 
     def places(self, depsgraph: bpy.types.Depsgraph) -> Numbers | None:
-        """Where they stand (G, 3) in world space on the current frame; None if one is gone."""
+        """Return world locations (G, 3) on the current frame; None if an object is gone."""
         if len(self._known) >= MANY:
             objects = depsgraph.objects
             count = len(objects)
@@ -139,7 +139,7 @@ class FreeGoals:
         return np.array(points, dtype=np.float32)
 
     def at(self, frames: Sequence[float]) -> Numbers | None:
-        """Where they will stand (F, G, 3) on other frames, as their F-curves have it; None if there is more."""
+        """Return world locations (F, G, 3) on other frames; None if F-curves alone do not determine them."""
         found = self._objects()
         if found is None:
             return None
@@ -156,7 +156,7 @@ class FreeGoals:
         return found if len(found) == len(self._known) else None
 
     def _rows_in(self, depsgraph: bpy.types.Depsgraph) -> Ints | None:
-        """Their places (G,) among the objects of a depsgraph; None: it is better to look them up by name."""
+        """Return the indices (G,) of the goals in a depsgraph's objects; None if finding them by name is faster."""
         uids = [ob.original.session_uid for ob in depsgraph.objects]
         wanted = [reference.uid for reference in self._known]
         if len(uids) > CROWD * len(wanted) or not set(wanted) <= set(uids):

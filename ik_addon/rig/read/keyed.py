@@ -1,4 +1,4 @@
-"""Armatures that F-curves animate, or whose goals are bones or attached to them, from frame to frame."""
+"""Frames of armatures that F-curves animate, or whose goals are bones or attached to bones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .sample import Sample, sample_of
 
 
 class Keyed:
-    """What frames are computed from where `Plan.determined` has it all; see `live.playback.Source`."""
+    """A source of frames that `Plan.determined` fully determines; see `live.playback.Source`."""
 
     def __init__(self, plan: Plan, inputs: Inputs, stored: Row, animated: Bools) -> None:
-        """Begin where F-curves determine the inputs on every frame.
+        """Begin when F-curves determine the inputs on every frame.
 
         Args:
-            plan: of the armature object.
-            inputs: of this plan.
-            stored: (k, 17) what the live bones are where they are not animated.
-            animated: (k, 17) where they are.
+            plan: the plan of the armature object.
+            inputs: the inputs of this plan.
+            stored: (k, 17) channels of the live bones, used where they are not animated.
+            animated: (k, 17) whether each channel is animated.
         """
         self._plan, self._inputs, self._stored, self._animated = plan, inputs, stored, animated
         self._last: Frames | None = None
@@ -37,8 +37,8 @@ class Keyed:
     def read(
         self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, written: Row, fk: Row | None, *, in_step: bool
     ) -> tuple[Numbers, Row] | None:
-        """As in `Source`; None as well where others than the same F-curves have set the live bones."""
-        # In a render everything is new.
+        """As in `Source`; also None if anything but the known F-curves has set the live bones."""
+        # In a render everything counts as edited.
         numbers = None if in_step and is_edited(depsgraph) else self._inputs.read(depsgraph)
         if numbers is None:
             return None
@@ -50,7 +50,7 @@ class Keyed:
             return (numbers, shown) if same.all() else None
         if not (same | self._animated).all():
             return None
-        # An F-curve that was muted leaves what was written. It may also have set the same again: look closely then.
+        # A muted F-curve leaves what was written, but an F-curve may also have set the same value: then check.
         if (same & self._animated & (shown != self._stored)).any() and self._is_other(ob):
             return None
         rows[self._inputs.live] = np.where(self._animated, shown, self._stored)
@@ -75,5 +75,5 @@ class Keyed:
         return self._inputs.fk(numbers)[0]
 
     def _is_other(self, ob: bpy.types.Object) -> bool:
-        """Whether other channels of the live bones are animated by now."""
+        """Whether other channels of the live bones are animated now."""
         return not np.array_equal(fcurves.animated(ob, self._plan.live), self._animated)

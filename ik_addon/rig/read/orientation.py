@@ -1,4 +1,4 @@
-"""The orientation of targets and bones as solvers take it: seen from the armature object, right-handed."""
+"""The orientation of targets and bones as solvers use it: in the armature's object space, right-handed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ...solve.maths.products import determinants, times
 from ...solve.problem import Floats
 
 _FLAT = 1e-6
-"""A matrix whose determinant is a smaller part of what its columns allow flattens what it moves, but for rounding."""
+"""A matrix flattens, apart from rounding, if its determinant is below this fraction of the product of its columns'
+lengths."""
 
 
 def orientation(matrices: Floats) -> Floats:
-    """Orientations (..., 3, 3) of matrices (..., 4, 4); of mirrored ones the X axis is turned round."""
+    """Return orientations (..., 3, 3) of matrices (..., 4, 4); the X axis of mirrored ones is flipped."""
     frames = orthonormal(matrices[..., :3, :3])
     with np.errstate(invalid="ignore"):
         frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
@@ -22,9 +23,9 @@ def orientation(matrices: Floats) -> Floats:
 
 
 def displaced(moves: Floats, rotations: Floats) -> Floats:
-    """Orientations (..., 3, 3) of what is moved by matrices (..., 3, 3), which may scale, mirror or flatten it.
+    """Return orientations (..., 3, 3) after they are moved by matrices (..., 3, 3) that may scale, mirror or flatten.
 
-    A flat one has no side of its own: it gets the same as where its matrix is read.
+    A matrix that flattens does not count as mirrored, as where orientations are read from matrices.
     """
     frames = times(moves, rotations)
     sizes = np.linalg.norm(moves, axis=-2).prod(axis=-1)
@@ -35,12 +36,12 @@ def displaced(moves: Floats, rotations: Floats) -> Floats:
 
 
 def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | None:
-    """The rotation from a target's axes to those of a bone, which keeps the bone as it is; None: it has none.
+    """Return the rotation from a target's axes to those of a bone that keeps the bone in its pose; None if undefined.
 
     Args:
-        world: of the armature object.
-        target: in world space.
-        bone: its pose in the armature's object space.
+        world: world matrix of the armature object.
+        target: world matrix of the target.
+        bone: pose of the bone in the armature's object space.
     """
     seen = orientation(inverse_of_one(matrix_array(world)) @ matrix_array(target))
     turn = seen.T.dot(orientation(matrix_array(bone)))
@@ -48,12 +49,12 @@ def offset_between(world: Matrix, target: Matrix, bone: Matrix) -> Quaternion | 
 
 
 def target_rotations(world: Floats, bones: Floats, offset: Quaternion) -> Floats:
-    """How (F, 3, 3) a target is turned in world space that keeps a bone as it is: the inverse of `offset_between`.
+    """Return world rotations (F, 3, 3) of a target that keep a bone in its pose; inverts `offset_between`.
 
     Args:
-        world: (F, 4, 4) of the armature object.
+        world: (F, 4, 4) world matrices of the armature object.
         bones: (F, 4, 4) poses of the bone in the armature's object space.
-        offset: from the target's axes to the bone's.
+        offset: rotation from the target's axes to the bone's.
     """
     seen = times(orientation(bones), np.array(offset.to_matrix(), dtype=np.float64).T[None])
     linear = world[:, :3, :3]
@@ -63,6 +64,6 @@ def target_rotations(world: Floats, bones: Floats, offset: Quaternion) -> Floats
 
 
 def target_rotation(world: Matrix, bone: Matrix, offset: Quaternion) -> Quaternion:
-    """The same for one pose."""
+    """Return the rotation of `target_rotations` for a single pose."""
     turn = target_rotations(matrix_array(world)[None], matrix_array(bone)[None], offset)[0]
     return Matrix(turn.tolist()).to_quaternion()

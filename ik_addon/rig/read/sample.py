@@ -1,4 +1,4 @@
-"""From an evaluated armature and its targets to arrays: everything that the solve of a frame depends on."""
+"""Read an evaluated armature and its goals into arrays: everything that the solve of a frame depends on."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from .frames import Frames
 from .orientation import orientation
 
 FARTHEST = 1e30
-"""Blender turns an infinite location into the largest float, whose square is no longer a number."""
+"""Blender turns an infinite location into the largest float, whose square overflows."""
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What C chains follow on F frames."""
+    """The goals of C chains on F frames."""
 
     target: Floats
-    """(F, C, 3) in the armature's object space; not finite where there is none."""
+    """(F, C, 3) in the armature's object space; not finite if the chain has no target."""
     rotation: Floats
-    """(F, C, 3, 3) orientation of the target in the armature's object space, where the tip or the end bone takes it;
-    elsewhere the identity."""
+    """(F, C, 3, 3) orientation of the target in the armature's object space, if the tip or the end bone takes it;
+    otherwise the identity."""
     pole: Floats
-    """(F, C, 3) in the armature's object space; zero where there is none."""
+    """(F, C, 3) in the armature's object space; zero if the chain has no pole."""
     settings: Floats
-    """(F, C, 5), see the properties."""
+    """(F, C, 5) see the properties."""
 
     @property
     def pole_angle(self) -> Floats:
-        """(F, C) radians."""
+        """(F, C) in radians."""
         return self.settings[..., 0]
 
     @property
     def softness(self) -> Floats:
-        """(F, C) fraction of chain length, as the two below."""
+        """(F, C) as a fraction of chain length, like the two below."""
         return self.settings[..., 1]
 
     @property
     def push_limit(self) -> Floats:
-        """(F, C) how far the root may be pushed."""
+        """(F, C) the maximum distance by which the root may be pushed."""
         return self.settings[..., 2]
 
     @property
@@ -69,11 +69,11 @@ class Goals:
         return self.settings[..., 4]
 
     def __getitem__(self, chosen: Any) -> Goals:
-        """The goals of the chosen chains, a number or an array of any shape (...): F x ... of them."""
+        """Return the goals of the chosen chains: an index, or an array of indices of any shape (...), for (F, ...)."""
         return Goals(**{name: value[:, chosen] for name, value in vars(self).items()})
 
     def members(self, chosen: Any) -> Goals:
-        """The goals on the chosen frames alone, or of the chosen ones (B,) of a batch."""
+        """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
 
@@ -86,35 +86,35 @@ class Sample:
     channels: Row
     """(F, k, 17) FK channels of `Plan.live`."""
     basis: Floats
-    """(F, k, 4, 4) basis matrices that these channels make."""
+    """(F, k, 4, 4) basis matrices of these channels."""
     poses: Floats
     """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
     carried: Floats
     """(F, a, 4, 4) basis matrices of `Plan.carried`."""
     goals: Goals
-    """(F, C) of `Plan.chains`."""
+    """(F, C) goals of `Plan.chains`."""
     seen: Floats | None = None
-    """(F, s, 4, 4) where Blender shows these bones, and with them what follows them; None: where `poses` has them."""
+    """(F, s, 4, 4) poses of `Plan.sampled` in Blender, which attached objects follow; None if the same as `poses`."""
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
-        """Some of the frames alone."""
+        """Return the sample of some of the frames."""
         own = {name: value[chosen] for name, value in vars(self).items() if name != "goals" and value is not None}
         return Sample(**own, goals=self.goals.members(chosen))
 
     def equals(self, other: Sample) -> bool:
-        """Whether everything is exactly the same."""
+        """Whether all values are exactly the same."""
         own, others = ({**vars(sample), **vars(sample.goals)} for sample in (self, other))
         return all(np.array_equal(own[name], others[name]) for name in own if name != "goals")
 
 
 def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: Row | None = None) -> Sample:
-    """Read one frame (F = 1) from the evaluated copies of the armature and its targets.
+    """Read one frame (F = 1) from the evaluated copies of the armature and its goals.
 
     Args:
         ob: the armature object, the original one.
         plan: its plan.
         depsgraph: evaluated at the frame.
-        fk: channels (k, 17) of the live bones, where the evaluated ones are not the FK pose.
+        fk: FK channels (k, 17) of the live bones, if the evaluated channels are not the FK pose.
     """
     evaluated = ob.evaluated_get(depsgraph)
     if plan.determined is not None:
@@ -143,7 +143,7 @@ def _carried(evaluated: bpy.types.Object, plan: Plan) -> Floats:
 
 
 def sample_of(plan: Plan, frames: Frames) -> Sample:
-    """The sample of F frames that are computed from numbers."""
+    """Return the sample of F frames that are computed from numbers."""
     inputs, count, chains = frames.inputs, len(frames.settings), len(plan.chains)
     world = affine(frames.world(inputs.own))
     to_object = inverse_of_one(world[0])[None] if len(world) == 1 else inverse(world)
@@ -173,7 +173,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
 
 
 def stack(samples: Sequence[Sample]) -> Sample:
-    """Frames that were sampled one by one, as one batch."""
+    """Join frames that were sampled one by one into one batch."""
 
     def joined(parts: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
         return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
@@ -190,14 +190,14 @@ def _goals(
     depsgraph: bpy.types.Depsgraph,
     to_object: Floats,
 ) -> Goals:
-    """The goals (1, C) of chains on the frame at which the depsgraph is evaluated."""
+    """Return the goals (1, C) of chains on the frame at which the depsgraph is evaluated."""
     originals, bones = ob.pose.bones, evaluated.pose.bones
     targets: list[Floats] = []
     numbers = []
     poles: dict[int, Floats] = {}
     rotations: dict[int, Floats] = {}
     for c, chain in enumerate(chains):
-        # Pointers from the original, numbers from the evaluated copy: those may be animated.
+        # Pointers come from the original, numbers from the evaluated copy, as they may be animated.
         pointers, seen = chain_of(originals[chain.tip]), chain_of(bones[chain.tip])
         numbers.append([getattr(seen, name) for name in NUMBERS])
         goal = _world(pointers.target, pointers.target_bone, depsgraph)
@@ -205,7 +205,7 @@ def _goals(
         if chain.takes_rotation:
             rotations[c] = orientation(to_object @ goal)
         if chain.has_pole:
-            # A pole that was deleted since the plan was made shows no direction, as one at the target does.
+            # A pole that was deleted since planning gives no direction; neither does one placed at the target.
             gone = pointers.pole is None
             poles[c] = (goal if gone else _world(pointers.pole, pointers.pole_bone, depsgraph))[:3, 3]
     pole = np.zeros((len(chains), 3))
@@ -220,12 +220,12 @@ def _goals(
 
 
 def in_object_space(world: Floats, points: Floats) -> Floats:
-    """Points (C, 3) of world space, seen from an armature object with this world matrix (4, 4)."""
+    """Transform points (C, 3) from world space to the space of an armature object with this world matrix (4, 4)."""
     return transformed(inverse_of_one(world), points)
 
 
 def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """World matrix (4, 4) of an object, or of one of its bones, at the head."""
+    """Return the world matrix (4, 4) of an object, or of its bone at the head."""
     if goal is None:
         return np.full((4, 4), np.nan)
     evaluated = goal.evaluated_get(depsgraph)
@@ -235,17 +235,17 @@ def _world(goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgr
 
 
 def transformed(matrices: Floats, points: Floats) -> Floats:
-    """Points (..., 3) in another space; not a number where they are too far away for Blender's single precision."""
+    """Transform points (..., 3) by matrices; NaN where they are too far away for Blender's single precision."""
     with np.errstate(all="ignore"):
         moved = applied(matrices[..., :3, :3], points) + matrices[..., :3, 3]
         return np.where(np.abs(moved) < FARTHEST, moved, np.nan)
 
 
 def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    """Set the animated properties of an armature object, and of its armature, to what they are in a render.
+    """Set the animated properties of the original armature object, and of its armature, to their evaluated values.
 
-    There the originals stand at the frame of the viewport. What is written to them makes Blender copy them anew,
-    without animating the copies again, so that all but the written channels would be rendered as of another frame.
+    In a render the originals are on the frame of the viewport. Writing to them makes Blender copy them again without
+    animating the copies, so everything but the written channels would be rendered as on another frame.
     """
     seen = ob.evaluated_get(depsgraph)
     _take(ob, seen)
@@ -257,5 +257,5 @@ def _take(original: Any, evaluated: Any) -> None:
     # Rotation modes first: setting one converts the rotation.
     for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
         value = value_at(evaluated, path)
-        with suppress(ValueError, AttributeError, TypeError, KeyError):  # what an F-curve is for may not be there
+        with suppress(ValueError, AttributeError, TypeError, KeyError):  # an F-curve's property may not exist
             set_at(original, path, value)
