@@ -63,7 +63,7 @@ class _Visit:
         return times(self._target(depsgraph), times(matrix_array(self.constraint.inverse_matrix), inside))
 
     def place(self, where: Floats, unplaced: Floats, depsgraph: bpy.types.Depsgraph) -> None:
-        """Set the constraint's inverse so that it moves the goal from `unplaced` to `where`, both world matrices (4, 4).
+        """Set the inverse so that the constraint moves the goal from `unplaced` to `where`, world matrices (4, 4).
 
         Raises:
             SpaceError: the goal or the constraint's target is scaled to zero.
