@@ -23,7 +23,7 @@ _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
 
 
 def register() -> None:
-    """Open the pie menu with Shift+Alt+I in Pose Mode, next to Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
+    """Open the pie menu with Shift+Alt+I in Pose Mode, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
         return  # in background mode Blender may have no keymaps

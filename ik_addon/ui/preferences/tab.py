@@ -14,7 +14,7 @@ _panels: list[Any] = []
 
 
 def register(classes: Iterable[type]) -> None:
-    """Put those of the registered classes that are panels into the tab named in the preferences, and keep them there."""
+    """Move the panels among registered classes to the tab named in the preferences, now and when it is renamed."""
     _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
     preferences.on_tab_renamed.append(rename)
     rename()
