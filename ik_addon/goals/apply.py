@@ -97,7 +97,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 def steps(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, BakeReport]:
-    """Key the solved poses of chains on frames as their FK pose and keep them enabled; yields progress (0 to 1).
+    """Key the solved poses of chains on frames as their FK pose, and keep the chains enabled; yields progress (0 to 1).
 
     Closing the generator undoes everything.
 

@@ -122,7 +122,7 @@ class Sampler:
         )
 
     def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
-        """Sample F frames; yields progress (0 to 1). Handlers must not solve these chains meanwhile."""
+        """Sample F frames; yields progress (0 to 1). The caller must pause live solving unless `is_solved`."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
         methods = (Method.FCURVES, Method.SCENE) if self.is_solved else tuple(Method)
         found = None
@@ -233,7 +233,7 @@ class Sampler:
         )
 
     def _parents(self, seen: Sequence[bpy.types.Object]) -> Ints:
-        """Return for each goal the index (g,) of the nearest goal it follows, or -1; `seen` has its object's copies."""
+        """Return the index (g,) of the nearest goal that each goal follows, or -1; `seen` has the evaluated objects."""
         places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
         found = np.full(len(self.goals), -1, dtype=np.int64)
         for g, (goal, ob) in enumerate(zip(self.goals, seen, strict=True)):

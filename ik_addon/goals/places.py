@@ -78,7 +78,7 @@ def poles(
         angles: (F,) pole angles of the chain, in radians.
         distance: distance of the poles from the line through root and tip.
         hinges: (F, 3) axes about which the limb should bend instead, used where they are clearly across the limb.
-        folds: whether some joints of the chain bend away from its bend side.
+        folds: whether the chain has folds; see `pole_angle`.
     """
     line = _line(limbs)
     side = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))

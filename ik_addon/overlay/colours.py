@@ -42,7 +42,7 @@ class Sizes:
 
 
 def palette(theme: bpy.types.Theme, own: Any) -> Palette:
-    """Return the colours of the overlay, from the theme or the add-on's preferences as the user chose there."""
+    """Return the colours of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
     return themed(theme) if own.use_theme else chosen(own)
 
 

@@ -122,7 +122,7 @@ def dashes(start: Floats, end: Floats) -> Floats:
 
 
 def _state_colours(chains: Chains, palette: Palette) -> Floats:
-    """Return the colour (C, 4) of each chain; the others are faint so that active and failing ones stand out."""
+    """Return the colour (C, 4) of each chain; inactive ones in a calm state are faint, so that others stand out."""
     colours = np.array(palette.states)[chains.states]
     colours[~chains.active & _IS_CALM[chains.states], 3] *= FAINT
     return colours

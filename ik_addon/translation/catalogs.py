@@ -28,7 +28,7 @@ def read(path: Path) -> dict[str, str]:
     """Return the translated entries of a catalog.
 
     Raises:
-        ValueError: the file is malformed, as the message says with the line, or it has an entry twice.
+        ValueError: the file is malformed (the message names the line), or it has an entry twice.
     """
     entries: list[tuple[list[str], list[str]]] = []
     parts: list[str] = []

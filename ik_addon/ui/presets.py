@@ -10,7 +10,7 @@ from bl_ui.utils import PresetPanel
 from ..operators.presets import MENU
 from ..setup.profile import FOLDER, SUBDIR
 
-utils: Any = bpy.utils  # the stubs know of no presets
+utils: Any = bpy.utils  # the stubs lack the functions for presets
 
 
 class VIEW3D_PT_ik_addon_presets(PresetPanel, bpy.types.Panel):

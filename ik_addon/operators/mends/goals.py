@@ -179,7 +179,7 @@ def _numbers(bone: Any) -> list[float]:
     return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.rotation_axis_angle, *bone.scale]
 
 
-# ---- what is disabled
+# ---- disabled objects
 
 
 def disabled(

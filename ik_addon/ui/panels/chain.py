@@ -130,7 +130,10 @@ def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bo
 def draw_bend_side(
     layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
 ) -> None:
-    """Draw the settings of a chain's bend side, and remarks where the FK pose or the rest pose does not show it."""
+    """Draw the settings of a chain's bend side.
+
+    Remarks say if the FK pose is hyperextended, and if nothing but the roll of a bone gives the side.
+    """
     row = layout.row(align=True)
     draw_button(row, context, "ik_addon.flip_bend", "ARROW_LEFTRIGHT", "Flip", margin=BESIDE)
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
