@@ -233,7 +233,7 @@ class Sampler:
         )
 
     def _parents(self, seen: Sequence[bpy.types.Object]) -> Ints:
-        """Return the index (g,) of the nearest goal that each goal follows, or -1; `seen` has the objects or their copies."""
+        """Return the index (g,) of the nearest goal that each goal follows, or -1; `seen` has the goals' objects."""
         places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
         found = np.full(len(self.goals), -1, dtype=np.int64)
         for g, (goal, ob) in enumerate(zip(self.goals, seen, strict=True)):
