@@ -9,19 +9,19 @@ from typing import Any, Protocol
 import bpy
 
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
-"""Since 4.4 an action has a slot for each animated data-block and keeps its F-curves in layers and strips."""
+"""Since 4.4, an action has a slot for each animated data-block, and keeps F-curves in layers and strips."""
 
 MUTES_GROUPS = not HAS_SLOTS
-"""Before 4.4 the F-curves of a muted group are not evaluated; since then they are all the same."""
+"""Before 4.4, F-curves of a muted group are not evaluated; since then they are evaluated anyway."""
 
 COPIES_CURVES = bpy.app.version >= (5, 0, 0)
-"""Since 5.0 an F-curve can be made as a copy of another one."""
+"""Since 5.0, an F-curve can be created as a copy of another one."""
 
 SELECTS_POSE_BONES = bpy.app.version >= (5, 0, 0)
-"""Since 5.0 the selection belongs to the pose bone, before that to the bone of the armature."""
+"""Since 5.0, selection is stored on the pose bone; before, on the armature's bone."""
 
 POINT_SHADER = "POINT_UNIFORM_COLOR" if bpy.app.version >= (4, 5, 0) else "UNIFORM_COLOR"
-"""Since 4.5 points have shaders of their own, before that the one of faces draws them too."""
+"""Since 4.5, points have shaders of their own; before, the shader of faces draws them."""
 
 
 def is_selected(bone: bpy.types.PoseBone) -> bool:
@@ -31,7 +31,7 @@ def is_selected(bone: bpy.types.PoseBone) -> bool:
 
 
 def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
-    """Select this bone of an armature object, and no other unless to extend, and make it the active one."""
+    """Select a bone of an armature object and make it active; deselect all others unless `extend` is set."""
     for other in ob.pose.bones:
         holder: Any = other if SELECTS_POSE_BONES else other.bone
         holder.select = other == bone or (extend and holder.select)
@@ -39,14 +39,14 @@ def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool 
 
 
 class CurveOwner(Protocol):
-    """What holds the F-curves of an object: the action itself before 4.4, the slot's channelbag since."""
+    """The holder of an object's F-curves: the action before 4.4, the slot's channelbag since."""
 
     fcurves: Any
     groups: Any
 
 
 def is_visible(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone can be seen in Pose Mode."""
+    """Whether a bone is visible in Pose Mode."""
     collections = bone.bone.collections
     shown = not collections or any(collection.is_visible_effectively for collection in collections)
     holder: Any = bone if SELECTS_POSE_BONES else bone.bone
@@ -54,12 +54,12 @@ def is_visible(bone: bpy.types.PoseBone) -> bool:
 
 
 def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
-    """The owner of the F-curves that animate an object; None where nothing does."""
+    """Return the owner of the F-curves that animate an object, or None if there is none."""
     return curve_owner_of(ob.animation_data)
 
 
 def curve_owner_of(user: Any) -> CurveOwner | None:
-    """The owner of the F-curves that animation data, or an NLA strip, takes from its action."""
+    """Return the owner of the F-curves that animation data or an NLA strip uses from its action, or None."""
     if user is None or user.action is None:
         return None
     if not HAS_SLOTS:
@@ -76,19 +76,19 @@ def curve_owner_of(user: Any) -> CurveOwner | None:
 
 
 def is_layered(action: bpy.types.Action) -> bool:
-    """Whether an action is more than one set of F-curves; before 4.4 none is."""
+    """Whether an action has several layers or strips, which it can't before 4.4."""
     slotted: Any = action
     layers = slotted.layers if HAS_SLOTS else ()
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 
 def is_muted(curve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve is not evaluated, for itself or with its group."""
+    """Whether an F-curve is not evaluated because it, or before 4.4 its group, is muted."""
     return curve.mute or (MUTES_GROUPS and curve.group is not None and curve.group.mute)
 
 
 def strips_of(data: bpy.types.AnimData, *, muted: bool = True) -> Iterator[Any]:
-    """The NLA strips of animation data, also those within meta strips; those that are `muted` only if wanted."""
+    """Yield the NLA strips of animation data, including those in meta strips; leave out muted ones if not `muted`."""
     waiting: list[Any] = [track.strips for track in data.nla_tracks if muted or not track.mute]
     while waiting:
         for strip in waiting.pop():
@@ -98,7 +98,7 @@ def strips_of(data: bpy.types.AnimData, *, muted: bool = True) -> Iterator[Any]:
 
 
 def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
-    """The F-curves of the action and NLA strips of an object, or of its data, and drivers, without what is muted."""
+    """Yield the F-curves of actions and NLA strips of an object or its data, then its drivers, except muted ones."""
     data: Any = owner.animation_data
     if data is None:
         return
@@ -111,7 +111,7 @@ def animating(owner: Any) -> Iterator[bpy.types.FCurve]:
 
 
 def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:
-    """The owner of an object's F-curves, made where there is none; `undo` takes back what was made."""
+    """Return the owner of an object's F-curves, created if there is none; `undo` removes what was created."""
     owner = curve_owner(ob)
     if owner is not None:
         return owner
@@ -150,7 +150,10 @@ def _remove_slot(data: Any) -> None:
 
 
 def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None:
-    """Animate an object by a copy of its action, with the slot it had; the action must exist."""
+    """Replace an object's action by a copy of it and keep the slot; the object must have an action.
+
+    `undo` brings the old action back.
+    """
     data: Any = ob.animation_data
     old = data.action
     handle = data.action_slot_handle if HAS_SLOTS else 0
@@ -163,18 +166,18 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
 
 def _assign(data: Any, action: bpy.types.Action, slot_handle: int) -> None:
     data.action = action
-    if HAS_SLOTS:  # Blender would choose a slot by itself, not always the one that was in use
+    if HAS_SLOTS:  # Blender assigns a slot itself, but not always the one that was in use
         data.action_slot = next((slot for slot in data.action.slots if slot.handle == slot_handle), None)
 
 
 def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
-    """The data-blocks besides `ob` that its F-curves animate as well."""
+    """Return the data-blocks, other than `ob`, that its F-curves animate too."""
     data: Any = ob.animation_data
     if data is None or data.action is None:
         return []
     if HAS_SLOTS:
         users = data.action_slot.users() if data.action_slot is not None else []
     else:
-        blend: Any = bpy.data  # the stubs take user_map's options for required
+        blend: Any = bpy.data  # the stubs treat user_map's options as required
         users = blend.user_map(subset=[data.action])[data.action]
     return sorted((user for user in users if user != ob), key=lambda user: user.name)

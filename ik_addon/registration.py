@@ -1,4 +1,4 @@
-"""What the extension adds to Blender, in order; undone in mirrored order."""
+"""Everything the extension registers with Blender, in order; unregistered in reverse order."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ PARTS: Final[tuple[Any, ...]] = (
     bake_command,
     pose_command,
 )
-"""What has a `register` and an `unregister` of its own."""
+"""Modules with a `register` and an `unregister` of their own."""
 
 _registered = False
 
@@ -112,8 +112,8 @@ def register() -> None:
     """Add classes, settings and handlers; a second call does nothing.
 
     Raises:
-        RuntimeError: if another copy of the extension is enabled: both would solve, and either take the other's
-            settings along when it is disabled.
+        RuntimeError: another copy of the extension is enabled. Both would solve, and disabling one would remove the
+            settings of the other.
     """
     global _registered
     if _registered:
@@ -136,7 +136,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Remove them again; a second call does nothing."""
+    """Remove classes, settings and handlers; a second call does nothing."""
     global _registered
     if not _registered:
         return

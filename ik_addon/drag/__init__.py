@@ -1,1 +1,1 @@
-"""Targets and poles in a user's hand."""
+"""Drag targets, poles and anything else that follows the 3D cursor."""

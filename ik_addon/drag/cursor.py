@@ -1,8 +1,8 @@
-"""The 3D cursor as what Blender's transform operators move for us, in Pose Mode, and what a drag follows.
+"""Drags in Pose Mode that follow the 3D cursor while Blender's own transform operators move the cursor.
 
-They move the cursor in any mode without a look at the selection: with axes, planes, precision, snapping, typed numbers,
-rotation, and the hints in the status bar. Only Move has a setting for that, but all of them heed it: those that keys
-make of a move get it as well, or they would transform bones when they are repeated.
+These operators can move the cursor in any mode, whatever is selected, with axes, planes, precision, snapping, typed
+numbers, rotation, and hints in the status bar. Only Move has a property for it, but all of them obey it. Operators that
+keys turn a move into get the property too, or they would transform bones when repeated.
 """
 
 from __future__ import annotations
@@ -15,70 +15,70 @@ from bpy.props import BoolProperty
 from mathutils import Matrix, Quaternion, Vector
 
 WATCH = 0.02
-"""Seconds between two looks at whether Blender's operator still runs."""
+"""Seconds between checks whether Blender's operator still runs."""
 REST = 0.1
-"""Seconds without a move after which the chain is solved to the end."""
+"""Seconds without movement after which the chain is solved to full accuracy."""
 MOVE, TURN = "TRANSFORM_OT_translate", "TRANSFORM_OT_rotate"
-"""Blender's operators in the macros; keys make others of a move."""
+"""Blender's operators in the macros; keys can turn a move into another operator."""
 MACROS = ("IK_ADDON_OT_goal_move", "IK_ADDON_OT_goal_turn", "IK_ADDON_OT_body_move")
-"""The macros by which what is dragged, Blender's operator and the cursor come together."""
+"""The macros that run a drag: take hold, transform the cursor, release."""
 SETTING = "cursor_transform"
-"""That of Move by which it moves the cursor."""
+"""The property of Move that makes it move the cursor."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
-"""Of the cursor."""
+"""Channels of the cursor."""
 
 
 class Held(Protocol):
-    """What a user has in the hand."""
+    """Something that a user drags."""
 
     turns_in_place: bool
-    """Where a key makes a move a rotation, it turns where it has come to, and not where it was."""
+    """If a key changes the move to a rotation, turn at the current place instead of the initial one."""
 
     @property
     def world(self) -> Matrix:
-        """Where it was when the drag began."""
+        """The world matrix at the start of the drag."""
 
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
     ) -> object:
-        """Bring it to an offset from there, turned about itself, both in world space; see `Drag.move`."""
+        """Move by an offset from the start, and turn in place, both in world space; see `Drag.move`."""
 
     def settle(self, context: bpy.types.Context) -> None:
-        """Solve to the end what was moved in a hurry."""
+        """Solve to full accuracy after hurried moves."""
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Restore everything exactly."""
 
     @property
     def done(self) -> str:
-        """What is said when it is let go, and there is nothing to remark."""
+        """The report at the end of a drag without remarks."""
 
     def finish(self, context: bpy.types.Context) -> list[str]:
-        """Keep what came of it; returns what there is to remark, in sentences."""
+        """Keep the result; return remarks as sentences."""
 
 
 current: CursorDrag | None = None
-"""The drag that follows the cursor now."""
+"""The drag that is following the cursor."""
 
 
 def is_moving(window: bpy.types.Window) -> bool:
-    """Whether something follows the mouse in a window."""
+    """Whether one of the macros runs in a window."""
     return any(operator.bl_idname in MACROS for operator in window.modal_operators)
 
 
 def is_move(macro: Any) -> bool:
-    """Whether a macro moves what is dragged: a key may have made another operator of Blender's move."""
+    """Whether a macro still moves; a key may have replaced Blender's move by another operator."""
     return bool(macro.macros[1].bl_idname == MOVE)
 
 
 class CursorDrag:
-    """A drag that follows the 3D cursor, from when it is made until it is ended."""
+    """A drag that follows the 3D cursor from its creation until `end` or `cancel`."""
 
     def __init__(self, context: bpy.types.Context, drag: Held) -> None:
-        """Put the cursor onto what is held, and follow it from then on.
+        """Move the cursor to what is dragged, and start to follow the cursor.
 
-        As soon as the macro does not run any more, the drag is cancelled if nobody has ended it: Blender tells no one
-        that a macro was cancelled.
+        If the macro stops without ending the drag, the drag is cancelled: Blender sends no notice when a macro is
+        cancelled.
         """
         global current
         forget()
@@ -91,14 +91,14 @@ class CursorDrag:
         self._cursor.matrix = Matrix.LocRotScale(location, rotation, None)
         self._start = self._seen = self._cursor.matrix.copy()
         self._offset = Vector()
-        """How far it was moved last."""
+        """The last offset."""
         self._unsettled_since: float | None = None
-        """When it was moved last, where it was not solved to the end since."""
+        """Time of the last move if nothing has been solved to full accuracy since; None otherwise."""
         bpy.app.handlers.depsgraph_update_post.append(self.on_update)
         bpy.app.timers.register(self._watch, first_interval=WATCH)
 
     def end(self, context: bpy.types.Context) -> None:
-        """Follow to the end, and give the cursor back."""
+        """Follow the last move, solve to full accuracy, and restore the cursor."""
         self._follow(context)
         self._settle(context)
         self._let_go()
@@ -116,7 +116,7 @@ class CursorDrag:
         turn = None
         if now.to_3x3() != self._start.to_3x3():
             turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
-        # R puts the cursor back and turns it there.
+        # R moves the cursor back to the start and turns it there.
         if not (self.drag.turns_in_place and self._is_turning()):
             self._offset = now.translation - self._start.translation
         self.drag.move(context, self._offset, turn, hurried=True)
@@ -132,8 +132,8 @@ class CursorDrag:
             self.drag.settle(context)
 
     def on_update(self, _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
-        """Follow: moving the cursor updates its scene."""
-        # Handlers of updates are called without a window.
+        """Follow the cursor, which updates its scene when it moves."""
+        # Blender calls update handlers without a window.
         with bpy.context.temp_override(window=self._window):
             self._follow(bpy.context)
 
@@ -153,25 +153,25 @@ class CursorDrag:
 
 
 def forget() -> None:
-    """Let nothing follow the cursor any more, wherever it and what it took along are."""
+    """Stop following the cursor, and leave everything where it is."""
     global current
     followers = bpy.app.handlers.depsgraph_update_post
-    # Blender forgets it itself when another file is opened.
+    # Blender removes the handler itself when another file is opened.
     if current is not None and current.on_update in followers:
         followers.remove(current.on_update)
     current = None
 
 
 def register() -> None:
-    """Let Blender's other transforms change the cursor where they are told to."""
+    """Add the property that moves the cursor to Blender's other transform operators."""
     for properties in _settings_of_others():
         if SETTING not in properties.bl_rna.properties:
-            make: Any = BoolProperty  # the stubs have it return nothing
+            make: Any = BoolProperty  # the stubs declare no return value
             setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
 
 
 def unregister() -> None:
-    """Let nothing follow the cursor any more, and Blender's transforms be as they were."""
+    """Stop following the cursor, and remove the property from Blender's transform operators."""
     forget()
     for properties in _settings_of_others():
         if SETTING in vars(properties):
@@ -179,7 +179,7 @@ def unregister() -> None:
 
 
 def _settings_of_others() -> list[Any]:
-    """The types of the settings of the transforms that keys make of a move."""
+    """Return the property types of the transform operators that keys can turn a move into."""
     manager = bpy.context.window_manager
     names = ("transform.rotate", "transform.trackball", "transform.resize")
     return [type(manager.operator_properties_last(name)) for name in names]

@@ -1,4 +1,4 @@
-"""The target or the pole of a chain on its way: the chain follows, and all of it can be taken back."""
+"""Drag the target or pole of a chain: the chain follows, and cancelling restores everything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .handle import Handle
 
 @dataclass(frozen=True)
 class Before:
-    """Everything of an armature that solving changes."""
+    """A snapshot of everything about an armature that solving changes."""
 
     rows: Any
     """(bones, 17) channels."""
@@ -31,34 +31,34 @@ class Before:
 
     @classmethod
     def of(cls, ob: bpy.types.Object, tip: str) -> Before:
-        """Note it down."""
+        """Take a snapshot of an armature and the report on one of its chains."""
         return cls(channels.read(ob, np.arange(len(ob.pose.bones))), fk_store.snapshot(ob), reports.get(ob, tip))
 
     def restore(self, ob: bpy.types.Object, tip: str) -> None:
-        """Put it back."""
+        """Restore the snapshot."""
         channels.write(ob, np.arange(len(self.rows)), self.rows)
         fk_store.put_back(ob, self.bases)
         reports.put(ob, tip, self.report)
 
 
 class Drag:
-    """The target or the pole of a chain on its way."""
+    """A drag of a chain's target or pole."""
 
     turns_in_place = False
 
     def __init__(
         self, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str = "target", *, turns: bool = False
     ) -> None:
-        """Begin.
+        """Start the drag.
 
         Args:
-            context: of the view layer.
-            tip: the bone that carries the chain.
-            role: which of its goals is moved, "target" or "pole".
-            turns: it will only be turned.
+            context: gives the view layer.
+            tip: the tip bone of the chain.
+            role: the goal to move, "target" or "pole".
+            turns: the goal will only be turned.
 
         Raises:
-            ChainError: the chain can't be solved, or its goal can't be moved.
+            ChainError: the chain can't be solved, or its goal is missing or can't be moved.
         """
         self.ob: bpy.types.Object = tip.id_data
         self.tip = tip.name
@@ -76,15 +76,15 @@ class Drag:
 
     @property
     def world(self) -> Matrix:
-        """Where the goal was when the drag began."""
+        """The world matrix of the goal at the start of the drag."""
         return self.handle.world
 
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
     ) -> reports.Report | None:
-        """Move the goal by an offset from where it was, turn it by a rotation, both in world space, and solve.
+        """Move the goal by an offset from its start, turn it by a rotation, both in world space, and solve.
 
-        Where it is `hurried`, a large body may answer with its first attempt, until it is to `settle`.
+        If `hurried`, a large body may return its first attempt; call `settle` afterwards.
         """
         self.handle.move(offset, turn)
         with registry.hurried() if hurried else nullcontext():
@@ -92,27 +92,27 @@ class Drag:
         return reports.get(self.ob, self.tip)
 
     def settle(self, context: bpy.types.Context) -> None:
-        """Solve to the end: the chain gets the pose that a change of frame gives it."""
+        """Solve to full accuracy, which gives the pose that a frame change would give."""
         self.handle.owner.id_data.update_tag(refresh={"OBJECT"})
         self._solve(context)
 
     def _solve(self, context: bpy.types.Context) -> None:
-        context.view_layer.update()  # solves where Live is on
+        context.view_layer.update()  # solves if Live is on
         if not object_of(self.ob).live:
             solving.solve_now(self.ob, context.evaluated_depsgraph_get(), [self.tip])
             context.view_layer.update()
 
     @property
     def done(self) -> str:
-        """What is said when it is let go."""
+        """The report at the end of the drag."""
         report = reports.get(self.ob, self.tip)
         return "" if report is None else f"'{self.tip}': {report.message}"
 
     def finish(self, context: bpy.types.Context) -> list[str]:
-        """Let go: keys are set if auto keying is on.
+        """End the drag, and key the goal if auto keying is on.
 
         Returns:
-            Sentences about what is wrong with the chain.
+            Sentences about problems with the chain.
         """
         auto_key(context, self.handle.owner, self.handle.moved)
         report = reports.get(self.ob, self.tip)

@@ -1,4 +1,4 @@
-"""What carries a target or a pole, with a location and a rotation that can be set."""
+"""The object or pose bone behind a target or pole, with a location and rotation that can be set."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..rig.plan.chain import ChainError
 
 
 class Handle:
-    """What carries a goal, an object or a pose bone, as it was when it was taken hold of."""
+    """The object or pose bone behind a goal, with its state at the start of a drag."""
 
     def __init__(self, goal: bpy.types.Object, bone: str, *, turns: bool = False) -> None:
-        """Take hold of a target or a pole.
+        """Take hold of a target or pole.
 
         Args:
-            goal: the object, evaluated.
+            goal: the object, in an updated view layer.
             bone: name of its bone whose head is the goal; empty: the object itself.
-            turns: it will only be turned.
+            turns: the goal will only be turned.
 
         Raises:
-            ChainError: it can't be moved, or turned.
+            ChainError: the goal can't be moved, or turned.
         """
         if not goal.is_editable:
             raise ChainError("'{goal}' is linked from another file and can't be moved", goal=goal.name)
@@ -47,7 +47,7 @@ class Handle:
         self._rotation = tuple(getattr(self.owner, self.rotation_field))
         self._turned = _rotation_of(self.owner)
         self.world = goal.matrix_world.copy()
-        """World matrix."""
+        """World matrix of the goal at the start."""
         linear = _linear_of_object(goal)
         if pose_bone is not None:
             self.world = goal.matrix_world @ pose_bone.matrix
@@ -58,20 +58,20 @@ class Handle:
         mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
         frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())
         self._frame = frame @ self._turned.to_matrix().inverted()
-        """From the space of the rotation channel to world space, without scale, (3, 3)."""
+        """Matrix from the space of the rotation channel to world space, without scale, (3, 3)."""
 
     @property
     def moved(self) -> list[str]:
-        """The channels that differ from those that were taken hold of."""
+        """The channels that have changed since the start."""
         before = {"location": tuple(self._location), self.rotation_field: self._rotation}
         return [field for field, values in before.items() if tuple(getattr(self.owner, field)) != values]
 
     def move(self, offset: Vector, turn: Quaternion | None = None) -> None:
-        """Go to where it was plus an offset, turned by a rotation about itself; locked channels stay.
+        """Move by an offset from the start, and turn in place; locked channels stay.
 
         Args:
-            offset: in world space.
-            turn: in world space; None: the rotation is that which it had.
+            offset: translation in world space.
+            turn: rotation in world space; None: keep the initial rotation.
         """
         wanted = self._location + self._to_channel @ offset
         for i, locked in enumerate(self.owner.lock_location):
@@ -85,7 +85,7 @@ class Handle:
             self._turn(own @ self._turned)
 
     def put_back(self) -> None:
-        """Restore exactly what was there when it was taken hold of."""
+        """Restore the channels exactly as they were at the start."""
         self.owner.location = self._location
         setattr(self.owner, self.rotation_field, self._rotation)
 
@@ -96,7 +96,7 @@ class Handle:
             owner.rotation_euler = self._with_locks(angles, self._rotation)
             return
         if any(owner.lock_rotation):
-            # Blender's transform locks quaternions as Euler angles, too.
+            # Blender's own transforms also apply locks to quaternions as Euler angles.
             before = self._turned.to_euler("XYZ")
             wanted = self._with_locks(wanted.to_euler("XYZ", before), before[:]).to_quaternion()
         if self.rotation_field == "rotation_quaternion":
@@ -114,7 +114,7 @@ class Handle:
 
 
 def _rotation_of(owner: Any) -> Quaternion:
-    """The rotation channel of an object or a bone, whatever its mode."""
+    """Return the rotation channel of an object or bone as a quaternion, in any rotation mode."""
     if owner.rotation_mode == "QUATERNION":
         return owner.rotation_quaternion.normalized()
     if owner.rotation_mode == "AXIS_ANGLE":
@@ -124,14 +124,14 @@ def _rotation_of(owner: Any) -> Quaternion:
 
 
 def _linear_of_object(ob: bpy.types.Object) -> Matrix:
-    """How an object's location turns into its world position, without the constant part, (3, 3)."""
+    """Return the linear part (3, 3) of the map from an object's location to its world position."""
     if ob.parent is None and not ob.constraints:
         return Matrix.Identity(3)
     return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
 
 
 def _linear_of_bone(bone: bpy.types.PoseBone) -> Matrix:
-    """How a pose bone's location turns into its position in armature space, without the constant part, (3, 3)."""
+    """Return the linear part (3, 3) of the map from a pose bone's location to its position in armature space."""
     above: dict[str, Any] = {}
     if bone.parent is not None:
         above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}

@@ -1,1 +1,1 @@
-"""Targets and poles, as they are placed, keyed and taken from one space to another."""
+"""Place and key targets and poles, and switch them between spaces."""

@@ -1,4 +1,4 @@
-"""The solved pose made the FK pose, on the current frame or on a range of frames."""
+"""Make the solved pose the FK pose, on the current frame or on a range of frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .snapped import SnapError
 
 @dataclass(frozen=True)
 class Applied:
-    """What bones held before the solved pose became their FK pose, and what they hold now."""
+    """The channels of bones before and after the solved pose became their FK pose."""
 
     bones: Sequence[int]
     before: Row
@@ -32,16 +32,16 @@ class Applied:
     """(k, 17) the solved pose."""
 
     def fields(self, k: int) -> list[str]:
-        """The properties of a bone that are different."""
+        """Return the properties that changed on the bone at index k of `bones`."""
         changed = self.before[k] != self.now[k]
         return [field for field, columns in FIELDS.items() if changed[columns].any()]
 
 
 def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Applied:
-    """Make the solved pose of the current frame the FK pose of chains, without a key.
+    """Make the solved pose of chains on the current frame their FK pose, without keying it.
 
     Raises:
-        SnapError: a chain cannot be solved; nothing was changed.
+        SnapError: a chain can't be solved; nothing has changed.
     """
     names = [tip.name for tip in tips]
     indices = np.array(sorted({ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}))
@@ -71,12 +71,13 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 
 
 def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
-    """Make the solved pose of the current frame the FK pose of chains; return sentences about what will not stay.
+    """Make the solved pose of chains on the current frame their FK pose; key it if auto keying is on.
 
-    It is keyed if auto keying is on.
+    Returns:
+        Sentences about animated bones whose keys will undo the change on the next frame change.
 
     Raises:
-        SnapError: a chain cannot be solved; nothing was changed.
+        SnapError: a chain can't be solved; nothing has changed.
     """
     applied = apply_here(context, ob, tips)
     remarks = []
@@ -96,12 +97,12 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 def steps(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, BakeReport]:
-    """Make the solved poses of frames the keyed FK pose of chains, which stay enabled.
+    """Key the solved poses of chains on frames as their FK pose, and keep the chains enabled; yields progress (0 to 1).
 
-    Each step yields the share that is done, 0 to 1; closing the generator takes everything back.
+    Closing the generator undoes everything.
 
     Raises:
-        BakeError, KeysError: it cannot be done; nothing was changed.
+        BakeError, KeysError: the poses can't be keyed; nothing has changed.
     """
     names = [tip.name for tip in tips]
     report = yield from bake.steps(context, ob, names, frames)

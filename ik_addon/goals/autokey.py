@@ -1,7 +1,7 @@
 """Auto keying as Blender's own transform operators do it: by the preferences, or by the active keying set.
 
-Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and knows no keying sets of absolute paths, so all
-versions use the code in here.
+Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and ignores keying sets of absolute paths, so every
+version uses this module.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import bpy
 from .. import compat
 
 Holder = bpy.types.Object | bpy.types.PoseBone
-"""What has channels: an object, or a bone."""
+"""The owner of channels: an object or a pose bone."""
 
 
 def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
-    """Key channels that were set, on the current frame, if auto keying is on and as it is configured.
+    """Key changed channels on the current frame if auto keying is on, following its settings.
 
     Args:
-        context: for the scene and the preferences.
-        holder: whose channels these are.
-        fields: their properties, such as `location`. An active keying set decides by itself what is keyed.
+        context: gives the scene and the preferences.
+        holder: the object or bone that owns the channels.
+        fields: the properties that were set, such as `location`. An active keying set overrides them.
     """
     settings = context.scene.tool_settings
     if not settings.use_keyframe_insert_auto or not fields:
@@ -35,14 +35,14 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
     options = _options(context, visual=edit.use_visual_keying, needed=edit.use_auto_keyframe_insert_needed)
     group = holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
     for field in fields:
-        # Asked to, Blender finds the available curves itself, and warns of each that is not there.
+        # Blender's own INSERTKEY_AVAILABLE warns about every curve that does not exist.
         indices = sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]
         for index in indices:
             holder.keyframe_insert(field, index=index, group=group, options=options, keytype=settings.keyframe_type)
 
 
 def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
-    """Whether a channel that was set goes back to its keyed value when the current frame is evaluated again."""
+    """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
     owner = compat.curve_owner(holder.id_data)
     frame = context.scene.frame_current_final
     for curve in () if owner is None else owner.fcurves:
@@ -55,14 +55,14 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
 
 
 def keyed_indices(holder: Holder, field: str) -> set[int]:
-    """The indices of a channel that have an F-curve."""
+    """Return the indices of a property that have an F-curve."""
     owner = compat.curve_owner(holder.id_data)
     path = path_of(holder, field)
     return set() if owner is None else {curve.array_index for curve in owner.fcurves if curve.data_path == path}
 
 
 def path_of(holder: Holder, field: str) -> str:
-    """The data path of a channel from its object."""
+    """Return the data path of a property, relative to the object."""
     return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
 
 
@@ -78,7 +78,7 @@ def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[s
 
 
 def _key_set(context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder) -> None:
-    """Key what a keying set says of a holder; a set of absolute paths is keyed as it is."""
+    """Key the holder's paths in a keying set; a set of absolute paths is keyed as it is."""
     edit, settings = context.preferences.edit, context.scene.tool_settings
     visual, needed = edit.use_visual_keying, edit.use_auto_keyframe_insert_needed
     if keying.use_insertkey_override_visual:
@@ -101,12 +101,12 @@ def _paths(
     context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder
 ) -> Iterator[bpy.types.KeyingSetPath]:
     if keying.type_info is not None:
-        # `refresh` would take what is selected, which a target need not be.
+        # `refresh` would use the selection, and the target may not be selected.
         keying.paths.clear()
         try:
             keying.type_info.generate(context, keying, holder)
         except (AttributeError, TypeError):
-            return  # a set for other things, such as the whole character for an empty
+            return  # the set does not apply to this holder, such as a whole-character set to an empty
     for path in keying.paths:
         if path.id is not None:
             yield path

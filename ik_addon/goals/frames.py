@@ -1,4 +1,4 @@
-"""The poses of limbs, and what takes their goals along, on many frames: sampled as a bake samples them."""
+"""Sample limb poses, goals and the parents of goals on many frames, the way a bake samples them."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from ..solve.problem import Floats, Ints
 from .movable import MovableGoal, parents_of
 
 BATCH = 1000
-"""How many frames are worked on at once: enough for speed, few enough to cancel."""
+"""Frames per batch: enough for speed, few enough that a user can cancel."""
 
 
 def batches(frames: int, chains: int = 1) -> Iterator[slice]:
-    """So many frames in batches; smaller ones where so many chains are solved on each."""
+    """Split a number of frames into slices, smaller ones when more chains are solved on each frame."""
     size = max(1, BATCH // max(chains, 1))
     yield from (slice(start, min(start + size, frames)) for start in range(0, frames, size))
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """k bones of an armature, C of its chains, and their g goals, on F frames."""
+    """Samples of k bones of an armature, C of its chains, and their g goals, on F frames."""
 
     world: Floats
     """(F, 4, 4) world matrix of the armature object."""
@@ -52,12 +52,12 @@ class Sampled:
     goals: Floats
     """(F, g, 4, 4) world matrices."""
     spaces: Floats
-    """(F, g, 4, 4) what takes a goal from its own channels to world space; not a number where nothing does."""
+    """(F, g, 4, 4) matrices from a goal's own channels to world space; NaN where there is none."""
     parents: Ints
-    """(F, g) which of the goals takes a goal along; -1: none does."""
+    """(F, g) index of the goal that a goal follows; -1 for none."""
 
     def is_same(self, other: Sampled) -> bool:
-        """Whether two samples differ by no more than the noise of single precision."""
+        """Whether two samples agree within single-precision noise."""
         pairs = [(own, vars(other)[name]) for name, own in vars(self).items()]
         return all(
             np.allclose(a, b, rtol=NOISE, atol=NOISE * max(1.0, float(np.abs(np.nan_to_num(a)).max(initial=0.0))))
@@ -66,12 +66,12 @@ class Sampled:
         )
 
     def frames(self, chosen: slice | Sequence[int]) -> Sampled:
-        """Some of the frames alone."""
+        """Return the samples of the chosen frames."""
         return Sampled(**{name: value[chosen] for name, value in vars(self).items()})
 
     @classmethod
     def stacked(cls, samples: Sequence[Sampled]) -> Sampled:
-        """Frames that were sampled one by one, as one batch."""
+        """Join samples of consecutive frames into one."""
         return cls(**{name: np.concatenate([vars(sample)[name] for sample in samples]) for name in vars(samples[0])})
 
 
@@ -84,9 +84,9 @@ class Sampler:
     """Tip bones of C chains."""
     goals: Sequence[MovableGoal]
     bones: Ints
-    """(k,) all bones of the chains, and others that are asked for."""
+    """(k,) ascending indices of all bones of the chains, and of any extra bones requested."""
     shown: bool
-    """Not the FK pose is sampled, but what is shown."""
+    """Sample the pose shown in the viewport instead of the FK pose."""
 
     @classmethod
     def of(
@@ -97,16 +97,16 @@ class Sampler:
         shown: bool,
         more: Collection[int] = (),
     ) -> Sampler:
-        """Take chains of an armature object, by their tips, their goals, and more bones."""
+        """Build a sampler for the chains of an armature object, given their tip bones, goals and extra bones."""
         bones = {ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}.union(more)
         return cls(ob, [tip.name for tip in tips], goals, np.array(sorted(bones), dtype=np.int64), shown)
 
     def rows(self, bones: Sequence[int]) -> Ints:
-        """Where bones are among those that are sampled."""
+        """Return the positions of bones within `self.bones`."""
         return np.searchsorted(self.bones, bones)
 
     def here(self, depsgraph: bpy.types.Depsgraph) -> Sampled:
-        """The frame (F = 1) at which a depsgraph is evaluated."""
+        """Sample the frame at which a depsgraph is evaluated (F = 1)."""
         seen = self.ob.evaluated_get(depsgraph)
         goals = np.array([matrix_array(world_of(goal.ob, goal.bone, depsgraph)) for goal in self.goals])
         held = [goal.ob.evaluated_get(depsgraph) for goal in self.goals]
@@ -122,7 +122,7 @@ class Sampler:
         )
 
     def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
-        """Sample F frames; yields the share that is done. Handlers do not solve these chains meanwhile."""
+        """Sample F frames; yields progress (0 to 1). The caller must pause live solving unless `is_solved`."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
         methods = (Method.FCURVES, Method.SCENE) if self.is_solved else tuple(Method)
         found = None
@@ -133,7 +133,7 @@ class Sampler:
 
     @cached_property
     def is_solved(self) -> bool:
-        """Whether live solving has a say in what is sampled."""
+        """Whether live solving affects anything that is sampled."""
         if not object_of(self.ob).live:
             return False
         needed = {self.ob.pose.bones[bone] for bone in self.bones.tolist()}
@@ -146,7 +146,10 @@ class Sampler:
     def _by(
         self, method: Method, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
     ) -> Generator[float, None, Sampled | None]:
-        """Sample with one method; None where it cannot be, or some frames look different in the scene itself."""
+        """Sample with one method; return None if it can't, or if frames checked in the scene itself differ.
+
+        Yields progress (0 to 1).
+        """
         proven_on = sorted(proofs(len(frames)))
         with scenes(view_layer, self.ob, method) as (stepped, proven):
             if stepped is None or proven is None:
@@ -172,9 +175,9 @@ class Sampler:
     def _from_fcurves(
         self, view_layer: bpy.types.ViewLayer, stored: Row, frames: Sequence[int]
     ) -> Generator[float, None, Sampled | None]:
-        """Sample what F-curves alone determine; None where anything else has a say."""
+        """Sample from F-curves alone; return None if anything else affects the motion."""
         scene, depsgraph = view_layer.id_data, view_layer.depsgraph
-        if self.is_solved:  # by this armature alone, or others may move what is sampled
+        if self.is_solved:  # another live armature, or rigid bodies, could move what is sampled
             is_alone = scene.rigidbody_world is None and registry.live_armatures(scene) == [self.ob]
         else:
             is_alone = not is_bound(scene)
@@ -197,7 +200,7 @@ class Sampler:
         return Sampled.stacked(found)
 
     def _solved(self, plan: Plan, inputs: Inputs, numbers: Numbers, frames: Sequence[int]) -> Numbers:
-        """The numbers (F, w) of frames with the bones of live chains as these are solved."""
+        """Return the numbers (F, w) of frames with the solved channels of the bones of live chains filled in."""
         fk = fcurves.sample_fcurves(self.ob, plan, fk_store.held(self.ob, plan.live), frames)
         solved = pose(self.ob, plan, fk).channels
         start, end = inputs.rows.start, inputs.rows.stop
@@ -211,7 +214,7 @@ class Sampler:
         return np.concatenate([numbers[:, :start], rows.reshape(len(numbers), -1), numbers[:, end:]], axis=1)
 
     def _sampled_of(self, posed: Frames, count: int) -> Sampled:
-        """What our own forward kinematics makes of frames."""
+        """Compute samples of frames with our own forward kinematics."""
 
         def of_all(values: Floats) -> Floats:
             return np.asarray(np.broadcast_to(values, (count, *values.shape[1:])))
@@ -230,7 +233,7 @@ class Sampler:
         )
 
     def _parents(self, seen: Sequence[bpy.types.Object]) -> Ints:
-        """Which (g,) of the goals takes each of them along, as these copies of their objects have it; -1: none."""
+        """Return the index (g,) of the nearest goal that each goal follows, or -1; `seen` has the goals' objects."""
         places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
         found = np.full(len(self.goals), -1, dtype=np.int64)
         for g, (goal, ob) in enumerate(zip(self.goals, seen, strict=True)):

@@ -1,7 +1,7 @@
-"""A chain goes over from IK to FK, or back, at the current frame: without a jump, with the keys that hold it.
+"""Switch chains between IK and FK on the current frame without a jump, and key the switch.
 
-The influence is keyed as a step. Going to FK, the bones are keyed in the pose that is shown; going to IK, target and
-pole are keyed where that pose has them. All these keys are steps as well, so no frame before the switch changes.
+The influence is keyed as a step. A switch to FK keys the bones in the pose shown; a switch to IK keys the target and
+pole where that pose needs them. All these keys are steps as well, so no frame before the switch changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .movable import channels_of, goals_of
 from .snap import is_solved, snap_here
 
 EVEN = 0.5
-"""A chain with at least this influence is in IK, for a switch to the other."""
+"""A chain with at least this influence counts as being in IK."""
 SETTING = "ik_addon.influence"
 
 
@@ -35,10 +35,13 @@ def is_ik(tip: bpy.types.PoseBone) -> bool:
 def switch(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, to_ik: bool
 ) -> list[str]:
-    """Have chains go over to IK or to FK on the current frame; return sentences about what moves all the same.
+    """Switch chains to IK or to FK on the current frame.
+
+    Returns:
+        Sentences about anything that moves in spite of the switch.
 
     Raises:
-        SnapError, KeysError: it cannot be done; nothing was changed.
+        SnapError, KeysError: the switch can't be made; nothing has changed.
     """
     scale = time_scale(context.scene)
     now = context.scene.frame_current_final * scale
@@ -53,7 +56,7 @@ def switch(
         key_step(ob, steps, frames, undo, held=True)
         for tip in tips:
             _set(tip, "influence", float(to_ik), undo)
-            _set(tip, "enabled", True, undo)  # the influence alone tells, as only that can be keyed
+            _set(tip, "enabled", True, undo)  # leave IK or FK to the influence, which can be keyed
         undo.pop_all()
     context.view_layer.update()
     return remarks
@@ -66,7 +69,7 @@ def _to_ik(
     frames: tuple[float, float],
     undo: ExitStack,
 ) -> list[str]:
-    """Bring targets and poles to the pose, and key them."""
+    """Snap targets and poles to the pose, and key them."""
     goals = [goal for tip in tips for goal in goals_of(tip) if goal.ob is not None]
     before = [goal.row() for goal in goals]
     for goal, row in zip(goals, before, strict=True):
@@ -91,7 +94,7 @@ def _to_fk(
     frames: tuple[float, float],
     undo: ExitStack,
 ) -> list[str]:
-    """Make the shown pose the FK pose, and key it."""
+    """Make the pose shown the FK pose, and key it."""
     applied = apply_here(context, ob, tips)
     undo.callback(channels.write, ob, np.array(applied.bones), applied.before)
     key_step(ob, list(_posed(ob, applied)), frames, undo, held=False)
@@ -99,7 +102,7 @@ def _to_fk(
 
 
 def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel]:
-    """What is keyed of bones: their rotation, and what else the solution changes."""
+    """Yield the channels of bones to key: rotation, and anything else that the solution changes."""
     for k, index in enumerate(applied.bones):
         bone = ob.pose.bones[index]
         for field in {channels.rotation_field(bone.rotation_mode): None, **dict.fromkeys(applied.fields(k))}:

@@ -1,4 +1,4 @@
-"""Targets and poles as what is moved: their channels, how they are keyed, and what takes them along."""
+"""Targets and poles to be moved: their channels, how these are keyed, and what the goals follow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MovableGoal:
     ob: bpy.types.Object
     bone: str
     turns: bool = False
-    """It also takes the orientation."""
+    """Its rotation is set too."""
 
     @property
     def holder(self) -> Holder:
@@ -41,12 +41,12 @@ class MovableGoal:
 
     @property
     def is_bone(self) -> bool:
-        """Whether it is a bone that is moved."""
+        """Whether a bone is moved, rather than the object."""
         return bool(self.bone) and self.ob.type == "ARMATURE"
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name shown in messages."""
         return self.bone or self.ob.name
 
     @property
@@ -57,7 +57,7 @@ class MovableGoal:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether F-curves move it."""
+        """Whether the location or rotation has F-curves."""
         paths = {
             path_of(self.holder, "location"),
             path_of(self.holder, channels.rotation_field(self.holder.rotation_mode)),
@@ -66,19 +66,19 @@ class MovableGoal:
         return owner is not None and any(curve.data_path in paths for curve in owner.fcurves)
 
     def row(self) -> Row:
-        """The current channels (17,)."""
+        """Return the current channels (17,)."""
         row = np.zeros(channels.WIDTH, dtype=np.float32)
         for field, columns in FIELDS.items():
             row[columns] = getattr(self.holder, field)
         return row
 
     def set_row(self, row: Row) -> None:
-        """Set those of the channels (17,) that are in `fields`."""
+        """Set the properties in `fields` from channels (17,)."""
         for field in self.fields:
             setattr(self.holder, field, row[FIELDS[field]].tolist())
 
     def rows(self, basis: Floats) -> Row:
-        """The channels (F, 17) that make basis matrices (F, 4, 4), as far as `fields` go; the others are as now."""
+        """Return channels (F, 17) that give basis matrices (F, 4, 4); those not in `fields` keep their values."""
         rows = np.repeat(self.row()[None], len(basis), axis=0)
         rows[:, FIELDS["location"]] = basis[:, :3, 3] - self._delta("location")
         if self.turns:
@@ -86,19 +86,19 @@ class MovableGoal:
             axes = basis[:, :3, :3] / np.maximum(np.linalg.norm(basis[:, :3, :3], axis=1, keepdims=True), 1e-30)
             axes *= np.where(determinants(axes) < 0.0, -1.0, 1.0)[:, None, None]
             turned = np.moveaxis(matrices(quaternions(np.moveaxis(axes, 0, -1))), -1, 0)
-            if mode != "AXIS_ANGLE" and not self.is_bone:  # of the axis and angle Blender has no delta that counts
+            if mode != "AXIS_ANGLE" and not self.is_bone:  # Blender applies no delta to axis and angle
                 delta = rotations(self._delta(channels.rotation_field(mode)), mode)
                 turned = times(np.swapaxes(delta, -1, -2)[None], turned)
             rows = channels.with_rotation(rows, turned, np.full(len(rows), mode))
         return rows
 
     def _delta(self, field: str) -> Any:
-        """The delta transform of an object; bones have none."""
+        """Return an object's delta transform for a property; zeros for bones, which have none."""
         width = FIELDS[field].stop - FIELDS[field].start
         return np.zeros(width) if self.is_bone else np.array(getattr(self.ob, f"delta_{field}"))
 
     def show_keys(self, frame: float) -> None:
-        """Set the channels to the values of their keys on a frame."""
+        """Set the channels to the values of their F-curves on a frame of the action."""
         owner = compat.curve_owner(self.ob)
         curves = () if owner is None else owner.fcurves
         for field in self.fields:
@@ -110,14 +110,14 @@ class MovableGoal:
 
 
 def goals_of(tip: bpy.types.PoseBone) -> list[MovableGoal]:
-    """The target of a chain, and its pole where it has one."""
+    """Return the target of a chain, and its pole if it has one."""
     chain = chain_of(tip)
     found = [MovableGoal(chain.target, chain.target_bone, takes_orientation(tip))]
     return found if chain.pole is None else [*found, MovableGoal(chain.pole, chain.pole_bone)]
 
 
 def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Spot]:
-    """What takes an evaluated object, or one of its bones, along: as its parent, or by a Child Of; nearest first."""
+    """Yield what an evaluated object or its bone follows, by parenting or a Child Of constraint, nearest first."""
     seen: set[tuple[str, str]] = set()
     while ob is not None and (ob.name_full, bone) not in seen:
         seen.add((ob.name_full, bone))
@@ -143,22 +143,22 @@ def _takes_along(constraint: Any) -> bool:
 
 @dataclass(slots=True)
 class _ObjectChannel(keyframes.Channel):
-    """An animated number of an object."""
+    """An animated number of an object, not of a bone."""
 
     @property
     def data_path(self) -> str:
-        """The path of the property from the object."""
+        """The data path of the property, relative to the object."""
         return self.field
 
 
 def key_goals(goals: Sequence[MovableGoal], rows: Row, times_of_keys: Floats, undo: ExitStack) -> None:
-    """Key the channels (F, g, 17) of goals at times (F,); `undo` takes it back."""
+    """Key channels (F, g, 17) of goals at times (F,); `undo` restores the old keys."""
     for g, goal in enumerate(goals):
         undo.callback(keyframes.write_channels(goal.ob, channels_of(goal, rows[:, g]), times_of_keys))
 
 
 def channels_of(goal: MovableGoal, rows: Row) -> list[keyframes.Channel]:
-    """What is keyed of a goal with the channels (F, 17)."""
+    """Return the channels of a goal to key, with values from rows (F, 17)."""
     kind: Callable[..., keyframes.Channel] = keyframes.Channel if goal.is_bone else _ObjectChannel
     group = goal.name if goal.is_bone else "Object Transforms"
     return [

@@ -1,4 +1,4 @@
-"""Where targets and poles belong for the poses of a limb, on many frames at once."""
+"""Compute where targets and poles belong for given poses of a limb, on many frames at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ..solve.maths.rotations import unit as unit_of
 from ..solve.problem import Floats
 
 NEAR = 0.1
-"""A pole nearer to the limb's line than this, in chain lengths, is moved away from it."""
+"""A pole closer than this to the line from root to tip, in chain lengths, is moved away from it."""
 SHOWS = (0.2, 0.4)
-"""A hinge of which less than the first part is across its limb shows no side of it; from the second on it decides."""
+"""How much of a hinge axis is perpendicular to its limb: below the first value the hinge is ignored, from the second on
+it decides the bend, and in between the two blend."""
 
 
 @dataclass(frozen=True)
@@ -26,36 +27,36 @@ class Limbs:
     """The bones of one chain on F frames, root first, in the armature's object space."""
 
     joints: Floats
-    """(F, n+1, 3) heads, and the tip's tail last, or the head of the end bone."""
+    """(F, n+1, 3) heads of the bones, then the tail of the tip bone or the head of the end bone."""
     frames: Floats
-    """(F, n, 3, 3) orthonormal."""
+    """(F, n, 3, 3) orthonormal axes of the bones."""
 
     @classmethod
     def of(cls, poses: Floats, last: Floats) -> Limbs:
-        """The limb of n bones with these pose matrices (F, n, 4, 4), which ends at places (F, 3)."""
+        """Build the limb from the pose matrices (F, n, 4, 4) of its n bones and the position (F, 3) of its end."""
         return cls(np.concatenate([poses[:, :, :3, 3], last[:, None]], axis=1), orthonormal(poses[..., :3, :3]))
 
     @property
     def length(self) -> Floats:
-        """(F,) of all segments."""
+        """Total length of the segments, (F,)."""
         return np.asarray(np.linalg.norm(np.diff(self.joints, axis=1), axis=2).sum(axis=1))
 
     @property
     def line(self) -> Floats:
-        """(F, 3) from root to tip."""
+        """Vectors from root to tip, (F, 3)."""
         return np.asarray(self.joints[:, -1] - self.joints[:, 0])
 
 
 def targets(limbs: Limbs) -> Floats:
-    """Where (F, 3) a target makes the tip stay."""
-    # Rounding that put the target nearer would bend a straight limb.
+    """Return the target positions (F, 3) that leave the tip where it is."""
+    # A target that rounding puts closer would bend a straight limb.
     size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
     beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
     return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 
 def distances(limbs: Limbs, poles: Floats) -> Floats:
-    """How far (F,) poles (F, 3) are from the line from root to tip."""
+    """Return the distances (F,) of poles (F, 3) from the line through root and tip."""
     across = reject((poles - limbs.joints[:, 0]).T, _line(limbs))
     return np.asarray(norm(across))
 
@@ -69,15 +70,15 @@ def poles(
     *,
     folds: bool = False,
 ) -> Floats:
-    """Where (F, 3) poles make a limb bend as it does.
+    """Return pole positions (F, 3) that keep the current bend of a limb.
 
     Args:
-        limbs: in the poses that are to stay.
-        bend_side: (3,) of their chain.
-        angles: (F,) pole angles of their chain, in radians.
-        distance: from the line from root to tip.
-        hinges: (F, 3) axes about which the limb should bend instead, where they are clearly across it.
-        folds: whether not all joints of the chain bend to its side.
+        limbs: the poses to keep.
+        bend_side: (3,) bend side of the chain.
+        angles: (F,) pole angles of the chain, in radians.
+        distance: distance of the poles from the line through root and tip.
+        hinges: (F, 3) axes about which the limb should bend instead, used where they are clearly across the limb.
+        folds: whether the chain has folds; see `pole_angle`.
     """
     line = _line(limbs)
     side = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))
@@ -95,22 +96,25 @@ def poles(
 
 
 def hinges_of(limbs: Limbs, bend_side: Floats) -> Floats:
-    """The axes (F, 3) of the root bone about which its chain bends to its side (3,), however the limb bends."""
+    """Return axes (F, 3), fixed to the root bone, about which the chain bends to its bend side (3,).
+
+    They do not depend on how the limb is bent.
+    """
     first = limbs.joints[:, 1] - limbs.joints[:, 0]
     return np.asarray(cross(first.T, _own(limbs, bend_side).T).T)
 
 
 def _own(limbs: Limbs, bend_side: Floats) -> Floats:
-    """The bend side (3,) of a chain on F frames (F, 3)."""
+    """Return the bend side (3,) of a chain in object space on each frame, (F, 3)."""
     return applied(limbs.frames[:, 0], np.broadcast_to(bend_side, (len(limbs.frames), 3)))
 
 
 def _line(limbs: Limbs) -> Floats:
-    """Unit vectors (3, F) from root to tip; along the root bone where these are in one place."""
+    """Return unit vectors (3, F) from root to tip, or along the root bone where root and tip coincide."""
     size = np.linalg.norm(limbs.line, axis=1)[:, None]
     return np.asarray(np.where(size > 0.0, limbs.line / np.maximum(size, 1e-300), limbs.frames[:, 0, :, 1]).T)
 
 
 def _rolled(side: Floats, line: Floats, angles: Floats) -> Floats:
-    """Vectors (3, F) across lines (3, F), turned about them by angles (F,)."""
+    """Rotate vectors (3, F) about lines (3, F) perpendicular to them, by angles (F,)."""
     return side * np.cos(angles) + cross(line, side) * np.sin(angles)

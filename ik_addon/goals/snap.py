@@ -1,4 +1,4 @@
-"""Targets and poles snapped to a pose, on the current frame or on a range of frames, so that solving moves nothing."""
+"""Snap targets and poles to a pose, on the current frame or on a range of frames, so that solving moves nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .snapped import PLACED, Poles, Snap
 
 
 def is_solved(tip: bpy.types.PoseBone) -> bool:
-    """Whether the pose that is shown of a chain is the solved one, so that its target decides it."""
+    """Whether the shown pose of a chain is its solved pose, determined by its target."""
     chain, ob = chain_of(tip), tip.id_data
     if not chain.enabled or chain.influence == 0.0:
         return False
@@ -50,21 +50,21 @@ def snap_here(
     poles: Poles = Poles.MATCH,
     keyed: bool = True,
 ) -> list[str]:
-    """Move targets and poles to match the pose of the current frame, so that solving it changes nothing.
+    """Move targets and poles to match the pose of the current frame, so that solving changes nothing.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains.
-        shown: take the pose as it is shown, and not the FK pose.
-        poles: what becomes of them.
-        keyed: key them if auto keying is on, and say which go back for want of a key.
+        tips: the tip bones of the chains.
+        shown: match the pose shown instead of the FK pose.
+        poles: how poles are placed.
+        keyed: key the goals if auto keying is on, and report those that return to their keys on the next frame change.
 
     Returns:
-        Sentences about goals that are not where they should be.
+        Sentences about goals that missed their place, and about chains that solving moves anyway.
 
     Raises:
-        SnapError: it cannot be done; nothing was changed.
+        SnapError: the goals can't be snapped; nothing has changed.
     """
     view_layer, snap = context.view_layer, Snap.of(context, ob, tips, shown, poles)
     moved: dict[str, float] = {}
@@ -116,24 +116,24 @@ def steps(
     shown: bool = False,
     poles: Poles = Poles.MATCH,
 ) -> Generator[float, None, list[str]]:
-    """Key targets and poles so that they match the pose on a range of frames, in small steps.
+    """Key targets and poles to match the pose on a range of frames; yields progress (0 to 1).
 
-    A hand or foot that is animated turns with its target from the first range on. Each step yields the share that is
-    done, 0 to 1; closing the generator takes everything back.
+    The first time, an animated hand or foot starts to take the orientation of its target. Closing the generator undoes
+    everything.
 
     Args:
-        context: for the scene and the view layer.
+        context: gives the scene and the view layer.
         ob: the armature object.
-        tips: of the chains.
+        tips: the tip bones of the chains.
         frames: ascending; keys from the first to the last are replaced.
-        shown: take the pose as it is shown, and not the FK pose.
-        poles: what becomes of them.
+        shown: match the pose shown instead of the FK pose.
+        poles: how poles are placed.
 
     Returns:
-        As `snap_here` does.
+        Sentences about goals that missed their place.
 
     Raises:
-        SnapError, KeysError, BakeError: it cannot be done; nothing was changed.
+        SnapError, KeysError, BakeError: the goals can't be keyed; nothing has changed.
     """
     view_layer = context.view_layer
     view_layer.update()
@@ -179,7 +179,7 @@ def steps(
 
 
 def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
-    """Let a hand or foot that is animated turn with a target that has no keys yet; `undo` takes it back."""
+    """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
     chain = chain_of(tip)
     if chain.target is None or waiting(tip) is None or goals_of(tip)[0].is_keyed:
         return
@@ -196,7 +196,7 @@ def _said_of(held: set[str]) -> list[str]:
 
 @contextmanager
 def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
-    """Disable chains for a while and show their FK pose, while others are solved as usual."""
+    """Disable chains temporarily to show their FK pose, while other chains are solved as usual."""
     enabled = {tip.name: chain_of(tip).enabled for tip in tips}
     if tips and not object_of(ob).live:
         removal.restore_pose(ob, context.view_layer, list(tips))
@@ -213,7 +213,7 @@ def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.t
 def _moved_by_solving(
     context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
 ) -> dict[str, float]:
-    """The largest distance, in chain lengths, that a joint of disabled chains moves when they are solved."""
+    """Return the farthest that solving moves a joint of each disabled chain, in chain lengths, by tip bone."""
     view_layer = context.view_layer
     before = read_poses(ob, view_layer.depsgraph)
     everything = np.arange(len(ob.pose.bones))
@@ -231,13 +231,13 @@ def _moved_by_solving(
             chain_of(tip).enabled = False
     else:
         removal.restore_pose(ob, view_layer, list(tips))
-        channels.write(ob, everything, rows)  # what is animated may have been posed without a key
+        channels.write(ob, everything, rows)  # animated bones may have been posed without a key
     view_layer.update()
     return _moved(ob, tips, before, after)
 
 
 def _moved(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
-    """The largest distance, in chain lengths, between joints of chains in two poses (b, 4, 4) of their armature."""
+    """Return how far joints of chains are apart at most between two poses (b, 4, 4), in chain lengths, by tip bone."""
     skeleton, moved = Skeleton.of(ob), {}
     for tip in tips:
         old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))

@@ -1,4 +1,4 @@
-"""What becomes of the channels of targets and poles that are snapped to the poses of their limbs."""
+"""Compute the channels of targets and poles that are snapped to the poses of their limbs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .movable import MovableGoal, goals_of
 from .places import Limbs
 
 PLACED = 1e-4
-"""A goal farther from its place than this, in chain lengths, is held by something else."""
+"""A goal farther from its place than this, in chain lengths, is held back by something else."""
 
 
 class SnapError(UserError):
@@ -38,7 +38,7 @@ class SnapError(UserError):
 
 
 class Poles(Enum):
-    """What becomes of poles."""
+    """How poles are placed."""
 
     MATCH = "They go where the limb bends in the pose"
     TWIST = "They go where the root bone points with its bend side"
@@ -48,26 +48,26 @@ class Poles(Enum):
 
 @dataclass(frozen=True)
 class Chain:
-    """One chain that is snapped."""
+    """One chain whose goals are snapped."""
 
     tip: str
     bones: list[int]
     end: int | None
-    """The end bone, to whose head the limb goes."""
+    """The end bone, at whose head the limb ends; None: the limb ends at the tail of the tip bone."""
     turning: int
-    """The bone for whose orientation the target is turned."""
+    """The bone whose orientation the target matches."""
     target: int
-    """Which of the goals it is."""
+    """Index of the target in `Snap.goals`."""
     pole: int | None
     foot: tuple[int, Floats] | None
-    """A foot, and the axis (3,) in its own space about which its leg bends; None where the pole does not follow it."""
+    """A foot and the axis (3,) in its local space about which the leg bends; None if the pole does not follow it."""
     bends_to_tip: bool
-    """The tip takes an orientation, and the pole is for the knee of the two bones before it."""
+    """The tip bone takes an orientation, and the pole bends the knee of the two bones before it."""
 
 
 @dataclass(frozen=True)
 class Snap:
-    """What is snapped to which pose."""
+    """The chains whose goals are snapped, and the pose they are snapped to."""
 
     ob: bpy.types.Object
     tips: Sequence[bpy.types.PoseBone]
@@ -87,7 +87,11 @@ class Snap:
         shown: bool,
         poles: Poles,
     ) -> Snap:
-        """Look at what is to be snapped, and whether it can be."""
+        """Collect chains and their goals, and check that they can be snapped.
+
+        Raises:
+            SnapError: they can't; the message says why.
+        """
         for tip in tips:
             if reason := new_chain.why_unusable(tip):
                 raise SnapError(reason)
@@ -121,14 +125,17 @@ class Snap:
         return cls(ob, tips, chains, goals, sampler, skeleton, shown, poles)
 
     def limbs(self, sampled: Sampled, chain: Chain) -> Limbs:
-        """The limb of a chain on F frames."""
+        """Return the limb of a chain on F frames."""
         poses = sampled.poses[:, self.sampler.rows(chain.bones)]
         if chain.end is None:
             return Limbs.of(poses, poses[:, -1, :3, 3] + poses[:, -1, :3, 1] * self.skeleton.lengths[chain.bones[-1]])
         return Limbs.of(poses, sampled.poses[:, self.sampler.rows([chain.end])[0], :3, 3])
 
     def distances(self, sampled: Sampled) -> list[float]:
-        """How far off the limb of each chain its pole belongs: as far as on the one frame that was sampled."""
+        """Return how far from its limb the pole of each chain belongs: its distance on the one frame sampled.
+
+        A pole too close to its limb gets one chain length instead.
+        """
         found = []
         for chain in self.chains:
             limbs = self.limbs(sampled, chain)
@@ -139,7 +146,7 @@ class Snap:
         return found
 
     def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
-        """The channels (F, g, 17) of the goals, and where (F, g, 3) in world space these belong."""
+        """Return the channels (F, g, 17) of the goals, and the positions (F, g, 3) in world space they should give."""
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
@@ -157,16 +164,16 @@ class Snap:
                 is_twist = self.poles is Poles.TWIST
                 hinges = places.hinges_of(limbs, side) if is_twist else self._foot_hinges(sampled, chain)
                 pole = places.poles(limbs, side, sampled.angles[:, c], distance, hinges, folds=folds)
-                stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain that is scaled to nothing bends to no side
+                stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain scaled to zero has no bend
                 if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
-                    # The bend of a solved limb that is stretched out is not seen, and comes from where the pole is.
+                    # A solved limb that is stretched out shows no bend: keep the pole, which decides it.
                     stays = stays | straight(limbs.joints)
                 pole = applied(sampled.world[:, :3], _points(pole))
                 wanted[:, chain.pole] = np.where(stays[:, None], wanted[:, chain.pole], pole)
         return rows_of(self.goals, sampled, wanted, turns), wanted
 
     def held(self, sampled: Sampled, wanted: Floats) -> set[str]:
-        """The names of goals that are not where (1, g, 3) they were put."""
+        """Return the names of goals that are not at the positions (1, g, 3) they were moved to."""
         found = set()
         gaps = applied(
             np.broadcast_to(inverse(sampled.world)[:, None, :3, :3], (*wanted.shape, 3)),
@@ -179,7 +186,7 @@ class Snap:
         return found
 
     def _foot_hinges(self, sampled: Sampled, chain: Chain) -> Floats | None:
-        """The axes (F, 3) across the foot of a chain; None where its pole does not follow one."""
+        """Return the axes (F, 3) across the foot of a chain; None if its pole does not follow a foot."""
         if chain.foot is None:
             return None
         foot, axis = chain.foot
@@ -188,7 +195,10 @@ class Snap:
 
 
 def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
-    """The channels (F, g, 17) that bring goals to places (F, g, 3) in world space, some turned as (F, 3, 3) say."""
+    """Return channels (F, g, 17) that move goals to positions (F, g, 3) and rotations (F, 3, 3) in world space.
+
+    `turns` has the rotations by index of goal; goals that follow others move with these.
+    """
     count = len(sampled.world)
     rows = np.empty((count, len(goals), channels.WIDTH), dtype=np.float32)
     moved = sampled.goals.copy()
@@ -210,17 +220,17 @@ def rows_of(goals: Sequence[MovableGoal], sampled: Sampled, wanted: Floats, turn
 
 
 def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
-    """Whether a chain has a side that it never leaves."""
+    """Whether a chain always bends to the same side."""
     return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
 
 
 def _points(points: Floats) -> Floats:
-    """Points (..., 3) with a one behind."""
+    """Return points (..., 3) in homogeneous coordinates, (..., 4)."""
     return np.concatenate([points, np.ones((*points.shape[:-1], 1))], axis=-1)
 
 
 def _parents_first(sampled: Sampled) -> list[int]:
-    """The goals in an order in which those come first that take others along."""
+    """Return the indices of goals, ordered so that each comes after the goals it follows."""
     order: list[int] = []
     waiting = {g: set(sampled.parents[:, g].tolist()) - {-1} for g in range(sampled.parents.shape[1])}
     while waiting:
@@ -231,9 +241,9 @@ def _parents_first(sampled: Sampled) -> list[int]:
 
 
 def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:
-    """The foot below a leg, and the axis (3,) in its own space about which the leg bends to where its toes point.
+    """Return the foot of a leg, and the axis (3,) in its local space about which the leg bends to where its toes point.
 
-    Toes that point along the leg, as those of a lifted foot may, show no side of it. What is across the foot does.
+    The axis across the foot is used because toes may point along the leg, as on a lifted foot, and then show no side.
     """
     row = [figure.names.index(skeleton.names[bone]) for bone in bones]
     foot, toes = extremity_of(figure, row), sides.toes_of(figure, row)
@@ -245,7 +255,11 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
 
 
 def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[MovableGoal]:
-    """The goals of a chain that are snapped: its target, then its pole."""
+    """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
+
+    Raises:
+        SnapError: there is no target, or a goal can't be moved.
+    """
     if chain_of(tip).target is None:
         raise SnapError("The chain on '{tip}' has no target. Pick one", tip=tip.name)
     found = goals_of(tip)

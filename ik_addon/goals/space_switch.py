@@ -1,11 +1,11 @@
-"""A target or pole goes over from one space to another at a frame, without a jump.
+"""Switch a target or pole from one space to another at a frame, without a jump.
 
-Each switch is a Child Of constraint of its own whose influence is keyed, constant, from the frame of the switch to that
-of the next one. Its inverse is what keeps the goal in place there, so no channel of the goal needs a key: its curves
-go on as they are, in the new space, and no frame before the switch changes, nor what is between two frames.
+Each switch adds a Child Of constraint whose influence is keyed, with constant interpolation, from the frame of the
+switch to the frame of the next one. The constraint's inverse keeps the goal in place at the switch, so no channel of
+the goal needs a key: its F-curves continue in the new space, and neither frames nor subframes before the switch change.
 
-What a goal is a child of would go on moving it, in any space. Its first switch turns its parent into such a constraint
-as well, which moves nothing.
+A parent would go on moving the goal in any space. The first switch therefore replaces the parent by such a constraint,
+which moves nothing.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from .movable import MovableGoal, Spot
 from .spaces import Space, follows, world_empty
 
 PREFIX = "IK Space"
-"""How the names of the constraints begin."""
+"""Prefix of the constraints' names."""
 KEPT = 1e-4
-"""A goal that a switch moves by more than this, in parts of its distance from the origin and at least one unit, is held
-by something else."""
+"""A goal that a switch moves by more than this is held by something else. Relative to its distance from the origin, or
+to one unit if that is larger."""
 ON = 0.5
-"""An influence above this is that of a space that counts."""
+"""A space is active where its influence is above this."""
 
 
 class SpaceError(UserError):
@@ -51,19 +51,23 @@ class SpaceError(UserError):
 
 @dataclass(frozen=True)
 class _Visit:
-    """A goal in a space, from one switch to the next."""
+    """The time that a goal spends in a space, from one switch to the next."""
 
     constraint: bpy.types.ChildOfConstraint
     start: float
-    """Its frame in the action; before all others where it was a parent."""
+    """Frame in the action at which it begins; a former parent comes before all others."""
 
     def to_world(self, depsgraph: bpy.types.Depsgraph) -> Floats:
-        """What takes (4, 4) the goal from where it is without the constraint, in world space, to where it is."""
+        """Return the matrix (4, 4) by which the constraint moves the goal in world space."""
         inside = inverse(self._owner(depsgraph))
         return times(self._target(depsgraph), times(matrix_array(self.constraint.inverse_matrix), inside))
 
     def place(self, where: Floats, unplaced: Floats, depsgraph: bpy.types.Depsgraph) -> None:
-        """Set its inverse so that the goal is where (4, 4) it should be, and not `unplaced` (4, 4), in world space."""
+        """Set the inverse so that the constraint moves the goal from `unplaced` to `where`, world matrices (4, 4).
+
+        Raises:
+            SpaceError: the goal or the constraint's target is scaled to zero.
+        """
         inside = times(inverse(unplaced), self._owner(depsgraph))
         found = times(times(inverse(self._target(depsgraph)), where), inside)
         if not np.isfinite(found).all():
@@ -76,7 +80,10 @@ class _Visit:
         return matrix_array(world_of(self.constraint.target, self.constraint.subtarget, depsgraph))
 
     def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
-        """The world matrix (4, 4) of the space in which the constraint takes its owner: for bones, their armature's."""
+        """Return the world matrix (4, 4) of the space in which the constraint evaluates its owner.
+
+        For a bone, this is the matrix of its armature object.
+        """
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
         owner: Any = self.constraint.id_data
@@ -86,16 +93,16 @@ class _Visit:
 def switch(
     context: bpy.types.Context, ob: bpy.types.Object, tip: bpy.types.PoseBone, goal: MovableGoal, space: Space
 ) -> int:
-    """Have a goal of the chain on `tip` go with a space from the current frame on; it stays where it is.
+    """Switch a goal of the chain on `tip` to a space from the current frame on, without moving it.
 
-    A switch on the same frame is replaced. Later ones stay, and go over from where the goal is by then. A bone that had
-    a parent takes its armature through Edit Mode: pose bones have to be looked up again.
+    Replaces a switch on the same frame. Later switches stay and start from where the goal is by then. Clearing the
+    parent of a bone takes its armature through Edit Mode: look up pose bones again afterwards.
 
     Returns:
-        How many later switches there are.
+        The number of later switches.
 
     Raises:
-        SpaceError, KeysError: it cannot be done; nothing was changed.
+        SpaceError, KeysError: the goal can't be switched; nothing has changed.
     """
     _check(goal, space)
     name, view_layer, scene = tip.name, context.view_layer, context.scene
@@ -139,7 +146,7 @@ def switch(
 
 
 def _check(goal: MovableGoal, space: Space) -> None:
-    """Raise `SpaceError` where a goal can't be switched to a space."""
+    """Raise `SpaceError` if a goal can't be switched to a space."""
     if not goal.ob.is_editable:
         raise SpaceError("'{ob}' is linked from another file and can't be changed", ob=goal.ob.name)
     if goal.is_bone and goal.bone not in goal.ob.pose.bones:
@@ -149,25 +156,25 @@ def _check(goal: MovableGoal, space: Space) -> None:
 
 
 def _turn_parent(context: bpy.types.Context, goal: MovableGoal, before: float, undo: ExitStack) -> None:
-    """Turn the parent of an object or bone into a constraint that is on up to a frame of the action."""
+    """Replace the parent of an object or bone by a constraint that is active up to a frame of the action."""
     parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
     made = _constraint(goal, *parent, undo)
     made.inverse_matrix = inside
     constraints: Any = goal.holder.constraints
-    constraints.move(len(constraints) - 1, 0)  # other constraints come after it, as they came after the parent
+    constraints.move(len(constraints) - 1, 0)  # before all other constraints, as the parent was
     _key(goal, _Visit(made, before), [(before, 1.0)], undo)
     made.influence = 1.0
 
 
 def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix]:
-    """Clear the parent of an object; return it, and the inverse with which a Child Of does the same."""
+    """Clear the parent of an object; return the parent and the Child Of inverse that has the same effect."""
     if ob.parent_type not in INHERITED:
         raise SpaceError(
             "'{object}' is parented to parts of '{parent}'. Clear its parent", object=ob.name, parent=ob.parent.name
         )
     bone = ob.parent.pose.bones[ob.parent_bone] if ob.parent_type == "BONE" else None
     inside = ob.matrix_parent_inverse.copy()
-    if bone is not None:  # of which children are at the tail
+    if bone is not None:  # children of a bone are placed at its tail
         inside = Matrix.Translation((0.0, bone.bone.length, 0.0)) @ inside
     parent = ob.parent, "" if bone is None else bone.name
     for name in ("matrix_parent_inverse", "parent_bone", "parent_type", "parent"):  # the last is put back first
@@ -178,7 +185,7 @@ def _cleared_object(ob: bpy.types.Object, undo: ExitStack) -> tuple[Spot, Matrix
 
 
 def _cleared_bone(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> tuple[Spot, Matrix]:
-    """Do the same with a bone, in Edit Mode."""
+    """Clear the parent of a bone in Edit Mode; return the parent and the Child Of inverse that has the same effect."""
     ob, bone = goal.ob, goal.ob.data.bones[goal.bone]
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
@@ -200,7 +207,11 @@ def _set_parent(context: bpy.types.Context, goal: MovableGoal, parent: str) -> N
 
 
 def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Any:
-    """A new constraint of a goal, behind its others, which does nothing yet; `KeysError` if it can't be keyed."""
+    """Add a constraint with influence 0 after the goal's others, and return it.
+
+    Raises:
+        KeysError: its influence can't be keyed.
+    """
     constraints: Any = goal.holder.constraints
     made = constraints.new("CHILD_OF")
     made.name = f"{PREFIX} {bone or target.name}"
@@ -214,16 +225,16 @@ def _constraint(goal: MovableGoal, target: bpy.types.Object, bone: str, undo: Ex
 
 @dataclass(slots=True)
 class _Influence(keyframes.Channel):
-    """The influence of a constraint, which an object or one of its bones has."""
+    """The influence of a constraint on an object or on one of its bones."""
 
     @property
     def data_path(self) -> str:
-        """The path of the property from the object."""
+        """The data path of the property, relative to the object."""
         return self.field
 
 
 def _visits(goal: MovableGoal) -> list[_Visit]:
-    """The spaces that a goal is switched to, by the frames of their keys."""
+    """Return the spaces that a goal is switched to, ordered by frame."""
     found = []
     constraints: Any = goal.holder.constraints
     for constraint in constraints:
@@ -242,7 +253,11 @@ def _curve(goal: MovableGoal, constraint: Any) -> bpy.types.FCurve | None:
 
 
 def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """Where (4, 4) in world space a goal would be without the visit that is active, if any, from where it is."""
+    """Return the world matrix (4, 4) that a goal at `where` would have without the active visits.
+
+    Raises:
+        SpaceError: the current space is scaled to zero.
+    """
     found = where
     for visit in active:
         found = times(inverse(visit.to_world(depsgraph)), found)
@@ -254,7 +269,7 @@ def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types
 def _place_later(
     view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: MovableGoal, visits: Sequence[_Visit], scale: float
 ) -> None:
-    """Have the later ones of visits go on where the one before them leaves the goal."""
+    """Make each visit but the first start where the visit before it leaves the goal."""
     before = SceneSnapshot(view_layer, ob)
     try:
         for last, visit in pairwise(visits):
@@ -278,7 +293,7 @@ def _check_kept(goal: MovableGoal, where: Floats, depsgraph: bpy.types.Depsgraph
 
 
 def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], undo: ExitStack) -> None:
-    """Key the influence of a visit: frames of the action and values."""
+    """Key the influence of a visit, given (frame of the action, value) pairs."""
     owner = compat.ensure_curve_owner(goal.ob, undo)
     path = visit.constraint.path_from_id("influence")
     curve = owner.fcurves.new(path, index=0)
@@ -287,7 +302,7 @@ def _key(goal: MovableGoal, visit: _Visit, keys: Sequence[tuple[float, float]], 
 
 
 def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
-    """Let a visit end at a frame."""
+    """End a visit at a frame of the action."""
     curve = _curve(goal, visit.constraint)
     assert curve is not None, "the keys of its influence told when it begins"
     path, old = curve.data_path, [(point.co[0], point.co[1]) for point in curve.keyframe_points]
@@ -298,14 +313,14 @@ def _end(goal: MovableGoal, visit: _Visit, now: float, undo: ExitStack) -> None:
 
 
 def _remove(goal: MovableGoal, visit: _Visit) -> None:
-    """Remove a visit with its keys."""
+    """Remove a visit and its keys."""
     _remove_curve(goal.ob, visit.constraint.path_from_id("influence"))
     constraints: Any = goal.holder.constraints
     constraints.remove(visit.constraint)
 
 
 def _write(curve: bpy.types.FCurve, points: Sequence[tuple[float, float]]) -> None:
-    """Give an F-curve keys (frame, value) that hold until the next one."""
+    """Replace the keys of an F-curve by constant ones, given as (frame, value)."""
     keys = curve.keyframe_points
     keys.clear()
     keys.add(len(points))

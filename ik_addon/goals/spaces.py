@@ -1,4 +1,4 @@
-"""The spaces that a target or pole can go with: the world, parts of the body, another object."""
+"""The spaces that a target or pole can follow: the world, parts of the body, another object."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from ..translation.sentences import say
 from .movable import MovableGoal, parents_of
 
 WORLD = "IK World"
-"""The name of the empty that stands for the world: a Child Of needs something to follow."""
+"""Name of the empty that stands for the world, since a Child Of constraint needs a target."""
 WORLD_MARK = "ik_addon_world"
-"""Custom property of that empty."""
+"""Custom property that marks this empty."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """Something that takes a target or pole along."""
+    """Something that a target or pole can follow."""
 
     identifier: str
-    """Which it is, for scripts: WORLD, PARENT, CHEST, HEAD or OBJECT."""
+    """The kind of space, for scripts: WORLD, PARENT, CHEST, HEAD or OBJECT."""
     ob: bpy.types.Object | None = None
     """None: the world."""
     bone: str = ""
 
     @property
     def name(self) -> str:
-        """Of what takes the goal along, for messages."""
+        """The name shown in messages."""
         return say("the world") if self.ob is None else f"'{self.bone or self.ob.name}'"
 
 
 def spaces_of(
     ob: bpy.types.Object, tip: bpy.types.PoseBone, other: bpy.types.Object | None = None, bone: str = ""
 ) -> Iterator[Space]:
-    """The spaces of the goals of a chain: the world, what carries the limb, the chest, the head, another object.
+    """Yield the spaces for goals of a chain: the world, the limb's parent bone, the chest, the head, another object.
 
-    Of another armature object it is a bone, if it has one of that name.
+    If the other object is an armature with a bone named `bone`, the space is that bone.
     """
     yield Space("WORLD")
     figure = Figure.of(ob)
@@ -55,7 +55,7 @@ def spaces_of(
 
 
 def follows(space: Space, goal: MovableGoal) -> bool:
-    """Whether a space goes with a goal itself, which can't follow it then."""
+    """Whether a space follows the goal itself, which would be a dependency loop."""
     if space.ob is None:
         return False
     own = (goal.ob, goal.bone if goal.is_bone else "")
@@ -63,7 +63,10 @@ def follows(space: Space, goal: MovableGoal) -> bool:
 
 
 def world_empty(context: bpy.types.Context, goal: MovableGoal, undo: ExitStack) -> bpy.types.Object:
-    """The empty that stands for the world, made beside a goal where the view layer has none; `undo` takes it back."""
+    """Return the empty that stands for the world.
+
+    If the view layer has none, make one in a collection of the goal; `undo` removes it.
+    """
     layer: Any = context.view_layer.objects
     known = next((ob for ob in layer if WORLD_MARK in ob and ob.library is None), None)
     if known is not None:

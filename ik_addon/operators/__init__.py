@@ -1,1 +1,1 @@
-"""The buttons: thin, each says in its report what it did or what is wrong."""
+"""The operators behind the buttons: thin wrappers that report what they did or what is wrong."""

@@ -1,4 +1,4 @@
-"""What operators and panels work on, an armature, its active bone and its active chain, and what operators share."""
+"""The active armature, bone and chain that operators and panels work on, and base classes of operators."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..translation.sentences import UserError, marked, say
 
 
 def armature(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The active armature object; while a target or pole of Add Chain is active, the armature that follows it."""
-    ob: Any = context.active_object  # the stubs know of no custom properties
+    """Return the active object, or the armature that follows it if it is a target or pole made by Add Chain."""
+    ob: Any = context.active_object  # the stubs lack custom properties
     if ob is None or ob.type == "ARMATURE" or MADE not in ob:
         return ob
     # A linked armature may have the same name.
@@ -30,14 +30,14 @@ def armature(context: bpy.types.Context) -> bpy.types.Object | None:
 
 
 def _follower(rig: bpy.types.Object, goal: bpy.types.Object | None, bone: str = "") -> bpy.types.PoseBone | None:
-    """The tip of the chain that follows an object, or one of its bones."""
+    """Return the tip of the chain whose target or pole is an object, or one of its bones."""
     chains = ((tip, chain_of(tip)) for tip in tips(rig))
     both = ((tip, ((c.target, c.target_bone), (c.pole, c.pole_bone))) for tip, c in chains)
     return next((tip for tip, goals in both if (goal, bone) in goals), None)
 
 
 def obstacle(context: bpy.types.Context) -> str:
-    """Why no operator can run on the active object, and what to do about it; empty where they can."""
+    """Return why operators can't run on the active object and what to do about it, or an empty string if they can."""
     ob = armature(context)
     if ob is None or ob.type != "ARMATURE":
         return say("Select an armature")
@@ -47,13 +47,13 @@ def obstacle(context: bpy.types.Context) -> str:
 
 
 def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
-    """The active bone of an armature object, in Pose and in Object Mode."""
+    """Return the active bone of an armature object, in Pose Mode or Object Mode."""
     bone = ob.data.bones.active
     return None if bone is None else ob.pose.bones.get(bone.name)
 
 
 def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
-    """The tip of the chain that the active bone belongs to, or that follows the active object."""
+    """Return the tip of the chain that contains the active bone, or whose target or pole is active."""
     ob = armature(context)
     if ob != context.active_object:
         return _follower(ob, context.active_object)
@@ -62,10 +62,10 @@ def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
 
 
 def is_picked(ob: bpy.types.Object) -> bool:
-    """Whether somebody can have meant the active bone of an armature.
+    """Whether the user may have picked the active bone of an armature on purpose.
 
-    In Object Mode nobody sees which it is. Of a character that was just added or imported all bones are selected, and
-    the last one made is active, be it in an eyebrow.
+    In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
+    and its last bone is active, even if that is in an eyebrow.
     """
     if ob.mode != "OBJECT" or not all(map(compat.is_selected, ob.pose.bones)):
         return True
@@ -78,43 +78,43 @@ NONE_ACTIVE = marked("No chain is active. Select a bone of one")
 
 
 def why_chainless(ob: bpy.types.Object) -> str:
-    """What to do on an armature without chains; empty where there is one."""
+    """Return what to do if an armature has no chains, or an empty string if it has one."""
     return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
 
 class ReportingOperator(bpy.types.Operator):
-    """An operator whose report says what it did, or why it can't be done; a step of undo unless it says otherwise."""
+    """Base of operators that report what they did or why they can't; adds an undo step unless overridden."""
 
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Do it."""
+        """Run `perform`, and report a `UserError`."""
         return self.attempt(self.perform, context)
 
     def perform(self, _context: bpy.types.Context) -> set[str]:
-        """The work; a `UserError` says why it can't be done."""
+        """Do the work; raise a `UserError` that says why it can't be done."""
         raise NotImplementedError
 
     def attempt(self, work: Callable[[bpy.types.Context], set[str]], context: bpy.types.Context) -> set[str]:
-        """Do some work, and report why it can't be done."""
+        """Run `work`, and report a `UserError` that it raises."""
         try:
             return work(context)
         except UserError as error:
             return self.refuse(str(error))
 
     def refuse(self, reason: str) -> set[str]:
-        """Report why nothing was done."""
+        """Report an error and cancel the operator."""
         self.report({"ERROR"}, reason)
         return {"CANCELLED"}
 
     def done(self, message: str, remarks: Sequence[str] = ()) -> set[str]:
-        """Report what was done, as a warning where there is more to say about it."""
+        """Report what was done, as a warning if there are remarks."""
         self.report({"WARNING"} if remarks else {"INFO"}, ". ".join([message, *remarks]))
         return {"FINISHED"}
 
 
 class ArmatureOperator(ReportingOperator):
-    """An operator on the active armature, whose button says why it is disabled."""
+    """Base of operators on the active armature; a disabled button says why it is disabled."""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -126,26 +126,26 @@ class ArmatureOperator(ReportingOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
-        """Why this operator cannot run on an armature, and what to do about it; empty where it can."""
+        """Return why this operator can't run on an armature and what to do about it, or an empty string if it can."""
         return ""
 
     def prefer(self, **settings: str) -> None:
-        """Take what this operator was not told from the preferences, each setting with its name there."""
+        """Set properties that the caller left unset from the preferences; values are the names used there."""
         for setting, name in settings.items():
             if not self.properties.is_property_set(setting):
                 setattr(self, setting, getattr(preferences(), name))
 
 
 class ChainOperator(ArmatureOperator):
-    """An operator on the active chain."""
+    """Base of operators on the active chain."""
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a chain, one that this operator can do something with."""
+        """Require an active chain that suits this operator."""
         tip = active_chain(context)
         return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(ob, tip)
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, _tip: bpy.types.PoseBone) -> str:
-        """Why this operator can do nothing with a chain of an armature; empty where it can."""
+        """Return why a chain does not suit this operator, or an empty string if it does."""
         return ""

@@ -25,7 +25,7 @@ CHAINS = (
 
 
 class IK_ADDON_OT_bake(FrameRangeOperator):
-    """Bake chains of the active armature; with an error nothing is changed."""
+    """Bake chains of the active armature; after an error nothing has changed."""
 
     bl_idname = "ik_addon.bake"
     bl_label = "Bake IK"
@@ -72,18 +72,18 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a chain."""
+        """Require a chain."""
         return "" if tips(ob) else say("'{object}' has no IK chain. Add one first", object=ob.name)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Ask for the options."""
+        """Open the dialog with the options."""
         if not self.properties.is_property_set("max_distance"):
             self.max_distance = 0.001 / context.scene.unit_settings.scale_length
-        self.frame_range = self.frame_range  # what the dialog shows is chosen, see `ends`
+        self.frame_range = self.frame_range  # mark as set: `ends` must use the range that the dialog shows
         return super().invoke(context, event)
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The options."""
+        """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
@@ -98,14 +98,14 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
         distance.prop(self, "max_distance", text="")
 
     def ends(self, context: bpy.types.Context) -> tuple[int, int]:
-        """The first and the last of the chosen frames: a script that names a frame but no range means these."""
+        """Return the first and last frame; a script that sets frames but no range gets its own frames."""
         names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
         if names_frames and not self.properties.is_property_set("frame_range"):
             return self.frame_start, self.frame_end
         return super().ends(context)
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, BakeReport]:
-        """The bake."""
+        """Bake; yields progress (0 to 1)."""
         ob = armature(context)
         chosen = chosen_tips(ob, self.chains, active_chain(context))
         frames = frames_between(*self.ends(context), self.step)
@@ -122,7 +122,7 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
         )
 
     def finish(self, result: BakeReport) -> set[str]:
-        """Report on it: in a line, and in full in the sidebar."""
+        """Report the bake in one line, and in full in the sidebar."""
         if self.was_in_window:
             reveal(bpy.context)
         self.report({"INFO"} if result.plays_alike else {"WARNING"}, result.summary)
@@ -130,14 +130,14 @@ class IK_ADDON_OT_bake(FrameRangeOperator):
 
 
 def reveal(context: bpy.types.Context) -> None:
-    """Bring the report on the last bake into view in the viewport where the bake was started."""
+    """Show the report on the last bake in the sidebar of the viewport where the bake started."""
     area: Any = context.area
     if area is None or area.type != "VIEW_3D":
         return
     area.spaces.active.show_region_ui = True
     for region in area.regions:
         if region.type == "UI":
-            with suppress(TypeError):  # a sidebar that was never drawn knows no tabs yet
+            with suppress(TypeError):  # a sidebar that was never drawn has no tabs yet
                 region.active_panel_category = preferences.tab()
 
 
@@ -150,7 +150,7 @@ class IK_ADDON_OT_report_close(ArmatureOperator):
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Forget it."""
+        """Discard the report."""
         bake_report.forget(armature(context))
         return {"FINISHED"}
 

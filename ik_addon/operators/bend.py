@@ -1,4 +1,4 @@
-"""The operators on how a chain bends: to which side, and how stiff joints share in it."""
+"""Operators on how a chain bends: its bend side, and how stiff joints share the bend."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .active import ChainOperator, active_chain, armature
 
 
 class IK_ADDON_OT_flip_bend(ChainOperator):
-    """Turn the bend of a chain round."""
+    """Flip the bend side of a chain."""
 
     bl_idname = "ik_addon.flip_bend"
     bl_label = "Flip Bend"
     bl_description = "Make the active chain bend to the opposite side; a pole that Add Chain made goes there too"
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Flip it."""
+        """Flip the bend side."""
         ob, tip = armature(context), active_chain(context)
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
@@ -32,7 +32,7 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
 
 
 class IK_ADDON_OT_find_bend_side(ChainOperator):
-    """Find the side to which a chain bends."""
+    """Find the bend side of a chain."""
 
     bl_idname = "ik_addon.find_bend_side"
     bl_label = "Find Bend Side"
@@ -42,11 +42,11 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Find it."""
+        """Find and store the bend side."""
         ob, tip = armature(context), active_chain(context)
         found = bend_side.find(ob, bending_bones(tip), context.evaluated_depsgraph_get())
         chain_of(tip).bends_both_ways = found.both_ways
-        # A tip that takes an orientation folds to no side.
+        # A tip that takes an orientation gets no fold.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
         message = say(
             "Found the bend side of the chain on '{tip}' from {evidence}",
@@ -57,7 +57,7 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
 
 
 class IK_ADDON_OT_stiffness_share(ChainOperator):
-    """Let stiffness share the bend out."""
+    """Distribute the bend by stiffness."""
 
     bl_idname = "ik_addon.stiffness_share"
     bl_label = "Share Bend by Stiffness"
@@ -68,15 +68,15 @@ class IK_ADDON_OT_stiffness_share(ChainOperator):
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
-        """It must be a chain of that kind."""
+        """Require a chain with the stiffness of version 0.1.0."""
         is_old = has_old_stiffness(bending_bones(tip))
         return "" if is_old else say("Stiffness shares out the bend of this chain already")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Do so."""
+        """Switch the chain to the current meaning of stiffness."""
         tip = active_chain(context)
         chain_of(tip).stiff_as_limited = False
-        context.view_layer.update()  # solves where Live is on
+        context.view_layer.update()  # solves if Live is on
         return {"FINISHED"}
 
 

@@ -23,7 +23,7 @@ from .clip.frame_range import FRAME_RANGES
 
 
 class IK_ADDON_OT_chain_add(ArmatureOperator):
-    """Put a chain on a limb, a finger, a spine or a tail."""
+    """Add a chain to a limb, finger, spine or tail."""
 
     bl_idname = "ik_addon.chain_add"
     bl_label = "Add Chain"
@@ -72,7 +72,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """A chain needs the active bone, and in Object Mode, where nobody sees which one that is, a visible one."""
+        """Require an active bone, and in Object Mode, where users can't see which one it is, a visible one."""
         bone = active_bone(ob)
         if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
             return ""
@@ -86,7 +86,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """From a button: the first chain of an armature is live at once; later ones leave Live as it is."""
+        """Run from a button: turn Live on for the first chain if so set in the preferences; later chains keep it."""
         ob = armature(context)
         if not self.properties.is_property_set("live"):
             self.live = object_of(ob).live or (preferences().live and not tips(ob))
@@ -132,7 +132,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         return {"FINISHED"}
 
     def _find(self, ob: bpy.types.Object) -> None:
-        """Find the ends where none were asked for, also when the operator is repeated on another bone."""
+        """Find the chain's ends unless the caller set them, also when the operator is repeated on another bone."""
         active = active_bone(ob)
         is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
         if active is None or (is_asked and self.found_from in ("", active.name)):
@@ -141,11 +141,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         bone = figure.names.index(active.name)
         found = chain_ends.find(figure, bone)
         if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
-            found = chain_ends.find_above(figure, bone)  # the hand of an arm that has a chain
+            found = chain_ends.find_above(figure, bone)  # such as the hand of an arm that already has a chain
         self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
 
     def draw(self, context: bpy.types.Context) -> None:
-        """The ends, then what is made."""
+        """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
         ob = armature(context)
@@ -158,7 +158,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
 
 
 class IK_ADDON_OT_chain_remove(ChainOperator):
-    """Take a chain off."""
+    """Remove a chain."""
 
     bl_idname = "ik_addon.chain_remove"
     bl_label = "Remove Chain"
@@ -181,7 +181,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
 
 
 class IK_ADDON_OT_end_fit(ChainOperator):
-    """Have a hand or foot turn with the target."""
+    """Make a hand or foot turn with the target."""
 
     bl_idname = "ik_addon.end_fit"
     bl_label = "Turn Hand or Foot"
@@ -200,7 +200,7 @@ class IK_ADDON_OT_end_fit(ChainOperator):
 
     @classmethod
     def why_unfit(cls, ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
-        """There must be an end bone, or one to be found, and a target."""
+        """Require a target, and an end bone that is set or can be found."""
         if chain_of(tip).target is None:
             return say("The chain on '{tip}' has no target. Pick one", tip=tip.name)
         if end_of(tip) is None and ends.find(ob, chain_bones(tip)) is None:
@@ -208,11 +208,11 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         return ""
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Turn it."""
+        """Make the end bone turn with the target."""
         ob, tip = armature(context), active_chain(context)
         ops: Any = bpy.ops
         before = reach_of(tip)
-        with registry.paused(ob):  # an end bone that is not connected is brought to another place than the tail was
+        with registry.paused(ob):  # the head of an unconnected end bone is not where the tip bone's tail was
             end = ends.turn(context, tip)
             if reach_of(tip) != before:
                 ops.ik_addon.snap_target(chains="ACTIVE", pose="SHOWN", frame_range="PRESENT")
@@ -223,7 +223,7 @@ class IK_ADDON_OT_end_fit(ChainOperator):
         return self.done(say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name))
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The frames, where they are used."""
+        """Draw the options; the frames only if they are used."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "snap")
@@ -232,7 +232,7 @@ class IK_ADDON_OT_end_fit(ChainOperator):
 
 
 class IK_ADDON_OT_chain_select(ArmatureOperator):
-    """Go to a chain from its row in the panel."""
+    """Select a chain by its row in the panel."""
 
     bl_idname = "ik_addon.chain_select"
     bl_label = "Select Chain"
@@ -260,7 +260,7 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 
 
 class IK_ADDON_OT_setting_key(ArmatureOperator):
-    """Key a number of a chain: Blender knows no animation path to it from its own button."""
+    """Key a setting of a chain; Blender finds no animation path to it from its own button."""
 
     bl_idname = "ik_addon.setting_key"
     bl_label = "Key Setting"

@@ -1,4 +1,4 @@
-"""Operators for the chains of a whole figure: all at once, and those of one side on the other."""
+"""Operators that add chains to a whole figure, and that mirror a chain to the other side."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..translation.sentences import say
 from .active import ArmatureOperator, ChainOperator, active_chain, armature
 
 NAMED = 2
-"""Number of remarks that the report names; the panel shows all."""
+"""Number of remarks in the report; the panel shows all."""
 
 
 class IK_ADDON_OT_character_setup(ArmatureOperator):
-    """Put chains on a whole figure."""
+    """Add chains to a whole figure."""
 
     bl_idname = "ik_addon.character_setup"
     bl_label = "Set Up Character"
@@ -64,7 +64,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """From a button: whether the chains go live is up to the preferences."""
+        """Run from a button: take Live from the preferences."""
         self.prefer(live="live")
         return self.execute(context)
 
@@ -84,13 +84,13 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         if len(outcome.remarks) > NAMED:
             remarks += (say("The panel shows {count} more remarks", count=len(outcome.remarks) - NAMED),)
         if not outcome.made:
-            # Nothing was changed, so no step of undo either.
+            # Nothing changed, so don't add an undo step.
             self.report({"INFO"} if outcome.tips else {"ERROR"}, ". ".join([outcome.summary, *remarks]))
             return {"CANCELLED"}
         return self.done(outcome.summary, remarks)
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The parts, then what is made for each."""
+        """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
         layout.column().prop(self, "regions", expand=True)
@@ -110,7 +110,7 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Mirror it."""
+        """Mirror the chain."""
         tip = active_chain(context)
         other, remarks = mirror.mirror_chain(context, armature(context), tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)

@@ -1,4 +1,4 @@
-"""Operators that turn Blender's IK constraints into chains, and back."""
+"""Operators that convert Blender's IK constraints to chains, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .active import ArmatureOperator, armature
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
-    """Turn constraints into chains."""
+    """Convert constraints to chains."""
 
     bl_idname = "ik_addon.convert_constraints"
     bl_label = "Convert IK Constraints"
@@ -23,18 +23,18 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a constraint."""
+        """Require an enabled IK constraint."""
         return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Convert them."""
+        """Convert the constraints."""
         done = convert.convert(context, armature(context))
         self.report({"WARNING"} if done.warnings else {"INFO"}, done.message)
         return {"FINISHED"}
 
 
 class IK_ADDON_OT_restore_constraints(ArmatureOperator):
-    """Take a conversion back."""
+    """Undo a conversion."""
 
     bl_idname = "ik_addon.restore_constraints"
     bl_label = "Restore Constraints"
@@ -42,11 +42,11 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be something to restore."""
+        """Require a converted constraint."""
         return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Restore them."""
+        """Restore the constraints."""
         bones = convert.restore(context, armature(context))
         return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
 

@@ -1,4 +1,4 @@
-"""Drag Target: the tip of a chain follows its target, or bends to its pole, with Blender's own transform keys."""
+"""Drag Target: drag a chain's target or pole with Blender's own transform and its keys, while the chain follows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .gesture import finish, start
 
 
 def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
-    """Why no goal of a chain can be dragged, and what to do about it; empty where one can."""
+    """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
     if tip is None:
         return say(NONE_ACTIVE)
     if not chain_of(tip).enabled:
@@ -28,7 +28,7 @@ def why_not_draggable(tip: bpy.types.PoseBone | None) -> str:
 
 
 class IK_ADDON_OT_goal_hold(ArmatureOperator):
-    """The first part of a drag with the mouse: the 3D cursor goes to the goal, for Blender to move it."""
+    """The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on."""
 
     bl_idname = "ik_addon.goal_hold"
     bl_label = "Take Hold"
@@ -44,7 +44,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Take hold, and make the chain the active one."""
+        """Take hold of the goal, and make its chain the active one."""
         ob = armature(context)
         assert ob is not None
         tip = ob.pose.bones.get(self.tip) if self.tip else active_chain(context)
@@ -59,7 +59,7 @@ class IK_ADDON_OT_goal_hold(ArmatureOperator):
 
 
 class IK_ADDON_OT_goal_move(bpy.types.Macro):
-    """Move or turn the target or the pole of a chain with the mouse."""
+    """Move the target or pole of a chain with the mouse; keys can change the move to a rotation."""
 
     bl_idname = "ik_addon.goal_move"
     bl_label = "Drag Target"
@@ -68,7 +68,7 @@ class IK_ADDON_OT_goal_move(bpy.types.Macro):
 
 
 class IK_ADDON_OT_goal_turn(bpy.types.Macro):
-    """Turn the target of a chain with the mouse."""
+    """Rotate the target of a chain with the mouse."""
 
     bl_idname = "ik_addon.goal_turn"
     bl_label = "Rotate Target"
@@ -89,7 +89,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
 
     @classmethod
     def why_unfit(cls, _ob: bpy.types.Object, tip: bpy.types.PoseBone) -> str:
-        """It must have a target."""
+        """Require an enabled chain with a target."""
         reason = why_not_draggable(tip)
         if reason or chain_of(tip).target:
             return reason
@@ -102,7 +102,7 @@ class IK_ADDON_OT_drag_target(ChainOperator):
         return finish(self, context, drag)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Take hold of the target, and leave the rest to the mouse."""
+        """Start a mouse drag of the target."""
         if context.area is None or context.area.type != "VIEW_3D":
             return self.refuse(say("Use this in a 3D Viewport"))
         view = next(region for region in context.area.regions if region.type == "WINDOW")
@@ -116,4 +116,4 @@ MACROS = (
     (IK_ADDON_OT_goal_move, IK_ADDON_OT_goal_hold, cursor.MOVE),
     (IK_ADDON_OT_goal_turn, IK_ADDON_OT_goal_hold, cursor.TURN),
 )
-"""With what they consist of, see `gesture.compose`."""
+"""Macros with their parts, as arguments of `gesture.compose`."""

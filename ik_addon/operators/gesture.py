@@ -1,4 +1,4 @@
-"""Drags with the mouse: macros that take hold of something, let Blender's transform move the 3D cursor, and let go."""
+"""Mouse drags: macros that take hold of something, let Blender's transform move the 3D cursor, and let go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .active import ReportingOperator
 
 
 class IK_ADDON_OT_release(ReportingOperator):
-    """The last part of a drag with the mouse."""
+    """The last part of a mouse drag."""
 
     bl_idname = "ik_addon.release"
     bl_label = "Let Go"
@@ -22,11 +22,11 @@ class IK_ADDON_OT_release(ReportingOperator):
 
     @classmethod
     def poll(cls, _context: bpy.types.Context) -> bool:
-        """The macro asks before it takes hold."""
+        """Always run: the first part of the macro has done the checks."""
         return True
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Let go."""
+        """End the drag and keep its result."""
         held = cursor.current
         if held is None:
             return {"CANCELLED"}
@@ -37,16 +37,16 @@ class IK_ADDON_OT_release(ReportingOperator):
 def finish(
     operator: ReportingOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
 ) -> set[str]:
-    """Keep what came of a drag, and say what that is.
+    """Keep the result of a drag and report it.
 
     Args:
-        operator: what reports it.
-        context: of the view layer.
-        drag: what was dragged.
-        remarks: sentences to say before those of the drag.
+        operator: the operator that reports.
+        context: gives the view layer.
+        drag: the drag to finish.
+        remarks: sentences to report before those of the drag.
 
     Raises:
-        UserError: it can't be kept; everything is as before.
+        UserError: the result can't be kept; everything is as before.
     """
     try:
         said = [*remarks, *drag.finish(context)]
@@ -58,22 +58,22 @@ def finish(
 
 
 def start(operator: ReportingOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
-    """Begin a drag from another operator, which reports why it can't begin.
+    """Start a drag from another operator, which reports why the drag can't start.
 
     Args:
-        operator: the one that begins it.
-        macro: the drag, of `bpy.ops`.
-        parts: settings of its parts, by the names of their classes.
+        operator: the operator that starts the drag.
+        macro: the macro in `bpy.ops`.
+        parts: properties of the macro's parts, by their class names.
     """
     try:
         macro("INVOKE_DEFAULT", **parts)
     except RuntimeError as error:
         return operator.refuse(str(error).removeprefix("Error: ").strip())
-    return {"INTERFACE"}  # the macro makes the step of undo, and is what can be adjusted afterwards
+    return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
 
 
 def compose(macro: type[bpy.types.Macro], hold: type[bpy.types.Operator], transform: str) -> None:
-    """Say what a drag consists of; Blender forgets it together with the macro's class."""
+    """Define the parts of a macro; Blender forgets them when the macro's class is unregistered."""
     parts: Any = macro
     parts.define(hold.__name__)
     parts.define(transform).properties.cursor_transform = True

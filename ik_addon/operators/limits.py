@@ -1,4 +1,4 @@
-"""Operators on joint limits: Blender's own IK limits of pose bones, taken from the pose or from another bone."""
+"""Operators that set joint limits, which are Blender's own IK limits, from the pose or from another bone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDES = {
     "TWIST_MAX": ("y", "max"),
     "TWIST_MIN": ("y", "min"),
 }
-"""Axis and end of each limit, by the name that scripts use; `joint_names` has what a user sees."""
+"""Axis and end of each limit, by the name that scripts use; `joint_names` has the names shown to users."""
 DIRECTIONS = (
     ("ALL", "All", "Every limit in whose direction the bone is rotated"),
     ("UP", "Max X", "Maximum rotation around X"),
@@ -33,11 +33,11 @@ DIRECTIONS = (
     ("TWIST_MIN", "Min Twist", "Minimum rotation around Y"),
 )
 REST = math.radians(0.05)
-"""A bone that is rotated by less than this is at rest."""
+"""A bone rotated by less than this, in radians, counts as at rest."""
 
 
 def selected(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The active bone, then all others that are selected in Pose Mode."""
+    """Return the active bone, then all others that are selected in Pose Mode."""
     active = active_bone(ob)
     candidates = ob.pose.bones if ob.mode == "POSE" else ()
     others = [bone for bone in candidates if bone != active and compat.is_selected(bone)]
@@ -45,16 +45,16 @@ def selected(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 
 class LimitsOperator(ArmatureOperator):
-    """An operator on the limits of bones."""
+    """Base of operators on the limits of bones."""
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a bone."""
+        """Require an active bone."""
         return "" if active_bone(ob) else say("'{object}' has no active bone. Select one", object=ob.name)
 
 
 class IK_ADDON_OT_limit_from_pose(LimitsOperator):
-    """Take limits from the pose."""
+    """Set limits from the pose."""
 
     bl_idname = "ik_addon.limit_from_pose"
     bl_label = "Limit from Pose"
@@ -89,9 +89,9 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
     """Set limits to the current angles of a bone; return the angles in degrees, by the names of their directions.
 
     Args:
-        bone: whose limits are set.
-        evaluated: its evaluated copy, whose pose is measured.
-        direction: one of `SIDES`, or ALL.
+        bone: the bone whose limits to set.
+        evaluated: its evaluated copy, from which the angles are measured.
+        direction: a key of `SIDES`, or ALL.
     """
     angles = dict(zip("xyz", angles_of(evaluated), strict=True))
     found, names = {}, names_of(bone)
@@ -107,7 +107,7 @@ def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, dir
 
 
 class IK_ADDON_OT_limits_copy(LimitsOperator):
-    """Copy limits."""
+    """Copy limits to other bones."""
 
     bl_idname = "ik_addon.limits_copy"
     bl_label = "Copy Limits to Selected"
@@ -115,7 +115,7 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
 
     @classmethod
     def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be bones to copy to."""
+        """Require an active bone and other selected bones."""
         if reason := super().why_unavailable(context, ob):
             return reason
         return "" if len(selected(ob)) > 1 else say("Select other bones in Pose Mode, the one to copy from last")

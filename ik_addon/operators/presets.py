@@ -1,4 +1,4 @@
-"""Operators on presets of chains: files of Blender's own preset system, shipped or made by the user."""
+"""Operators on chain presets: files of Blender's own preset system, shipped or made by the user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MENU = "VIEW3D_PT_ik_addon_presets"
 
 
 class IK_ADDON_OT_preset_apply(ChainOperator):
-    """Apply a preset; unlike Blender's own operator for this it can be undone."""
+    """Apply a preset; unlike Blender's own operator, this one can be undone."""
 
     bl_idname = "ik_addon.preset_apply"
     bl_label = "Apply Chain Preset"
@@ -30,7 +30,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Read the file into a profile, and apply that."""
+        """Read the file into a profile and apply the profile."""
         tip = active_chain(context)
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
@@ -47,7 +47,7 @@ class IK_ADDON_OT_preset_apply(ChainOperator):
                 path=path,
             ) from None
         remarks = profile.apply(found, tip)
-        context.view_layer.update()  # solves where Live is on
+        context.view_layer.update()  # solves if Live is on
         message = say("Applied preset {name}", name=bpy.path.display_name(path.name, title_case=False))
         return self.done(message, remarks)
 
@@ -66,12 +66,12 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", "solver", *profile.SETTINGS))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Do it; Blender's own class, which comes first, has one as well."""
+        """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
         return self.attempt(self.perform, context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Write or delete the file; those that came with the extension stay, wherever it is installed."""
-        find: Any = bpy.utils.preset_find  # the stubs know of no result
+        """Write or delete the file; presets that came with the extension can't be deleted."""
+        find: Any = bpy.utils.preset_find  # the stubs declare no return value
         path = find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
             raise UserError("'{preset}' came with the extension and can't be removed", preset=self.name)
@@ -86,7 +86,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
             ) from None
 
     def pre_cb(self, context: bpy.types.Context) -> None:
-        """Take what is written from the active chain."""
+        """Fill the profile to be written from the active chain."""
         tip = active_chain(context)
         if tip is not None:
             profile.take(profile.profile_of(context), tip)

@@ -1,4 +1,4 @@
-"""Operators that solve chains on the current frame, and that take the solution back."""
+"""Operators that solve chains on the current frame, and that restore the FK pose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHAINS = (
 
 
 class ChainsOperator(ArmatureOperator):
-    """An operator on some of the chains of the active armature."""
+    """Base of operators on some chains of the active armature."""
 
     chains: EnumProperty(
         name="Chains",
@@ -35,11 +35,11 @@ class ChainsOperator(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a chain."""
+        """Require a chain."""
         return why_chainless(ob)
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """The tip of the active chain where that one is asked for; None: all chains are."""
+        """Return the tip of the active chain as a list, empty if there is none; None: all chains are chosen."""
         if self.chains == "ALL":
             return None
         tip = active_chain(context)
@@ -47,14 +47,14 @@ class ChainsOperator(ArmatureOperator):
 
 
 class IK_ADDON_OT_solve(ChainsOperator):
-    """Solve on the current frame."""
+    """Solve chains on the current frame."""
 
     bl_idname = "ik_addon.solve"
     bl_label = "Solve IK"
     bl_description = "Solve the chains on the current frame, so that their tips reach their targets"
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Solve."""
+        """Solve, and report the outcome."""
         ob = armature(context)
         chosen = self.active_only(context)
         wanted = [tip.name for tip in (tips(ob) if chosen is None else chosen) if chain_of(tip).enabled]
@@ -66,13 +66,13 @@ class IK_ADDON_OT_solve(ChainsOperator):
         solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
         level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
-        # A chain that was solved before and can't be solved now is in its FK pose again: undo must know of that.
+        # A chain that was solved before and now fails is back in its FK pose, which needs an undo step.
         changed = (channels.read(ob, bones) != before).any()
         return {"FINISHED"} if level != "ERROR" or changed else {"CANCELLED"}
 
 
 def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
-    """Level and text of an operator's report on solved chains, by the name of their tip."""
+    """Return level and text of an operator's report, given the reports on solved chains by their tip bones."""
     known = {tip: report for tip, report in results.items() if report is not None}
     reached = sum(report.reached for report in known.values())
     remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
@@ -88,7 +88,7 @@ def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", 
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
-    """Take solutions back."""
+    """Restore the FK pose."""
 
     bl_idname = "ik_addon.restore_pose"
     bl_label = "Restore Pose"

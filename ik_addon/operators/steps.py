@@ -1,4 +1,4 @@
-"""Operators whose work is done in steps: with progress and Esc in a window, at once anywhere else."""
+"""Operators that work in steps, with progress and Esc to cancel in a window, and all at once anywhere else."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ..translation.sentences import marked, say
 from .active import ArmatureOperator
 
 PATIENCE = 0.05
-"""Seconds of work between two checks for events."""
+"""Seconds of work between checks for events."""
 KNOWN_AFTER = 1.0
-"""Seconds of work after which it is said how long the rest takes."""
+"""Seconds of work after which the remaining time is shown."""
 BAR = 14.0
-"""Width of the bar in the status bar, in Blender's units of its interface."""
+"""Width of the progress bar in the status bar, in Blender's UI units."""
 WIDE_ICON = 1.2
-"""What the icon of Esc is wider than others, in Blender's separators."""
+"""Extra width of the Esc icon, in Blender's separators."""
 
 
 class Progress:
-    """How far some work is, and how long the rest takes."""
+    """The progress of some work and its remaining time."""
 
     def __init__(self, doing: str, now: float) -> None:
-        """Begin at a time in seconds; `doing` says what is done."""
+        """Start at a time in seconds; `doing` describes the work."""
         self.doing = doing
         self.share = 0.0
         self.left: float | None = None
-        """Seconds; None: not known yet."""
+        """Remaining seconds; None: not known yet."""
         self._since = now, 0.0
 
     def reach(self, share: float, now: float) -> None:
-        """Note which share, 0 to 1, is done at a time. Work that goes back began anew, in another way."""
+        """Record the progress (0 to 1) at a time in seconds. If it falls, the work restarted with another method."""
         if share < self.share:
             self._since = now, share
         self.share = share
@@ -43,12 +43,12 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The work, its progress and the remaining time in words."""
         return say("{doing}: {amount}", doing=self.doing, amount=self.amount)
 
     @property
     def amount(self) -> str:
-        """The share and the rest in words."""
+        """The progress and the remaining time in words."""
         percent = f"{100.0 * self.share:.0f}"
         if self.left is None:
             return say("{percent}%", percent=percent)
@@ -62,18 +62,18 @@ _running: list[Progress] = []
 
 
 def running() -> Progress | None:
-    """What is being done in a window now; None: nothing is."""
+    """Return the progress of the operator running in a window, or None."""
     return _running[-1] if _running else None
 
 
 def draw_progress(layout: bpy.types.UILayout, progress: Progress, text: str) -> None:
-    """Draw the bar with a text in it."""
+    """Draw a progress bar with text in it."""
     bar: Any = layout
     bar.progress(factor=progress.share, text=text)
 
 
 def draw_keys(layout: bpy.types.UILayout) -> None:
-    """Draw the keys that cancel, with Blender's icons."""
+    """Draw the icons of the keys that cancel."""
     row = layout.row(align=True)
     row.alignment = "LEFT"
     row.label(text="", icon="EVENT_ESC")
@@ -83,7 +83,7 @@ def draw_keys(layout: bpy.types.UILayout) -> None:
 
 
 def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
-    """Draw the status bar while something is being done."""
+    """Draw progress into the status bar while an operator runs."""
     progress = running()
     if progress is None:
         return
@@ -95,22 +95,22 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
 
 
 class StepsOperator(ArmatureOperator):
-    """An operator that does its work in steps, which yield the share that is done; closing them takes all back."""
+    """Base of operators that work in steps, with a generator that yields progress (0 to 1) and undoes all if closed."""
 
     doing = ""
-    """For the bar: what is done."""
+    """Describes the work in the progress bar."""
     cancelled = marked("Cancelled. Nothing was changed")
-    """What is reported after Esc."""
+    """Reported after Esc."""
 
     _todo: Generator[float, None, Any] | None = None
     _timer: bpy.types.Timer | None = None
     _progress: Progress | None = None
     _in_window = False
     was_in_window = False
-    """Whether the work was done step by step."""
+    """Whether the work ran step by step in a window."""
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, Any]:
-        """The work."""
+        """Return the generator that does the work."""
         raise NotImplementedError
 
     def finish(self, result: Any) -> set[str]:
@@ -118,7 +118,7 @@ class StepsOperator(ArmatureOperator):
         raise NotImplementedError
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Work: at once when called from a script, step by step from a window."""
+        """Work step by step if started in a window, or all at once if called from a script."""
         try:
             self._todo = self.steps(context)
             if self._in_window:
@@ -130,7 +130,7 @@ class StepsOperator(ArmatureOperator):
             return self.finish(done.value)
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Go on at each tick of the timer, until the work is cancelled."""
+        """Continue the work on each timer tick, or cancel it."""
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             self.cancel(context)
             self.report({"INFO"}, say(self.cancelled))
@@ -138,7 +138,7 @@ class StepsOperator(ArmatureOperator):
         return self.attempt(self._go_on, context) if event.type == "TIMER" else {"RUNNING_MODAL"}
 
     def _go_on(self, context: bpy.types.Context) -> set[str]:
-        """Work for a moment."""
+        """Work for `PATIENCE` seconds."""
         try:
             until = time.perf_counter() + PATIENCE
             while time.perf_counter() < until:
@@ -154,13 +154,13 @@ class StepsOperator(ArmatureOperator):
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
-        """Take back what was done; Blender calls this, too, when the window is closed."""
+        """Undo the work so far; Blender also calls this when the window is closed."""
         self._stop(context)
         if self._todo is not None:
             self._todo.close()
 
     def _start(self, context: bpy.types.Context) -> set[str]:
-        next(self._todo)  # errors are reported here, before the work runs in steps
+        next(self._todo)  # raise errors before the work goes modal
         manager = context.window_manager
         self._timer = manager.event_timer_add(0.01, window=context.window)
         self._progress = Progress(say(self.doing), time.perf_counter())
@@ -178,7 +178,7 @@ class StepsOperator(ArmatureOperator):
 
 
 def redraw(context: bpy.types.Context) -> None:
-    """Show the progress of what runs now, or that nothing does, in the status bar and in the sidebars."""
+    """Update the progress in the status bar and the sidebars."""
     workspace: Any = context.workspace
     workspace.status_text_set(None if running() is None else draw_status)
     for area in context.screen.areas if context.screen is not None else ():

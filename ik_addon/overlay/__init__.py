@@ -1,1 +1,1 @@
-"""What is drawn over the viewport: read from the pose, made into geometry without gpu, then drawn."""
+"""The viewport overlay: read from the pose, turned into geometry without gpu, then drawn."""

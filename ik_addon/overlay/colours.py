@@ -1,4 +1,4 @@
-"""The colours and sizes of the overlay, from the preferences: by default those of Blender's theme."""
+"""The colours and sizes of the overlay, from the preferences; by default the colours of Blender's theme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import bpy
 Colour = tuple[float, float, float, float]
 """RGBA"""
 REACH = 0.35
-"""Opacity of the circle of reach."""
+"""Opacity of the reach circle."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Palette:
     """The colours of the overlay."""
 
     states: tuple[Colour, ...]
-    """One for each `State`."""
+    """One colour for each `State`, in its order."""
     swing: Colour
     twist: Colour
     at_limit: Colour
@@ -31,23 +31,23 @@ class Sizes:
     """The sizes of the overlay in pixels."""
 
     wide: float
-    """Width of the lines along chains; the next one is of all others."""
+    """Width of the lines along chains."""
     thin: float
     dot: float
 
     @classmethod
     def of(cls, own: Any, scale: float) -> Sizes:
-        """Those of the add-on's preferences, at a resolution scale."""
+        """Return the sizes in the add-on's preferences, multiplied by a resolution scale."""
         return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
 
 
 def palette(theme: bpy.types.Theme, own: Any) -> Palette:
-    """The colours of the overlay, from the theme or from the add-on's own preferences, as these say."""
+    """Return the colours of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
     return themed(theme) if own.use_theme else chosen(own)
 
 
 def chosen(own: Any) -> Palette:
-    """The colours of the overlay in the add-on's preferences."""
+    """Return the colours set in the add-on's preferences."""
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
     return Palette(
         states=tuple(map(_opaque, states)),
@@ -60,7 +60,7 @@ def chosen(own: Any) -> Palette:
 
 
 def themed(theme: bpy.types.Theme) -> Palette:
-    """The colours of the overlay, from the theme."""
+    """Return colours derived from the theme."""
     interface, view = theme.user_interface, theme.view_3d
     warning = _opaque(interface.gizmo_primary)
     failure = _lighter(interface.gizmo_b)
@@ -86,11 +86,11 @@ def _opaque(colour: Any) -> Colour:
 
 
 def _lighter(colour: Any) -> Colour:
-    """Gizmos are drawn on a background of their own; a line over a shaded body must be brighter."""
+    """Return a gizmo colour at full brightness, so that it shows as a line over a shaded body."""
     top = max(colour)
     return _opaque([min(1.0, part / top) if top > 0.0 else part for part in colour])
 
 
 def faded(colour: Colour, opacity: float) -> Colour:
-    """A colour with its opacity multiplied."""
+    """Return a colour with its opacity multiplied."""
     return *colour[:3], colour[3] * opacity

@@ -1,4 +1,4 @@
-"""The gpu calls of the overlay: few, from batches that are kept until what they show changes."""
+"""The gpu calls of the overlay: few, from batches that are kept until their content changes."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class State:
-    """What is drawn now."""
+    """The state of drawing."""
 
     handle: Any = None
     broken: bool = False
-    """Drawing raised an error nobody expected: it is off until the overlay is switched on again."""
+    """Drawing raised an unexpected error and stays off until the overlay is turned on again."""
     reader: Reader = field(default_factory=Reader)
     kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
-    """By the address of the viewport."""
+    """The last signature and batches, by the address of the viewport."""
 
 
 @dataclass(frozen=True)
 class _Batches:
-    """What was drawn, ready to be drawn again."""
+    """Batches ready to be drawn."""
 
     faces: Any
     edges: Any
     segments: Any
     dots: Any
-    """None where there are none, as with the others."""
+    """None where there is nothing to draw, as with the others."""
 
 
 state = State()
 
 
 def register() -> None:
-    """Draw in every viewport from now on."""
+    """Start drawing in every viewport."""
     if state.handle is None:
         for listeners, listener in _listening():
             listeners.append(listener)
@@ -63,7 +63,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Stop drawing, and forget what was drawn."""
+    """Stop drawing and discard all batches."""
     global state
     if state.handle is not None:
         bpy.types.SpaceView3D.draw_handler_remove(state.handle, "WINDOW")
@@ -73,7 +73,7 @@ def unregister() -> None:
 
 
 def switched() -> None:
-    """The overlay was switched on or off: try again what failed, and forget what was drawn."""
+    """Respond to the overlay being turned on or off: clear errors and discard all batches."""
     state.broken = False
     state.reader = Reader()
     state.kept.clear()
@@ -90,7 +90,7 @@ def _data_changed(_file: object, _unused: object = None) -> None:
 
 
 def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
-    """Lists of callbacks for changes, each with what is added to it."""
+    """Return the lists of callbacks for changes, each with the callback to add to it."""
     handlers: Any = bpy.app.handlers
     return (
         (settings.on_overlay_switched, switched),
@@ -103,13 +103,13 @@ def _listening() -> tuple[tuple[list[Any], Callable[..., None]], ...]:
 
 
 def draw_viewport() -> None:
-    """Draw into the viewport of the context; an error is logged once, and nothing is drawn until it is switched on."""
+    """Draw into the viewport of the context; after an error, log it and stop until the overlay is turned on again."""
     if state.broken:
         return
     try:
         _draw(bpy.context)
     except Exception:
-        state.broken = True  # once in the console, not at each redraw
+        state.broken = True  # log it once, not on every redraw
         log.exception("The IK overlay is off until it is switched on again")
 
 
@@ -138,13 +138,13 @@ def _draw(context: bpy.types.Context) -> None:
 
 
 def is_transforming(window: bpy.types.Window) -> bool:
-    """Whether something is moved with the mouse in a window, a target perhaps."""
+    """Whether a transform runs in a window, which may be moving a target."""
     running = [operator.bl_idname for operator in window.modal_operators]
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
 def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
-    """The circle of reach of an active chain as it is seen in a view, (k, 3) lines in world space."""
+    """Return the outline of an active chain's reach as seen in a view: lines (k, 3) in world space."""
     centre, radius = active.reach
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
@@ -156,7 +156,7 @@ def outline(active: Active, view: bpy.types.RegionView3D) -> Any:
 
 
 def batches(shown: Drawing) -> _Batches:
-    """Send geometry to the graphics card."""
+    """Upload geometry to the GPU."""
     fill, line, point = (_shader(name) for name in ("SMOOTH_COLOR", "POLYLINE_FLAT_COLOR", compat.POINT_SHADER))
     return _Batches(
         faces=_batch(fill, "TRIS", shown.faces),
@@ -167,7 +167,7 @@ def batches(shown: Drawing) -> _Batches:
 
 
 def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) -> None:
-    """Draw batches, and lines (k, 3) in the colour of reach, into what is bound; leaves the state as it was."""
+    """Draw batches, and lines (k, 3) in the reach colour, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     plain = _shader("POLYLINE_UNIFORM_COLOR")
     gpu.state.blend_set("ALPHA")
@@ -198,7 +198,7 @@ def draw(kept: _Batches, outlines: list[Any], colours: Palette, sizes: Sizes) ->
 
 
 def draw_lines(lines: Any, colour: Colour, width: float) -> None:
-    """Draw lines (k, 3) of one colour, over all else."""
+    """Draw lines (k, 3) in one colour, on top of everything."""
     if len(lines):
         shader, viewport = _shader("POLYLINE_UNIFORM_COLOR"), _viewport()
         gpu.state.blend_set("ALPHA")
@@ -212,7 +212,7 @@ def draw_lines(lines: Any, colour: Colour, width: float) -> None:
 
 
 def _viewport() -> tuple[int, int]:
-    viewport: Any = gpu.state.viewport_get  # the stubs know of no result
+    viewport: Any = gpu.state.viewport_get  # the stubs declare no return value
     return viewport()[2:]
 
 
@@ -229,5 +229,5 @@ def _batch(shader: Any, kind: str, shown: Painted) -> Any:
 
 
 def _shader(name: str) -> Any:
-    # Blender keeps its own shaders; before 5.2 there are none without a window, so they are asked for when drawing.
+    # Blender caches its shaders; before 5.2 they don't exist without a window, so request them only when drawing.
     return gpu.shader.from_builtin(name)

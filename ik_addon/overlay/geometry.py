@@ -1,4 +1,4 @@
-"""All that is drawn, as lines, triangles and points in world space: no gpu in here."""
+"""The geometry of the overlay as lines, triangles and points in world space; no gpu."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .shown import Active, Chains, State
 Singles = NDArray[np.float32]
 
 DASHES = 12
-"""Dashes of a line to a target or a pole."""
+"""Number of dashes in a line to a target or pole."""
 ARRIVED = 1e-3
-"""A tip that is nearer to its target than this, in lengths of its last bone, needs no line to it."""
+"""A tip closer to its target than this, in lengths of its last segment, gets no line to it."""
 _IS_CALM = np.isin(list(State), (State.UNKNOWN, State.REACHED))
-"""In which states a chain needs no attention."""
+"""For each state, whether a chain in it needs no attention."""
 FAINT = 0.4
-"""Opacity of chains that need none."""
+"""Opacity of inactive chains in those states."""
 
 
 @dataclass(frozen=True)
 class Painted:
-    """Lines between each two points, or triangles between each three."""
+    """Lines, each from two points in a row, or triangles from three."""
 
     points: Singles
     """(k, 3)"""
@@ -35,28 +35,28 @@ class Painted:
     """(k, 4)"""
 
     def __add__(self, other: Painted) -> Painted:
-        """Both, one after the other."""
+        """Concatenate the points and colours of both."""
         return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colours, other.colours]))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """All that is drawn and does not depend on the view, in world space."""
+    """All geometry that does not depend on the view, in world space."""
 
     segments: Painted
-    """Lines, to be drawn wide."""
+    """Wide lines."""
     edges: Painted
-    """Lines, to be drawn thin."""
+    """Thin lines."""
     faces: Painted
     dots: Singles
-    """(k, 3) joints that stand at a limit."""
+    """(k, 3) joints at a limit."""
 
 
 def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
-    """Return the geometry of chains, and of the limits of those that are active."""
+    """Return the geometry of all chains, with the limits of the active ones."""
     moved: list[Part] = []
     filled: list[Part] = []
-    with np.errstate(all="ignore"):  # what is not a number is left out below
+    with np.errstate(all="ignore"):  # NaN is left out below
         for active in actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
@@ -78,7 +78,7 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
 
 
 def transformed(matrix: Floats, points: Floats) -> Floats:
-    """Return points (..., 3) under an affine matrix (4, 4)."""
+    """Transform points (..., 3) by an affine matrix (4, 4)."""
     return np.asarray(points @ matrix[:3, :3].T + matrix[:3, 3])
 
 
@@ -122,14 +122,14 @@ def dashes(start: Floats, end: Floats) -> Floats:
 
 
 def _state_colours(chains: Chains, palette: Palette) -> Floats:
-    """The colour (C, 4) of each chain: of a hundred, those that are active or in trouble stand out."""
+    """Return the colour (C, 4) of each chain; inactive ones in a calm state are faint, so that others stand out."""
     colours = np.array(palette.states)[chains.states]
     colours[~chains.active & _IS_CALM[chains.states], 3] *= FAINT
     return colours
 
 
 def _finite_lines(points: Singles, colours: Singles) -> Painted:
-    """Lines between pairs of points (k, 2, 3) in colours (k, 4), without those that have no place."""
+    """Return lines between pairs of points (k, 2, 3) in colours (k, 4), leaving out those that are not finite."""
     if not np.isfinite(points).all():
         keep = np.isfinite(points).all(axis=(1, 2))
         points, colours = points[keep], colours[keep]
@@ -137,7 +137,7 @@ def _finite_lines(points: Singles, colours: Singles) -> Painted:
 
 
 def _painted(parts: Sequence[Part]) -> Painted:
-    """The points of all parts and the colour of each, without lines and faces that have no place."""
+    """Return the points of all parts in their colours, leaving out parts that are not finite."""
     usable = [(points, colour) for points, colour in parts if np.isfinite(points).all()]
     points = [np.zeros((0, 3)), *(points for points, _ in usable)]
     colours = [np.zeros((0, 4)), *(np.tile(colour, (len(points), 1)) for points, colour in usable)]

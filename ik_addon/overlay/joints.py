@@ -1,4 +1,4 @@
-"""The rotation of bones from their rest pose, measured as the solver measures it."""
+"""Measure the rotation of bones from their rest pose the way the solver does."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..solve.problem import Floats
 
 
 def frame_of(bone: bpy.types.PoseBone) -> Floats:
-    """The orthonormal frame (3, 3) of an evaluated pose bone, in armature space; a mirrored bone keeps its rotation."""
+    """Return the orthonormal frame (3, 3) of an evaluated pose bone in armature space, ignoring negative scale."""
     linear = matrix_array(bone.matrix)[:3, :3]
     return orthonormal(linear * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0))
 
 
 def rest_of(bone: bpy.types.PoseBone) -> Floats:
-    """The frame (3, 3) in which an evaluated pose bone is at rest in its parent, in armature space."""
+    """Return the frame (3, 3) of an evaluated pose bone at rest relative to its parent, in armature space."""
     rest = matrix_array(bone.bone.matrix_local)[:3, :3]
     if bone.parent is None or not bone.bone.use_inherit_rotation:
         return orthonormal(rest)
@@ -30,9 +30,9 @@ def rest_of(bone: bpy.types.PoseBone) -> Floats:
 
 
 def angles_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
-    """The rotation of an evaluated pose bone from rest about its X, Y and Z axis, in radians.
+    """Return the rotation of an evaluated pose bone from rest about its X, Y and Z axes, in radians.
 
-    Each is the angle of a limit about that axis alone at which the bone would be.
+    Each angle is the limit about that axis alone that the bone would just meet.
     """
     swing, twist = swing_twist(quaternions(rest_of(bone).T @ frame_of(bone)))
     x, z = (2.0 * math.asin(min(1.0, max(-1.0, float(part)))) for part in swing)

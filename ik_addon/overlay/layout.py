@@ -1,4 +1,4 @@
-"""Which joints the chains of armatures have: kept until a chain is changed, as the overlay is drawn often."""
+"""The joints of the chains of armatures, cached until a chain changes because the overlay is drawn often."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from ..solve.problem import Floats, Ints
 
 @dataclass(frozen=True)
 class Layout:
-    """Which bones the enabled chains of an armature have."""
+    """The bones of an armature's C enabled chains, with J joints in all."""
 
     count: int
-    """How many bones the armature has."""
+    """Number of bones in the armature."""
     tips: tuple[str, ...]
-    """Name of each tip."""
+    """Names of the tip bones."""
     owner: dict[str, int]
-    """Index of the chain that each bone belongs to."""
+    """Index of the chain that a bone belongs to, by the bone's name."""
     bones: Ints
-    """(J,) the bone at each joint; that of a chain's end is its end bone, without one its tip."""
+    """(J,) the bone at each joint; at the end of a chain its end bone, or its tip bone if it has none."""
     names: tuple[str, ...]
     """Names of these bones."""
     ends: Ints
-    """(C,) index of the end of each chain's tip."""
+    """(C,) index of each chain's end effector among the joints."""
     lengths: Floats
-    """(C,) how far the end is from the head of the bone there, along its Y axis."""
+    """(C,) distance of the end effector from the head of the bone there, along its Y axis."""
     normals: dict[int, Floats]
-    """Normal (3,) at rest of each chain that is planar and shares no bones, by its index."""
+    """Rest-pose normal (3,) of each planar chain that shares no bones, by the chain's index."""
     pins: dict[str, frozenset[str]]
-    """What of bones is pinned, by name."""
+    """Flags of pinned bones (`LOCATION`, `ROTATION`), by name."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object) -> Layout:
-        """Read it from an armature object."""
+        """Read the layout of an armature object."""
         index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
         tips = [bone for bone in chains.tips(ob) if chain_of(bone).enabled]
         paths = [[bone.name for bone in chains.chain_bones(tip)] for tip in tips]
@@ -69,31 +69,31 @@ class Layout:
         )
 
     def fits(self, ob: bpy.types.Object) -> bool:
-        """Whether the armature still has these tips; that no chain changed must be known otherwise."""
+        """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
         bones = ob.pose.bones
-        # Bones are looked up by name: by index Blender counts them one by one.
+        # Look bones up by name: by index, Blender walks the list.
         return len(bones) == self.count and all(name in bones for name in (*self.tips, *self.pins))
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """The layouts of several armatures as one."""
+    """The layouts of several armatures joined into one."""
 
     layouts: tuple[Layout, ...]
     starts: tuple[int, ...]
-    """Of the bones of each armature among those of all, and how many these are."""
+    """Index of each armature's first bone among all bones, then the total number of bones."""
     bones: Ints
-    """(J,) the bone at each joint."""
+    """(J,) the bone at each joint, among the bones of all armatures."""
     rigs: Ints
     """(J,) the armature of each joint."""
     ends: Ints
-    """(C,)"""
+    """(C,) as in `Layout`, among the joints of all armatures."""
     lengths: Floats
-    """(C,)"""
+    """(C,) as in `Layout`."""
 
     @classmethod
     def of(cls, layouts: Sequence[Layout]) -> Layouts:
-        """Put layouts together."""
+        """Join layouts."""
         starts = np.cumsum([0, *(layout.count for layout in layouts)])
         joints = np.cumsum([0, *(len(layout.bones) for layout in layouts)])
         return cls(
@@ -106,5 +106,5 @@ class Layouts:
         )
 
     def is_of(self, layouts: Sequence[Layout]) -> bool:
-        """Whether it was put together from these very layouts."""
+        """Whether these are the very layouts that were joined."""
         return len(layouts) == len(self.layouts) and all(a is b for a, b in zip(layouts, self.layouts, strict=True))

@@ -1,6 +1,6 @@
-"""The limits and the reach of a chain as lines and triangles: no gpu in here.
+"""The limits and the reach of a chain as lines and triangles in armature space; no gpu.
 
-Limits are drawn by the functions that clamp, so what is shown is what the solver does. Points are in armature space.
+Limits are drawn with the functions that clamp joints, so the overlay shows exactly what the solver does.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from .colours import Colour, Palette, faded
 from .shown import Bend, Joint, Plane
 
 SIDES = 64
-"""Corners of the edge of a cone; a multiple of `SPOKES`."""
+"""Corners on the edge of a cone; a multiple of `SPOKES`."""
 SPOKES = 8
-"""Lines from the joint to the edge; a multiple of 4, so that the ends of both axes are among them."""
+"""Lines from the joint to the edge; a multiple of 4, so that they include the extremes of both axes."""
 ARC = 48
-"""Parts of the arc of a twist."""
+"""Segments of a twist arc."""
 CIRCLE = 96
-"""Corners of the circle of reach."""
+"""Corners of the reach circle."""
 CONE_SIZE = 0.55
-"""Radius of a cone in lengths of its bone."""
+"""Radius of a cone, in lengths of its bone."""
 TWIST_PLACE = 0.35
-"""Where on a bone the arc of its twist is, from head (0) to tail (1)."""
+"""Position of the twist arc along a bone, from head (0) to tail (1)."""
 TWIST_SIZE = 0.24
-"""Radius of the arc in lengths of its bone."""
+"""Radius of the twist arc, in lengths of its bone."""
 SURFACE, SIDE = 0.12, 0.05
-"""Opacity of flat surfaces, and of the sides of a cone: one sees through two of these, and they must not look solid."""
+"""Opacity of flat surfaces, and of the sides of cones: the view passes through two sides, which must not look solid."""
 EDGE, SPOKE = 0.8, 0.3
-"""Opacity of edges, and of the lines to them, which tell a cone from a disc when it is seen from above."""
+"""Opacity of edges, and of the spokes, which make a cone look different from a disc when seen from above."""
 
 ARROW = 0.12
-"""Length of the arrow to the bend side, in lengths of the chain."""
+"""Length of the arrow to the bend side, in chain lengths."""
 
 AXES = np.eye(3)[:, :, None]
-"""Unit vectors (3, 1), to be turned by many rotations."""
+"""Unit vectors (3, 1), shaped to be rotated by many rotations at once."""
 
 Part = tuple[Floats, Colour]
 """Corners (k, 3) of lines or triangles, and their colour."""
@@ -75,14 +75,14 @@ def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
 
 
 def arrow(bend: Bend) -> Floats:
-    """Return the lines (6, 3) of an arrow from the middle of a chain to the side to which it bends."""
+    """Return the lines (6, 3) of an arrow from the middle joint of a chain to its bend side."""
     end = bend.joint + ARROW * bend.size * bend.side
     back, wide = (0.3 * ARROW * bend.size * direction for direction in (bend.side, bend.across))
     return np.stack([bend.joint, end, end, end - back + wide, end, end - back - wide])
 
 
 def circle(normal: Floats) -> Floats:
-    """Return points (CIRCLE, 3) of the unit circle about the origin across a unit vector (3,)."""
+    """Return points (CIRCLE, 3) on the unit circle about the origin, perpendicular to a unit vector (3,)."""
     helper = np.eye(3)[np.argmin(np.abs(normal))]
     u = np.cross(normal, helper)
     u = u / np.linalg.norm(u)
@@ -91,10 +91,10 @@ def circle(normal: Floats) -> Floats:
 
 
 def directions(cone: Sequence[float]) -> Floats:
-    """Return the edge (SIDES, 3) of the directions that a bone may point in, seen from its rest frame.
+    """Return the edge (SIDES, 3) of the cone of directions that a bone may point in, relative to its rest frame.
 
     Args:
-        cone: as in `Joint`.
+        cone: the limits, as in `Joint`.
     """
     around = np.arange(SIDES) * (2.0 * np.pi / SIDES)
     limits = cone_of(np.array([cone]), np.array([[-np.inf, np.inf]]))
@@ -103,7 +103,7 @@ def directions(cone: Sequence[float]) -> Floats:
 
 
 def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
-    """Return where the allowed twists (ARC + 1, 3) and the current twist (3,) take the X axis, in armature space."""
+    """Return the X axis in armature space at the allowed twists (ARC + 1, 3), and at the current twist (3,)."""
     swing, _ = swing_twist(quaternions(joint.rest.T @ joint.frame))
     limits = cone_of(np.zeros((1, 4)), np.array([joint.twist]))
     angles = np.linspace(limits.twist_low[0], limits.twist_high[0], ARC + 1)
@@ -112,39 +112,39 @@ def twist_arc(joint: Joint) -> tuple[Floats, Floats]:
 
 
 def _loop(points: Floats) -> Floats:
-    """The lines (2 k, 3) around a closed curve (k, 3)."""
+    """Return the lines (2 k, 3) of a closed curve (k, 3)."""
     return np.stack([points, np.roll(points, -1, axis=0)], axis=1).reshape(-1, 3)
 
 
 def _strip(points: Floats) -> Floats:
-    """The lines (2 (k-1), 3) along an open curve (k, 3)."""
+    """Return the lines (2 (k-1), 3) of an open curve (k, 3)."""
     return np.stack([points[:-1], points[1:]], axis=1).reshape(-1, 3)
 
 
 def _spokes(centre: Floats, points: Floats) -> Floats:
-    """The lines (2 k, 3) from one point to others (k, 3)."""
+    """Return the lines (2 k, 3) from one point to others (k, 3)."""
     return np.stack([np.broadcast_to(centre, points.shape), points], axis=1).reshape(-1, 3)
 
 
 def _fan(centre: Floats, points: Floats) -> Floats:
-    """The triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
+    """Return the triangles (3 (k-1), 3) between one point and a curve (k, 3)."""
     return np.stack([np.broadcast_to(centre, points[1:].shape), points[:-1], points[1:]], axis=1).reshape(-1, 3)
 
 
 def reach(centre: Floats, radius: float, eye: Floats) -> Floats:
-    """Return the outline (2 CIRCLE, 3) of a sphere as it is seen, as lines.
+    """Return the visible outline of a sphere as lines (2 CIRCLE, 3), or (0, 3) if the eye is inside it.
 
-    Outlines stay outlines under any affine transform, so this may be done in armature space with the eye taken there.
+    Outlines stay outlines under affine transforms, so this works in armature space with the eye transformed to it.
 
     Args:
-        centre: (3,) of the sphere.
-        radius: of the sphere.
-        eye: (4,) homogeneous position of the eye; the last component is 0 where the view has no perspective.
+        centre: (3,) centre of the sphere.
+        radius: radius of the sphere.
+        eye: (4,) homogeneous position of the eye; the last component is 0 in an orthographic view.
     """
     seen = eye[:3] - eye[3] * centre
     distance = float(np.linalg.norm(seen))
     if not distance > 0.0 or (eye[3] != 0.0 and distance <= radius * abs(eye[3])):
-        return np.zeros((0, 3))  # from inside a sphere has no outline
+        return np.zeros((0, 3))  # a sphere has no outline from inside
     normal = seen / distance
     nearer = radius * abs(eye[3]) / distance
     points = centre + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))

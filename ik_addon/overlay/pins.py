@@ -1,4 +1,4 @@
-"""Marks on pinned bones: a diamond where the place is pinned, a ring where the orientation is; no gpu in here."""
+"""Marks on pinned bones: a diamond for a pinned location, a ring for a pinned rotation; no gpu."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..solve.problem import Floats
 from .layout import Layout
 
 DIAMOND, RING = 6.0, 9.0
-"""Their radii in pixels at a resolution scale of 1."""
+"""Radii of the marks, in pixels at a resolution scale of 1."""
 SIDES = {DIAMOND: 4, RING: 24}
 
 
 def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types.Depsgraph) -> dict[float, Floats]:
-    """Where marks are in the world, (k, 3) for each of their radii."""
+    """Return the world positions (k, 3) of the marks, by their radius."""
     found: dict[float, list[tuple[float, ...]]] = {DIAMOND: [], RING: []}
     for ob, layout in rigs:
         if not layout.pins:
@@ -32,13 +32,13 @@ def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types
 
 
 def marks(places: dict[float, Floats], view: bpy.types.RegionView3D, width: float, scale: float) -> Floats:
-    """Lines (k, 3) that have the same size on the screen wherever they are.
+    """Return the lines (k, 3) of the marks in world space; all marks have the same size on the screen.
 
     Args:
-        places: as `pinned` has them.
-        view: how the scene is seen.
-        width: of the region in pixels.
-        scale: of the resolution.
+        places: the result of `pinned`.
+        view: the view of the scene.
+        width: width of the region in pixels.
+        scale: resolution scale.
     """
     to_clip = matrix_array(view.perspective_matrix)
     right, up = matrix_array(view.view_matrix)[:2, :3]
@@ -51,14 +51,14 @@ def marks(places: dict[float, Floats], view: bpy.types.RegionView3D, width: floa
 
 
 def _pixel(to_clip: Floats, places: Floats, width: float) -> Floats:
-    """How large (k,) a pixel is at places (k, 3), in the unit of the world; not a number behind the viewer."""
+    """Return the size (k,) of a pixel in world units at positions (k, 3); NaN behind the viewer."""
     depths = places.dot(to_clip[3, :3]) + to_clip[3, 3]
     across = np.sqrt((to_clip[0, :3] * to_clip[0, :3]).sum())
     return np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)
 
 
 def _polygons(places: Floats, sides: int, radii: Floats, right: Floats, up: Floats) -> Floats:
-    """Lines (k, 3) of polygons that face the viewer, without those that have no place."""
+    """Return the lines (k, 3) of polygons that face the viewer, leaving out those that are not finite."""
     keep = np.isfinite(places).all(axis=1) & np.isfinite(radii)
     angles = 2.0 * np.pi * np.arange(sides + 1) / sides
     corners = np.cos(angles)[:, None] * right + np.sin(angles)[:, None] * up

@@ -1,4 +1,4 @@
-"""From the evaluated scene to what the overlay shows: arrays, and a signature that changes with what is shown."""
+"""Read what the overlay shows from the evaluated scene, as arrays with a signature that changes when they do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .layout import Layout, Layouts
 from .shown import Active, Bend, Chains, Joint, Plane, Shown, State
 
 STALE = 1e-3
-"""A tip that is farther from its target than this, in chain lengths, is not where a report of success left it."""
+"""A chain reported as solved whose tip is farther from its target than this, in chain lengths, is out of date."""
 
 NOWHERE: tuple[float, ...] = (np.nan,) * 3
 
@@ -40,31 +40,31 @@ STATES = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of the active chain."""
+    """What to read of the active chain."""
 
     limits: bool = True
     reach: bool = True
-    """Its reach, where that is of use."""
+    """Read the reach, when it is useful."""
     is_dragging: bool = False
-    """A target may be on its way."""
+    """The user may be dragging a target."""
 
 
 @dataclass
 class Reader:
-    """Reads what the overlay shows; keeps what stays the same until a chain is changed, see `forget`."""
+    """Reads what the overlay shows; caches layouts until `forget` is called."""
 
     _layouts: dict[int, Layout] = field(default_factory=dict)
     _whole: Layouts | None = None
 
     def forget(self) -> None:
-        """Chains were changed, or all data by undo or by loading a file."""
+        """Discard the layouts after chains change, or after undo or loading a file changes all data."""
         self._layouts.clear()
         self._whole = None
 
     def rigs(
         self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None
     ) -> list[tuple[bpy.types.Object, Layout]]:
-        """The armatures that are shown in a viewport of a view layer."""
+        """Return the armatures visible in a viewport, outside Edit Mode, with their layouts."""
         found = []
         for ob in view_layer.objects if view_layer.depsgraph is not None else ():
             if ob.type != "ARMATURE" or ob.pose is None or not ob.visible_get(viewport=space):
@@ -81,12 +81,12 @@ class Reader:
         """Read the chains of armatures.
 
         Args:
-            view_layer: what the viewport shows, evaluated.
-            rigs: as `rigs` finds them there.
-            wanted: what is read of the active chain.
+            view_layer: the viewport's view layer, evaluated.
+            rigs: the armatures in it, as `rigs` returns them.
+            wanted: what to read of the active chain.
 
         Returns:
-            A signature, equal where everything that is shown is equal, and what is shown, where anything is.
+            A signature, equal if everything shown is equal, and what is shown, or None if there are no chains.
         """
         obs, layouts = [ob for ob, layout in rigs if layout.tips], [layout for _, layout in rigs if layout.tips]
         if not obs:
@@ -117,7 +117,7 @@ def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.type
         bones, is_live = ob.pose.bones, object_of(ob).live
         standing = reports.standing(ob, layout.tips)
         for name, (status, at_limit, is_whole) in zip(layout.tips, standing, strict=True):
-            # Live keeps a tip that arrived at its target, to which no line goes then.
+            # Live keeps the tip at a target that it reached, so no line to the target is needed.
             is_there = is_live and is_whole and status is Status.REACHED
             targets.append(NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph))
             states.append(State.UNKNOWN if status is None else STATES[status])
@@ -160,7 +160,7 @@ def _shown(obs: Sequence[bpy.types.Object], whole: Layouts, view_layer: bpy.type
 
 
 def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
-    """Which joints (J,) stand at a limit, by the names of the bones of each chain that do."""
+    """Return which joints (J,) are at a limit, given the names of the bones at a limit for each chain."""
     found = np.zeros(len(whole.bones), dtype=bool)
     if any(stand):
         names = [name for layout in whole.layouts for name in layout.names]
@@ -174,7 +174,7 @@ def _at_limit(whole: Layouts, stand: Sequence[Collection[str]]) -> Bools:
 
 
 def _mark_stale(found: Chains, obs: Sequence[bpy.types.Object], whole: Layouts) -> None:
-    """Take back that a chain has reached its target where its tip is elsewhere: the target was moved since."""
+    """Mark chains as UNKNOWN that reached their target before, but whose target has moved since."""
     if np.isnan(found.targets).all():
         return
     starts = np.concatenate([[0], found.ends[:-1] + 1])
@@ -200,7 +200,7 @@ def _of_active(
     state: State,
     wanted: Wanted,
 ) -> Active:
-    """What is shown of an active chain, by its index in the layout, with all joints of its armature."""
+    """Return what is shown of an active chain, given its index in the layout and all joints of its armature."""
     own = slice(0 if chain == 0 else int(layout.ends[chain - 1]) + 1, int(layout.ends[chain]) + 1)
     root = joints[own.start]
     size = float(np.linalg.norm(np.diff(joints[own], axis=0), axis=1).sum())
@@ -227,24 +227,24 @@ def _of_active(
 
 
 def _ends(bone: bpy.types.PoseBone) -> Floats:
-    """Head and tail (2, 3) of an evaluated bone."""
+    """Return head and tail (2, 3) of an evaluated bone."""
     return np.array([bone.head[:], bone.tail[:]], dtype=np.float64)
 
 
 def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
-    """Where a chain with these joints (n + 1, 3) bends to; none where no side (3,) of its root bone is stored."""
+    """Return the bend of a chain with joints (n + 1, 3) to a side (3,); None for one bone or without a stored side."""
     line = joints[-1] - joints[0]
     line = line / norm(line)
     side = reject(side, line)
     length = float(norm(side))
-    # The middle joint of a chain of one bone is its tip, which does not bend.
+    # The middle joint of a one-bone chain is its tip, which does not bend.
     if len(joints) < 3 or not length > 1e-6:
         return None
     return Bend(joints[len(joints) // 2], side / length, line, size)
 
 
 def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | None) -> int | None:
-    """Index of the chain that the active bone belongs to, or that follows the active object or bone."""
+    """Return the index of the chain that contains the active bone, or whose target or pole is active; None if none."""
     if active is None:
         return None
     bone = ob.data.bones.active if active == ob else None
@@ -258,7 +258,7 @@ def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | Non
 
 
 def _steps(joints: Floats, ends: Ints) -> Floats:
-    """Distance (J,) of each joint to the next of its chain, 0 at the ends."""
+    """Return the distance (J,) from each joint to the next of its chain, 0 at the ends."""
     steps = np.zeros(len(joints))
     steps[:-1] = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     steps[ends] = 0.0
@@ -266,7 +266,7 @@ def _steps(joints: Floats, ends: Ints) -> Floats:
 
 
 def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> tuple[float, ...]:
-    """World position of a target or pole."""
+    """Return the world position of a target or pole, NaN if there is none."""
     goal, bone = goal_of(chain, role)
     if goal is None:
         return NOWHERE
@@ -284,7 +284,7 @@ def _limits(
         try:
             x, z, y = ranges_of(bone)
         except ChainError:
-            continue  # the chain's row says what is wrong with it
+            continue  # the chain's row in the panel shows the error
         if (x, z, y) == (FREE,) * 3 or (x, z, y) == ((0.0, 0.0),) * 3:
             continue
         posed = evaluated.pose.bones[bone.name]
@@ -301,7 +301,7 @@ def _limits(
 
 
 def has_arc(bone: bpy.types.PoseBone) -> bool:
-    """Whether Blender itself draws arcs for the limits of a bone, as it does for selected ones in Pose Mode."""
+    """Whether Blender itself draws arcs for the limits of a bone, as it does for selected bones in Pose Mode."""
     is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
     return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
 

@@ -1,4 +1,4 @@
-"""What the overlay shows, as arrays: chains, and the limits and reach of those that are active."""
+"""What the overlay shows, as arrays: all chains, and the limits and reach of the active ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..solve.problem import Bools, Floats, Ints
 
 
 class State(IntEnum):
-    """How the last solve of a chain ended, as a colour."""
+    """Outcome of a chain's last solve; each value has a colour."""
 
     UNKNOWN = 0
     REACHED = 1
     HELD = 2
-    """Limits, or the targets of other chains, keep the tip from its target."""
+    """Limits or the targets of other chains keep the tip from its target."""
     OUT_OF_REACH = 3
     FAILED = 4
 
@@ -24,19 +24,19 @@ class Chains:
     """C chains with J joints in all, in world space."""
 
     joints: Floats
-    """(J, 3) the joints of the first chain, root first, with the tip's end; then those of the next."""
+    """(J, 3) joints of the first chain, from its root to its end effector, then those of the next chain."""
     ends: Ints
-    """(C,) index of the end of each chain's tip."""
+    """(C,) index of each chain's end effector among the joints."""
     targets: Floats
-    """(C, 3), not a number where there is none."""
+    """(C, 3) positions; NaN for a chain without target."""
     poles: Floats
-    """(C, 3), likewise; those of active chains alone."""
+    """(C, 3) positions, for active chains only; NaN for all others."""
     states: Ints
     """(C,) values of `State`."""
     at_limit: Bools
-    """(J,) joints that stand at a limit."""
+    """(J,) whether a joint is at a limit."""
     active: Bools
-    """(C,) the active chains."""
+    """(C,) whether a chain is active."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Joint:
     """(3,)"""
     length: float
     rest: Floats
-    """(3, 3) the frame from which its limits are measured, columns are X, Y and Z."""
+    """(3, 3) frame from which the limits are measured; its columns are X, Y and Z."""
     frame: Floats
-    """(3, 3) its current frame."""
+    """(3, 3) current frame."""
     cone: tuple[float, float, float, float]
     """Minimum and maximum rotation about X, then about Z, in radians; infinite: no limit."""
     twist: tuple[float, float]
-    """Minimum and maximum rotation about Y."""
+    """Minimum and maximum rotation about Y, in radians; infinite: no limit."""
     at_limit: bool
     has_arc: bool
     """Blender draws arcs for the same limits."""
@@ -66,9 +66,9 @@ class Plane:
     centre: Floats
     """(3,) the root of the chain."""
     normal: Floats
-    """(3,) of length 1."""
+    """(3,) unit vector."""
     radius: float
-    """How far the chain reaches."""
+    """Length of the chain."""
 
 
 @dataclass(frozen=True)
@@ -78,36 +78,36 @@ class Bend:
     joint: Floats
     """(3,) the middle joint."""
     side: Floats
-    """(3,) where it goes when the chain bends, of length 1."""
+    """(3,) unit vector in which the joint moves when the chain bends."""
     across: Floats
-    """(3,) the direction from root to tip, of length 1."""
+    """(3,) unit vector from root to tip."""
     size: float
     """Length of the chain."""
 
 
 @dataclass(frozen=True)
 class Active:
-    """What is shown of an active chain alone, in the space of its armature."""
+    """What is shown only of an active chain, in armature space."""
 
     world: Floats
-    """(4, 4) from there to world space."""
+    """(4, 4) matrix from armature space to world space."""
     limits: tuple[Joint, ...]
     """The bones with limits."""
     state: int
     """A value of `State`."""
     reach: tuple[Floats, float] | None
-    """Root (3,) and length of the chain, where they are of use: during a drag, and where the target is missed."""
+    """Root (3,) and length of the chain, shown during a drag and while the target is missed."""
     bend: Bend | None
     end: Floats | None
-    """(2, 3) head and tail of its hand or foot."""
+    """(2, 3) head and tail of the end bone."""
     plane: Plane | None
-    """In which the chain stays."""
+    """The plane in which a planar chain stays."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a viewport shows of all armatures."""
+    """What a viewport shows for all armatures."""
 
     chains: Chains
     actives: tuple[Active, ...]
-    """The active chain, or those that follow the active object: at most one of each armature."""
+    """The active chain, or the chains that follow the active object, at most one per armature."""

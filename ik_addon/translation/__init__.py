@@ -1,1 +1,1 @@
-"""What users read, in the language of their Blender."""
+"""Translations of everything that users read."""

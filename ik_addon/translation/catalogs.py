@@ -1,4 +1,4 @@
-"""The catalogs of translations, a file for each language in gettext's format: `de.po` has what German users read."""
+"""The catalogs of translations, one gettext file per language, such as `de.po` for German."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import bpy
 
 FOLDER = Path(__file__).with_name("catalogs")
 CONTEXTS = ("*", "Operator")
-"""Blender looks for the labels of operators in the second one, and for everything else in the first."""
+"""Blender's translation contexts: the second is for labels of operators, the first for everything else."""
 
 
 def register() -> None:
-    """Have Blender translate what the extension shows."""
+    """Register the translations with Blender."""
     translations: Any = bpy.app.translations
     translations.register(__package__, {path.stem: _in_contexts(read(path)) for path in sorted(FOLDER.glob("*.po"))})
 
 
 def unregister() -> None:
-    """Forget the translations."""
+    """Unregister the translations."""
     bpy.app.translations.unregister(__package__)
 
 
 def read(path: Path) -> dict[str, str]:
-    """The translated entries of a catalog.
+    """Return the translated entries of a catalog.
 
     Raises:
-        ValueError: it is broken; the message says on which line.
+        ValueError: the file is malformed (the message names the line), or it has an entry twice.
     """
     entries: list[tuple[list[str], list[str]]] = []
     parts: list[str] = []

@@ -1,7 +1,7 @@
 """Sentences in the language of the interface.
 
-Each is written where it is said, whole and in English, with named fields for what changes: `say("'{bone}' is hidden",
-bone=name)`. Blender itself translates labels, tooltips and the names of settings.
+Code writes each sentence where it is used, whole and in English, with named fields for what varies:
+`say("'{bone}' is hidden", bone=name)`. Blender itself translates labels, tooltips and names of settings.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from bpy.app.translations import pgettext_rpt
 
 
 def say(sentence: str, /, **fields: object) -> str:
-    """A sentence in the language of the interface, with its fields filled in."""
-    translate: Any = pgettext_rpt  # the stubs know of no result
+    """Return a sentence in the language of the interface, with its fields filled in."""
+    translate: Any = pgettext_rpt  # the stubs declare no return value
     translated: str = translate(sentence)
     return translated.format(**fields) if fields else translated
 
 
 def count(number: int, one: str, more: str) -> str:
-    """A number of things, by the sentence for one or that for `{count}` of them."""
+    """Return the sentence for one thing or for `{count}` things, depending on the number."""
     return say(one if number == 1 else more, count=number)
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Names, as a sentence has them."""
+    """Return names in quotes, separated by commas."""
     return ", ".join(f"'{name}'" for name in names)
 
 
 def marked(sentence: str, /) -> str:
-    """A sentence that is translated where it is said, not where it stands."""
+    """Mark a sentence as translatable and return it unchanged; `say` translates it later."""
     return sentence
 
 
 def is_like(said: str, sentence: str) -> bool:
-    """Whether something that was said is a sentence with its fields filled in, told by what stands around them."""
+    """Whether a text is a given sentence with its fields filled in, judged by the literal text around the fields."""
     around = (re.escape(literal) for literal, *_field in Formatter().parse(say(sentence)))
     return re.match(".+".join(around), said, re.DOTALL) is not None
 
 
 class UserError(Exception):
-    """Something can't be done: the sentences say why, and what to do."""
+    """Raised when something can't be done; the message says why, and what to do."""
 
     def __init__(self, sentence: str, /, **fields: object) -> None:
-        """Say it as `say` does."""
+        """Translate the message and fill in its fields, as `say` does."""
         super().__init__(say(sentence, **fields))

@@ -1,4 +1,4 @@
-"""Lists of bones. The active row is a property of the window manager that follows the active bone, and sets it."""
+"""Lists of bones whose active row is a window manager property that gets and sets the active bone."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from ..operators.active import armature, obstacle
 
 
 class BoneList(bpy.types.UIList):
-    """A list of some bones of an armature, which can be searched for a name."""
+    """A list of some bones of an armature, with a search by name."""
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
-        """The names of these bones."""
+        """Return the names of the bones to list."""
         raise NotImplementedError
 
     def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
-        """Draw the search for a name."""
+        """Draw the search field."""
         layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
 
     def filter_items(self, _context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
-        """Show these bones, in the order of the armature."""
+        """Show the listed bones that match the search, in the order of the armature."""
         wanted = {bone for bone in self.listed(pose.id_data) if self.filter_name.lower() in bone.lower()}
         return [self.bitflag_filter_item if bone.name in wanted else 0 for bone in getattr(pose, name)], []
 
 
 @dataclass(frozen=True)
 class ActiveRow:
-    """Where a list finds its active row among the bones of the active armature."""
+    """The active row of a list, as an index into the bones of the active armature."""
 
     property: str
-    """Of the window manager."""
+    """Name of the window manager property."""
     label: str
     description: str
     find: Callable[[bpy.types.Context], bpy.types.PoseBone | None]
-    """The bone of the row."""
+    """Finds the bone of the active row."""
     choose: Callable[[bpy.types.Context, bpy.types.PoseBone], None]
-    """Called with the bone of a row that is clicked."""
+    """Called with the bone of the row that the user clicks."""
 
     def draw(self, layout: bpy.types.UILayout, context: bpy.types.Context, kind: type[BoneList], rows: int) -> None:
-        """Draw a list of so many rows."""
+        """Draw a list with a fixed number of rows."""
         pose, manager = armature(context).pose, context.window_manager
         layout.template_list(kind.__name__, "", pose, "bones", manager, self.property, rows=rows, maxrows=rows)
 
     def register(self) -> None:
-        """Make the property."""
+        """Add the property to the window manager."""
 
         def get(_manager: bpy.types.WindowManager) -> int:  # Blender takes functions, not methods
             bone = None if obstacle(bpy.context) else self.find(bpy.context)
@@ -63,5 +63,5 @@ class ActiveRow:
         setattr(bpy.types.WindowManager, self.property, made)
 
     def unregister(self) -> None:
-        """Take it away."""
+        """Remove the property."""
         delattr(bpy.types.WindowManager, self.property)

@@ -1,4 +1,4 @@
-"""The panel with the progress of what is being done, and with the report on the last bake of an armature."""
+"""The panel that shows the progress of a running operator and the report on the last bake of an armature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .text import TITLE, draw_message, fit
 
 
 def shown(ob: bpy.types.Object) -> BakeReport | None:
-    """The last bake of an armature, while its chains are off: not once it was undone, or they are solved again."""
+    """Return the report on the last bake of an armature, or None once a baked chain is enabled again."""
     report = last(ob)
     if report is None or any(_is_solved(ob, name) for name in report.chains):
         return None
@@ -30,7 +30,7 @@ def _is_solved(ob: bpy.types.Object, name: str) -> bool:
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
-    """What is being baked, then the report on it: always open, above the other panels, until it is closed."""
+    """The progress of a bake and then its report, always open above the other panels until the user closes it."""
 
     bl_idname = "VIEW3D_PT_ik_addon_bake"
     bl_label = "Last Bake"
@@ -39,7 +39,7 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """During a bake and after one."""
+        """Show the panel while an operator runs and after a bake."""
         return super().poll(context) and (running() is not None or shown(armature(context)) is not None)
 
     def draw(self, context: bpy.types.Context) -> None:

@@ -1,6 +1,6 @@
-"""What a user grasps in Pose Mode: rings round targets and poles, and arrows and dials on those of the active chain.
+"""Gizmos in Pose Mode: rings around targets and poles, and arrows and dials on those of the active chain.
 
-All of them start a macro of Drag Target, so the rest of the gesture is Blender's transform.
+All of them start a macro of Drag Target, so that Blender's own transform handles the rest of the gesture.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..rig.plan.chain import takes_orientation, tips
 ROLES = ("target", "pole")
 AXES = "xyz"
 RING, RING_OF_ACTIVE = 0.11, 0.14
-"""Radii, in Blender's unit of gizmos."""
+"""Radii, in Blender's gizmo units."""
 DIAL = 0.55
-"""Radius of a dial, in that unit: the arrows stand out of it."""
+"""Radius of a dial in gizmo units, so that the arrows extend beyond it."""
 FAINT, CLEAR = 0.5, 0.9
-"""Opacity of what belongs to other chains, and of what the mouse is over or belongs to the active one."""
+"""Opacity of gizmos of other chains, and of gizmos that are highlighted or belong to the active chain."""
 Z = Vector((0.0, 0.0, 1.0))
 
 
 class Goal(NamedTuple):
-    """A target or a pole that is an object: bones as goals have Blender's own transform."""
+    """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
 
     tip: str
     role: str
@@ -37,19 +37,19 @@ class Goal(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from others."""
+        """Identifies the goal."""
         return self.tip, self.role
 
 
 def goals(context: bpy.types.Context) -> Iterator[Goal]:
-    """The goals of the armature's enabled chains that can be seen."""
+    """Yield the visible goals of the armature's enabled chains."""
     for tip in tips(armature(context)):
         if chain_of(tip).enabled:
             yield from goals_of(context, tip)
 
 
 def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Goal]:
-    """The goals of a chain that can be seen."""
+    """Yield the visible goals of a chain."""
     space: Any = context.space_data
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
@@ -58,13 +58,13 @@ def goals_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Go
 
 
 def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None, *, turns: bool = False) -> None:
-    """Let a gizmo drag a goal until the mouse is released.
+    """Make a gizmo drag a goal until the mouse is released.
 
     Args:
-        gizmo: which one.
-        role: of the goal.
-        tip: of the chain; empty: the one that is active then.
-        axis: index of the axis to go along, or to turn about; None: in the plane of the view.
+        gizmo: the gizmo.
+        role: "target" or "pole".
+        tip: name of the chain's tip bone; empty: the chain that is active when the drag starts.
+        axis: index of the axis to move along or turn about; None: move in the plane of the view.
         turns: turn the goal instead of moving it.
     """
     options = gizmo.target_set_operator("ik_addon.goal_turn" if turns else "ik_addon.goal_move")
@@ -79,21 +79,21 @@ def take_hold(gizmo: Any, role: str, tip: str = "", axis: int | None = None, *, 
 
 
 class GoalGizmos(bpy.types.GizmoGroup):
-    """Where both groups of gizmos are shown."""
+    """Base of both gizmo groups, with the conditions under which they show."""
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "WINDOW"
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """In Pose Mode, on an armature that can be worked on; not while playing, where a hundred rings take 4 ms."""
+        """Show in Pose Mode on a usable armature, but not during playback, where a hundred rings take 4 ms a frame."""
         if context.mode != "POSE" or context.screen.is_animation_playing:
             return False
         return not obstacle(context)
 
 
 class IK_ADDON_GGT_rings(GoalGizmos):
-    """A ring round each target and pole of the armature, to be dragged whichever tool is active."""
+    """A ring around each target and pole of the armature, which can be dragged with any tool."""
 
     bl_idname = "IK_ADDON_GGT_rings"
     bl_label = "IK Targets and Poles"
@@ -101,15 +101,15 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """As a part of the overlay."""
+        """Show only together with the overlay."""
         return overlay_of(context.scene).show_overlay and super().poll(context)
 
     def setup(self, _context: bpy.types.Context) -> None:
-        """Begin without any."""
+        """Start without rings."""
         self.rings: dict[tuple[str, str], Any] = {}
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
-        """Put the rings where the goals are now."""
+        """Add, remove and place the rings to match the goals."""
         shown = {goal.key: goal for goal in goals(context)}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
@@ -135,7 +135,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
 
 class IK_ADDON_GGT_tool(GoalGizmos):
-    """Arrows on the target and the pole of the active chain, and dials on a target that turns its end, for the tool."""
+    """The gizmos of the tool: arrows on the active chain's target and pole, and dials if it takes an orientation."""
 
     bl_idname = "IK_ADDON_GGT_tool"
     bl_label = "IK Target and Pole of the Active Chain"
@@ -168,7 +168,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
         return gizmo
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
-        """Put them where the goals of the active chain are now."""
+        """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
         usable = tip is not None and chain_of(tip).enabled
         shown = {goal.role: goal.ob for goal in goals_of(context, tip)} if usable else {}
@@ -178,7 +178,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
 
 
 def place_along_axes(gizmos: list[Any], ob: bpy.types.Object | None) -> None:
-    """Show a gizmo for each axis of the world on an object; without one, hide them."""
+    """Align one gizmo with each world axis at an object; hide them if there is no object."""
     for axis, gizmo in enumerate(gizmos):
         gizmo.hide = ob is None
         if ob is not None:

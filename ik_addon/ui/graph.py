@@ -1,4 +1,4 @@
-"""A small graph in a panel: an image that is made of numbers, as Blender's layouts draw no lines."""
+"""A small graph in a panel, drawn as an image because Blender's layouts can't draw lines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 256, 140
-"""Pixels of the image."""
+"""Size of the image in pixels."""
 LINE = (0.45, 0.7, 1.0, 1.0)
 AREA = (0.14, 0.21, 0.3, 0.3)
 GROUND = (0.3, 0.3, 0.3, 0.6)
-"""Colours, each multiplied by its alpha, as Blender draws them."""
+"""Colours with premultiplied alpha, as Blender expects them."""
 SCALE = 7.0
 """Width in the panel, in units of a button's height."""
 
@@ -24,10 +24,13 @@ _images: Any = None
 
 
 def pixels(values: Sequence[float]) -> NDArray[np.float32]:
-    """The image (HEIGHT, WIDTH, 4) of a curve above zero that just fits, from the bottom up, with a line at zero."""
+    """Return an image (HEIGHT, WIDTH, 4) of a curve of positive values, scaled to fit, with a line at zero.
+
+    Rows go from the bottom up.
+    """
     found = np.zeros((HEIGHT, WIDTH, 4), dtype=np.float32)
     places = np.linspace(0.0, 1.0, WIDTH)
-    # Steps, no slopes: each value stands for a part of the range.
+    # Steps rather than slopes: each value stands for a part of the range.
     part = np.minimum((places * len(values)).astype(int), len(values) - 1)
     curve = np.asarray(values, dtype=np.float64)[part]
     tops = np.rint(curve / max(curve.max(), 1e-30) * (HEIGHT - 3)).astype(int) + 1
@@ -40,7 +43,7 @@ def pixels(values: Sequence[float]) -> NDArray[np.float32]:
 
 
 def draw(layout: bpy.types.UILayout, values: Sequence[float]) -> None:
-    """Draw the curve of numbers that are not negative."""
+    """Draw the curve of non-negative values."""
     if _images is None or not values:
         return
     name = ",".join(f"{value:.3g}" for value in values)
@@ -53,13 +56,13 @@ def draw(layout: bpy.types.UILayout, values: Sequence[float]) -> None:
 
 
 def register() -> None:
-    """Make room for images."""
+    """Create the collection of previews."""
     global _images
     _images = bpy.utils.previews.new()
 
 
 def unregister() -> None:
-    """Give it back."""
+    """Remove the collection of previews."""
     global _images
     if _images is not None:
         bpy.utils.previews.remove(_images)

@@ -1,4 +1,4 @@
-"""What the tool Pose Body shows at the mouse: the joint that it would drag, and in a drag how many bones come along."""
+"""Draw the feedback of the tool Pose Body: the joint under the mouse, and during a drag how many bones follow."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from ..translation.sentences import say
 log = logging.getLogger(__name__)
 FONT = 0
 RING = 8.0
-"""Radius of the ring round the joint, in pixels at a resolution scale of 1."""
+"""Radius of the ring around the joint, in pixels at a resolution scale of 1."""
 LINE = 4.0
-"""Width of the line along the bone, likewise."""
+"""Width of the line along the bone, in the same pixels."""
 BESIDE = (18.0, -26.0)
-"""Where the text is, seen from the mouse, likewise."""
+"""Offset of the text from the mouse, in the same pixels."""
 ANGLES = np.repeat(2.0 * np.pi * np.arange(25) / 24, 2)[1:-1]
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-"""(48, 2) lines of a circle."""
+"""(48, 2) ends of the line segments of a unit circle."""
 
 
 class _State:
     broken = False
-    """An error nobody expected was logged: nothing is shown until Blender is started again."""
+    """An unexpected error was logged: draw nothing until Blender is restarted."""
 
 
 def draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
-    """Draw around the mouse, which is at a place of the window; an error is logged once."""
+    """Draw around the mouse at a position in the window; log an unexpected error once."""
     if _State.broken:
         return
     try:
         _draw(context, place)
     except Exception:
-        _State.broken = True  # once in the console, not at each move of the mouse
+        _State.broken = True  # log it once, not at every mouse move
         log.exception("The tool Pose Body does not show any more what is under the mouse")
 
 
@@ -67,12 +67,12 @@ def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
 
 
 def _flat(points: Any) -> Any:
-    """Points (k, 2) on the screen as (k, 3)."""
+    """Return points (k, 2) on the screen as (k, 3)."""
     return np.pad(points, ((0, 0), (0, 1))).astype(np.float32)
 
 
 def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:
-    """Draw a text beside the mouse."""
+    """Draw text beside the mouse."""
     scale = context.preferences.system.ui_scale
     colour = context.preferences.themes[0].view_3d.space.text_hi
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * scale)

@@ -1,4 +1,4 @@
-"""What is added to Blender's own menus and popovers."""
+"""The pie menu, and entries in Blender's own menus and popovers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..operators.active import active_chain, armature, obstacle
 
 
 class IK_ADDON_MT_pie(bpy.types.Menu):
-    """The most used operators, around the mouse."""
+    """The most used operators in a pie menu."""
 
     bl_idname = "IK_ADDON_MT_pie"
     bl_label = "IK Chains"
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the entries, from the left on as Blender wants them: W, E, S, N, NW, NE, SW, SE."""
+        """Draw the entries in Blender's order for pie menus: W, E, S, N, NW, NE, SW, SE."""
         pie = self.layout.menu_pie()
         pie.operator("ik_addon.solve", icon="CON_KINEMATIC")
         if obstacle(context):
@@ -35,7 +35,7 @@ class IK_ADDON_MT_pie(bpy.types.Menu):
 
 
 Entry = tuple[str, Any]
-"""An operator and its icon."""
+"""The identifier of an operator, and its icon."""
 
 CHAIN = (
     ("ik_addon.drag_target", "VIEW_PAN"),
@@ -47,9 +47,9 @@ CHAIN = (
     ("ik_addon.mirror_chain", "MOD_MIRROR"),
     ("ik_addon.chain_remove", "REMOVE"),
 )
-"""What the context menu has for a bone of a chain."""
+"""Context menu entries for a bone of a chain."""
 NEW_CHAIN: tuple[Entry, ...] = (("ik_addon.chain_add", "ADD"),)
-"""What it has for any other bone."""
+"""Context menu entries for any other bone."""
 ENTRIES: tuple[tuple[Entry, ...], ...] = (
     (
         ("ik_addon.chain_add", "ADD"),
@@ -87,18 +87,18 @@ ENTRIES: tuple[tuple[Entry, ...], ...] = (
     (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
     (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
 )
-"""The commands of Pose > IK Chains, which is where Blender's search finds them, in groups."""
+"""The entries of Pose > IK Chains in groups; Blender's menu search finds operators here."""
 
 
 def draw_entries(layout: bpy.types.UILayout, entries: Iterable[Entry]) -> None:
-    """Draw commands into a menu, which should open dialogs and follow the mouse, unlike a script."""
+    """Draw operators into a menu so that they open dialogs and follow the mouse, unlike in scripts."""
     layout.operator_context = "INVOKE_DEFAULT"
     for operator, icon in entries:
         layout.operator(operator, icon=icon)
 
 
 class IK_ADDON_MT_pose(bpy.types.Menu):
-    """The entries in the Pose menu."""
+    """The submenu IK Chains of the Pose menu."""
 
     bl_idname = "IK_ADDON_MT_pose"
     bl_label = "IK Chains"
@@ -112,19 +112,19 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
 
 
 def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
-    """Draw the entry of the sub-menu into the menu Pose."""
+    """Draw the submenu into the Pose menu."""
     menu.layout.separator()
     menu.layout.menu(IK_ADDON_MT_pose.bl_idname)
 
 
 def draw_object_entry(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
-    """Draw it into the menu Object, too, where an armature is active: Object Mode has no menu Pose to be searched."""
+    """Draw the submenu into the Object menu if an armature is active: in Object Mode the menu search skips Pose."""
     if not obstacle(context):
         draw_pose_entry(menu, context)
 
 
 def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
-    """Draw what can be done with the chain of the clicked bone into the context menu of Pose Mode."""
+    """Draw the operators for the clicked bone and its chain into the context menu of Pose Mode."""
     if obstacle(context):
         return
     menu.layout.separator()
@@ -132,7 +132,7 @@ def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
 
 
 def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> None:
-    """Draw the options of the overlay into the popover Overlays."""
+    """Draw the options of the overlay into the Overlays popover."""
     options, space = overlay_of(context.scene), context.space_data
     layout = panel.layout
     layout.active = isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays
@@ -163,6 +163,6 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take them out again."""
+    """Remove the entries."""
     for menu, draw in reversed(_ADDED):
         getattr(bpy.types, menu).remove(draw)

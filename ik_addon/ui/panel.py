@@ -1,4 +1,4 @@
-"""The tab "IK" of the sidebar."""
+"""The main panel of the "IK" tab in the sidebar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .text import BUTTON_MARGIN, draw_button, draw_fix, draw_message, fit
 
 
 class IKPanel(bpy.types.Panel):
-    """Where the panels are."""
+    """Base of all panels in the tab."""
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
@@ -22,17 +22,17 @@ class IKPanel(bpy.types.Panel):
 
 
 class VIEW3D_PT_ik_addon(IKPanel):
-    """What can be done with the active armature."""
+    """The main panel, with the buttons for the active armature."""
 
     bl_idname = "VIEW3D_PT_ik_addon"
     bl_label = "IK Chains"
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
-        """Draw the switch of the overlay."""
+        """Draw the overlay toggle."""
         self.layout.prop(overlay_of(context.scene), "show_overlay", text="", icon="OVERLAY", emboss=False)
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the buttons, which are the same with and without chains, or what is in their way."""
+        """Draw the buttons, or the reason why there are none. They stay the same with and without chains."""
         layout = self.layout
         reason = obstacle(context)
         if reason:
@@ -65,25 +65,25 @@ BLIND_PATHS = "Motion paths don't show what Live solves. Bake the chains, then u
 
 
 def live_texts(ob: bpy.types.Object) -> list[str]:
-    """What the button Live says, longest first: also where Live is on and has nothing to solve."""
+    """Return texts for the Live button, longest first, also for when Live is on but no chain is enabled."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
         return [say("Live, but No Chain Is On"), say("No Chain Is On")]
     return [say("Live")]
 
 
 def has_blind_paths(ob: bpy.types.Object) -> bool:
-    """Whether a live armature has motion paths: Blender calls no add-on while it calculates them."""
+    """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
     if not (object_of(ob).live and any(chain_of(tip).enabled for tip in chains.tips(ob))):
         return False
     return any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
 
 
 class ArmaturePanel(IKPanel):
-    """A sub-panel for an armature that can be worked on."""
+    """Base of sub-panels that need a usable armature."""
 
     bl_parent_id = "VIEW3D_PT_ik_addon"
     bl_order = 1
-    """Below the report on the last bake."""
+    """Places the sub-panels below the report on the last bake."""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -92,4 +92,4 @@ class ArmaturePanel(IKPanel):
 
 
 CLASSES = (VIEW3D_PT_ik_addon,)
-"""The panel that has all others."""
+"""The panel that contains all others."""

@@ -1,4 +1,4 @@
-"""The popover with presets of chains."""
+"""The popover with chain presets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bl_ui.utils import PresetPanel
 from ..operators.presets import MENU
 from ..setup.profile import FOLDER, SUBDIR
 
-utils: Any = bpy.utils  # the stubs know of no presets
+utils: Any = bpy.utils  # the stubs lack the functions for presets
 
 
 class VIEW3D_PT_ik_addon_presets(PresetPanel, bpy.types.Panel):
-    """Presets for the active chain, and the buttons that keep and remove one."""
+    """Presets for the active chain, with buttons to add and remove one."""
 
     bl_idname = MENU
     bl_label = "Chain Presets"
@@ -27,10 +27,10 @@ CLASSES = (VIEW3D_PT_ik_addon_presets,)
 
 
 def register() -> None:
-    """Make the presets that are shipped known to Blender."""
+    """Add the folder of the shipped presets to Blender's preset paths."""
     utils.register_preset_path(str(FOLDER))
 
 
 def unregister() -> None:
-    """Undo `register`."""
+    """Remove the folder from Blender's preset paths."""
     utils.unregister_preset_path(str(FOLDER))

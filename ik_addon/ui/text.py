@@ -1,4 +1,4 @@
-"""Text that is longer than the sidebar is wide."""
+"""Wrap and shorten texts to fit the width of the sidebar."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..translation.sentences import say
 FONT = 0
 Icon = Literal["NONE", "BLANK1", "ERROR", "INFO"]
 NARROW = 230.0
-"""Pixels at a resolution scale of 1 below which a sidebar is narrow."""
+"""Width of a sidebar below which it counts as narrow, in pixels at a resolution scale of 1."""
 MARGIN = 92.0
-"""Pixels at a resolution scale of 1 that a line in a box of the sidebar loses to tabs, margins and an icon."""
+"""Width that tabs, margins and an icon take from a line in a box, in pixels at a resolution scale of 1."""
 TITLE = MARGIN + 30.0
-"""The same for a title with a button behind it."""
+"""The same for a title followed by a button."""
 VALUE = 40.0
-"""What of the width of a field its number needs beside its name."""
+"""Width that the number in a field needs beside its name, in the same pixels."""
 BUTTON_MARGIN = 78.0
-"""The same for the text of a button."""
+"""`MARGIN` for the text of a button."""
 BESIDE = 100.0
-"""The same where there is another button beside it."""
+"""`MARGIN` for the text of a button with another button beside it."""
 
 
 def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[str]:
-    """Break a text into lines of at most `width`, between words; a longer word has a line of its own."""
+    """Break a text between words into lines no wider than `width`; a longer word gets a line of its own."""
     lines: list[str] = []
     for word in text.split():
         if lines and width_of(f"{lines[-1]} {word}") <= width:
@@ -38,17 +38,17 @@ def wrapped(text: str, width: float, width_of: Callable[[str], float]) -> list[s
 
 
 def fitting(texts: Sequence[str], width: float, width_of: Callable[[str], float]) -> str:
-    """The first of several ways to say something, longest first, that is at most `width` wide; else the last."""
+    """Return the first text, of several ordered longest first, that is at most `width` wide, or the last one."""
     return next((text for text in texts if width_of(text) <= width), texts[-1])
 
 
 def is_narrow(context: bpy.types.Context) -> bool:
-    """Whether the sidebar has no room for names beside the fields of settings."""
+    """Whether the sidebar is too narrow for names beside the fields of settings."""
     return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
 
 
 def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN) -> str:
-    """The first of several ways to say something that fits into a line of the sidebar."""
+    """Return the first text, of several ordered longest first, that fits into a line of the sidebar."""
     return fitting(texts, context.region.width - margin * context.preferences.system.ui_scale, _width_in(context))
 
 
@@ -59,7 +59,7 @@ def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: A
 
 
 def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any) -> None:
-    """Draw the choice of a bone of an armature."""
+    """Draw a field to pick a bone of an armature."""
     layout, options = named(layout, context, data, name)
     layout.prop_search(data, name, bones, "bones", **options)
 
@@ -67,7 +67,7 @@ def draw_search(layout: bpy.types.UILayout, context: bpy.types.Context, data: An
 def named(
     layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
 ) -> tuple[bpy.types.UILayout, dict[str, Any]]:
-    """Where the field of a setting is drawn, and with which name: above it where it needs the room."""
+    """Return the layout and the options for the field of a setting; in a narrow sidebar the name goes above it."""
     prop = data.bl_rna.properties[name]
     if prop.type == "BOOLEAN" or not is_narrow(context):
         return layout, {}
@@ -86,7 +86,7 @@ def draw_button(
     margin: float = BUTTON_MARGIN,
     **options: Any,
 ) -> Any:
-    """Draw the button of an operator, by a shorter name where its own has no room; returns its properties."""
+    """Draw an operator button, with a shorter name if its own does not fit; return the operator's properties."""
     room, name = operator.split(".")
     operators: Any = getattr(bpy.ops, room)
     own = options.pop("text", getattr(operators, name).get_rna_type().name)
@@ -95,8 +95,8 @@ def draw_button(
 
 
 def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
-    """Draw the button that mends something: what it does is above it where it has no room; returns its properties."""
-    text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # it may be in a box
+    """Draw a button that fixes something; return its operator's properties. A label that is too long goes above it."""
+    text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # the button may be in a box
     if text != label:
         draw_message(layout, context, f"{label}:")
     return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
@@ -105,7 +105,7 @@ def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: s
 def draw_message(
     layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
 ) -> None:
-    """Draw a sentence over as many lines as it needs, in the language of the interface."""
+    """Draw a sentence in the language of the interface, wrapped over as many lines as it needs."""
     width = context.region.width - MARGIN * context.preferences.system.ui_scale
     lines = wrapped(say(text), width, _width_in(context))
     column = layout.column(align=True)
@@ -116,7 +116,7 @@ def draw_message(
 
 
 def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
-    """What measures texts in the size in which panels show them."""
+    """Return a function that measures the width of text at the size panels use."""
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
-    dimensions: Any = blf.dimensions  # the stubs know of no result
+    dimensions: Any = blf.dimensions  # the stubs declare no return value
     return lambda text: dimensions(FONT, text)[0]

@@ -12,7 +12,7 @@ from .gizmos import IK_ADDON_GGT_tool
 
 
 class IKAddonTool(bpy.types.WorkSpaceTool):
-    """Select bones, move the target and the pole of the active chain by arrows, and turn the target by dials."""
+    """Select bones, move the target and pole of the active chain with arrows, and turn the target with dials."""
 
     bl_space_type = "VIEW_3D"
     bl_context_mode = "POSE"
@@ -28,7 +28,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
 
 
 class IKAddonPoseTool(bpy.types.WorkSpaceTool):
-    """Drag any bone, and the body with it."""
+    """Drag any bone; the body follows."""
 
     bl_space_type = "VIEW_3D"
     bl_context_mode = "POSE"
@@ -46,24 +46,24 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
 
     @staticmethod
     def draw_settings(_context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
-        """Draw what holds the body, and how much of it comes along, into the header."""
+        """Draw into the header what holds the body when nothing is pinned, and how many bones follow."""
         settings = tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
         layout.prop(settings, "without_pins")
         layout.prop(settings, "length")
 
     @staticmethod
     def draw_cursor(context: bpy.types.Context, _tool: Any, place: tuple[int, int]) -> None:
-        """Show what would be dragged."""
+        """Highlight the joint that would be dragged."""
         highlight.draw(context, place)
 
 
 def register() -> None:
-    """Put the tools below Blender's transform tools."""
+    """Add the tools below Blender's transform tools."""
     bpy.utils.register_tool(IKAddonTool, after={"builtin.transform"}, separator=False)
     bpy.utils.register_tool(IKAddonPoseTool, after={IKAddonTool.bl_idname}, separator=False)
 
 
 def unregister() -> None:
-    """Take them away."""
+    """Remove the tools."""
     bpy.utils.unregister_tool(IKAddonPoseTool)
     bpy.utils.unregister_tool(IKAddonTool)

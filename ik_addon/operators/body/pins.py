@@ -1,4 +1,4 @@
-"""Pinning bones, and releasing them."""
+"""Operators that pin and release bones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
 
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
-        """Say which bones a button pins."""
+        """Return a tooltip that says which bones the button pins."""
         if properties.which == "SELECTED":
             return say(cls.bl_description)
         feet = marked("Pin the feet of the figure where they stand, or release them if they are pinned")
@@ -54,7 +54,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         return say(feet if properties.which == Extremities.FEET.name else hands)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Pin or release."""
+        """Pin the bones, or release them if all are pinned that way."""
         ob = armature(context)
         assert ob is not None
         if self.which == "SELECTED":
@@ -73,14 +73,14 @@ class IK_ADDON_OT_pin(ArmatureOperator):
 
 
 def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
-    """The selected bones of an armature in Pose Mode, or its active bone."""
+    """Return the selected bones of an armature in Pose Mode, or its active bone if none is selected."""
     selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
     active = active_bone(ob)
     return selected or ([] if active is None else [active.name])
 
 
 class IK_ADDON_OT_pin_release(ArmatureOperator):
-    """Release a pinned bone, or all of them."""
+    """Release one pinned bone, or all of them."""
 
     bl_idname = "ik_addon.pin_release"
     bl_label = "Release Pins"
@@ -90,16 +90,16 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
 
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
-        """Say which bone a button releases."""
+        """Return a tooltip that names the bone to release."""
         return say("Release '{bone}'", bone=properties.bone) if properties.bone else say(cls.bl_description)
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """There must be a pin."""
+        """Require a pinned bone."""
         return "" if stored_pins(ob) else say("No bone is pinned")
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Release."""
+        """Release the bone or all bones."""
         ob = armature(context)
         assert ob is not None
         pinned = stored_pins(ob)

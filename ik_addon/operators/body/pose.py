@@ -1,4 +1,4 @@
-"""Posing a whole body: a bone is brought to a place, pins hold, and the body comes along."""
+"""The operator Pose Body: move a bone to a place while pins hold and the rest of the body follows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WITHOUT_PINS = (
 
 
 def without_pins_setting() -> Any:
-    """What holds a body that has no pins, as a property of an operator."""
+    """Return an operator property for what holds a body without pins."""
     return EnumProperty(
         name="Without Pins",
         description="What holds a body that has no pins",
@@ -41,7 +41,7 @@ def without_pins_setting() -> Any:
 
 
 def length_setting() -> Any:
-    """How many bones come along, as a property of an operator."""
+    """Return an operator property for how many bones follow."""
     return IntProperty(
         name="Bones",
         description="How many bones up from the moved joint turn; 0: the whole body comes along",
@@ -52,7 +52,7 @@ def length_setting() -> Any:
 
 
 class IKAddonPinArgument(bpy.types.PropertyGroup):
-    """A pin that a script asks for; `name` is that of the bone."""
+    """A pin passed by a script; `name` is the bone's name."""
 
     use_location: BoolProperty(
         name="Location", description="The head of the bone stays in its place", default=True, options={"SKIP_SAVE"}
@@ -63,7 +63,7 @@ class IKAddonPinArgument(bpy.types.PropertyGroup):
 
 
 class IK_ADDON_OT_pose_body(ArmatureOperator):
-    """Bring a bone to a place."""
+    """Move a bone to a place; the body follows."""
 
     bl_idname = "ik_addon.pose_body"
     bl_label = "Pose Body"
@@ -103,11 +103,11 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
-        """What is posed must belong to this file."""
+        """Require an armature that is not linked from another file."""
         return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Pose."""
+        """Pose the body, and report if the bone falls short of its place."""
         ob = armature(context)
         assert ob is not None
         name = self.bone or name_of_active(ob)
@@ -127,10 +127,10 @@ class IK_ADDON_OT_pose_body(ArmatureOperator):
 
 
 def name_of_active(ob: bpy.types.Object) -> str:
-    """The name of the active bone.
+    """Return the name of the active bone.
 
     Raises:
-        UserError: there is none.
+        UserError: no bone is active.
     """
     active = active_bone(ob)
     if active is None:

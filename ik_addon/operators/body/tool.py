@@ -1,4 +1,4 @@
-"""The Pose tool: any bone is dragged with the mouse, by Blender's own transform, and the body comes along."""
+"""The operators of the tool Pose Body: drag any bone with Blender's own transform; the body follows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..gesture import start
 from .pose import length_setting, name_of_active, without_pins_setting
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
-"""What changes how much of the body comes along, in the directions of Blender's Auto IK."""
+"""Events that change how many bones follow, in the directions of Blender's Auto IK."""
 TOOL = "ik_addon.body"
 
 
 class IK_ADDON_OT_body_hold(ArmatureOperator):
-    """The first part of a drag with the mouse: the 3D cursor goes to the joint, for Blender to move it."""
+    """The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on."""
 
     bl_idname = "ik_addon.body_hold"
     bl_label = "Take Hold of a Bone"
@@ -42,11 +42,11 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
     length: length_setting()
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Take hold for a drag with the mouse."""
+        """Take hold of the joint for a mouse drag."""
         return self.attempt(self._hold, context)
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Take hold for a drag that is repeated or adjusted, or of which a script calls the parts."""
+        """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
         if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
@@ -63,7 +63,7 @@ class IK_ADDON_OT_body_hold(ArmatureOperator):
 
 
 class IK_ADDON_OT_body_move(bpy.types.Macro):
-    """Drag a bone with the mouse, and the body with it."""
+    """Drag a bone with the mouse; the body follows."""
 
     bl_idname = "ik_addon.body_move"
     bl_label = "Drag Body"
@@ -83,7 +83,7 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
     length: length_setting()
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Select the bone where the mouse was pressed, leave its move to Blender, and watch the wheel meanwhile."""
+        """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
         region: Any = context.region
         ob = armature(context)
         if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
@@ -106,12 +106,12 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         )
         if "CANCELLED" in started:
             return started
-        # From here on this operator gets each event first.
+        # From here on, this operator receives every event first.
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """Take the wheel, and leave all else to Blender."""
+        """Handle the mouse wheel and pass every other event to Blender."""
         drag = held_body()
         if drag is None:
             return {"FINISHED", "PASS_THROUGH"}
@@ -123,7 +123,7 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
         return {"RUNNING_MODAL"}
 
     def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
-        """What the next drag, and a repetition of this one, take their settings from."""
+        """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
         tool = context.workspace.tools.from_space_view3d_mode("POSE")
         if tool is not None and tool.idname == TOOL:
             yield tool.operator_properties(self.bl_idname)
@@ -136,20 +136,20 @@ class IK_ADDON_OT_body_grab(ArmatureOperator):
 def _turned_last(context: bpy.types.Context) -> bool:
     """Whether the last operator is a drag of a bone that ended as a rotation.
 
-    It remembers the rotation alone: executed again, it would turn the bone without moving it.
+    Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
     """
     done = context.window_manager.operators
     return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
 
 
 def held_body() -> BodyDrag | None:
-    """The body that is dragged with the mouse now."""
+    """Return the body drag in progress, or None."""
     held = None if cursor.current is None else cursor.current.drag
     return held if isinstance(held, BodyDrag) else None
 
 
 def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
-    """What Blender selects at a place in the region: custom shapes may be far from their bones."""
+    """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones."""
     operators: Any = bpy.ops
     if "FINISHED" not in operators.view3d.select(location=(int(place.x), int(place.y))):
         return None
@@ -160,4 +160,4 @@ def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
 
 CLASSES = (IK_ADDON_OT_body_hold, IK_ADDON_OT_body_move, IK_ADDON_OT_body_grab)
 MACROS = ((IK_ADDON_OT_body_move, IK_ADDON_OT_body_hold, cursor.MOVE),)
-"""With what they consist of, see `gesture.compose`."""
+"""Macros with their parts, as arguments of `gesture.compose`."""

@@ -29,7 +29,7 @@ ACTIONS = (
 
 
 class IK_ADDON_OT_find_contacts(ClipOperator):
-    """Find contacts and key them."""
+    """Find contacts on a range of frames and key them."""
 
     bl_idname = "ik_addon.find_contacts"
     bl_label = "Find Contacts"
@@ -69,7 +69,11 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     cancelled = marked("Cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int]]:
-        """Find them; the result is how many contacts, on how many frames."""
+        """Find and key contacts; yields progress (0 to 1).
+
+        Returns:
+            Numbers of contacts and of frames.
+        """
         chosen, frames = self.chosen(context), self.frames(context)
         assert frames is not None, "there is no current frame to choose"
         found = yield from find.steps(
@@ -85,7 +89,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         return found, len(frames)
 
     def finish(self, result: tuple[int, int]) -> set[str]:
-        """Report them."""
+        """Report the result of `steps`."""
         found, frames = result
         on_frames = bake_report.count_of_frames(frames)
         if not found:
@@ -103,7 +107,11 @@ def mark(
     *,
     on: bool,
 ) -> None:
-    """Let contacts touch from one frame to before another one, or not; `KeysError` says why that can't be."""
+    """Mark or unmark contacts from the first of two frames up to, but not including, the second.
+
+    Raises:
+        KeysError: the contacts can't be keyed; the message says why.
+    """
     scale = time_scale(context.scene)
     with ExitStack() as undo:
         contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
@@ -113,7 +121,7 @@ def mark(
 
 
 class IK_ADDON_OT_mark_contact(ChainOperator):
-    """Add or remove a contact by hand."""
+    """Mark or unmark frames of a contact by hand."""
 
     bl_idname = "ik_addon.mark_contact"
     bl_label = "Mark Contact"
@@ -132,7 +140,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
     frame_end: IntProperty(name="End", description="Last frame to mark", options={"SKIP_SAVE"})
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Add or remove it."""
+        """Mark or unmark the frames."""
         tip, scene = active_chain(context), context.scene
         is_preview = scene.use_preview_range
         if not self.properties.is_property_set("frame_start"):
@@ -141,7 +149,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
             self.frame_end = max(scene.frame_preview_end if is_preview else scene.frame_current, self.frame_start)
         if self.frame_end < self.frame_start:
             raise UserError("The last frame is before the first one")
-        if self.action == "TOGGLE":  # Adjust Last Operation goes on with what it was
+        if self.action == "TOGGLE":  # store the choice, so that Adjust Last Operation keeps it
             flag = list(contact_keys.FLAGS).index(self.contact)
             frames = np.arange(self.frame_start, self.frame_end + 1.0) * time_scale(scene)
             self.action = "REMOVE" if contact_keys.read(tip, frames)[flag].all() else "ADD"
@@ -157,7 +165,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
 
 
 class IK_ADDON_OT_remove_contact(ChainOperator):
-    """Remove a contact as a whole."""
+    """Remove a whole contact."""
 
     bl_idname = "ik_addon.remove_contact"
     bl_label = "Remove Contact"
@@ -166,7 +174,7 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
     )
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Remove it."""
+        """Remove the contact."""
         tip, scale = active_chain(context), time_scale(context.scene)
         span = contact_keys.whole(tip, context.scene.frame_current * scale)
         if span is None:
@@ -176,14 +184,14 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 
 
 class IK_ADDON_OT_find_pivots(ChainOperator):
-    """Find where a foot touches."""
+    """Find the pivots of a foot."""
 
     bl_idname = "ik_addon.find_pivots"
     bl_label = "Find Pivots"
     bl_description = "Find where the heel and the toe of the active chain touch, from its bones"
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Find and store them."""
+        """Find and store the pivots."""
         tip, ob = active_chain(context), armature(context)
         if end_of(tip) is None:
             raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)

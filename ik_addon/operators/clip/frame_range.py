@@ -1,4 +1,4 @@
-"""Operators on a range of frames: the dialog that asks for it, and the frames that are chosen."""
+"""Base of operators on a range of frames: their dialog, and the chosen frames."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ FRAME_RANGES = (
 
 
 class FrameRangeOperator(StepsOperator):
-    """An operator that works on a range of frames."""
+    """Base of operators that work on a range of frames."""
 
     frame_range: EnumProperty(name="Frames", description="The frames to key", items=FRAME_RANGES, default="SCENE")
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
     confirm = ""
-    """The button of the dialog."""
+    """Label of the dialog's button."""
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """From a button or a menu: ask for the options; it then runs in steps and can be cancelled."""
+        """Open the dialog with the options; the operator then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self._in_window = True
@@ -38,17 +38,17 @@ class FrameRangeOperator(StepsOperator):
         return manager.invoke_props_dialog(self, confirm_text=self.confirm)
 
     def ends(self, context: bpy.types.Context) -> tuple[int, int]:
-        """The first and the last of the chosen frames."""
+        """Return the first and last of the chosen frames."""
         if self.frame_range == "CUSTOM":
             return self.frame_start, self.frame_end
         return frame_range(context.scene, armature(context), self.frame_range)
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
-        """The chosen frames."""
+        """Return the chosen frames."""
         return frames_between(*self.ends(context))
 
     def draw_frames(self, layout: bpy.types.UILayout) -> None:
-        """The range; start and end only where they are used."""
+        """Draw the frame range; start and end only if they are used."""
         layout.prop(self, "frame_range")
         if self.frame_range == "CUSTOM":
             column = layout.column(align=True)

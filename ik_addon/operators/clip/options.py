@@ -1,4 +1,4 @@
-"""What operators on a clip have in common: which chains, which frames, and what the feet stand on."""
+"""Options shared by operators on a clip: chains, frames, and the object that the feet stand on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBJECTS = {"on", "ground"}
 
 
 class ClipOperator(FramesOperator):
-    """An operator on chains over a range of frames."""
+    """Base of operators on chains over a range of frames."""
 
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CLIP_CHAINS, default="LEGS")
     frame_range: EnumProperty(name="Frames", description="The frames to work on", items=FRAME_RANGES, default="SCENE")
@@ -31,13 +31,13 @@ class ClipOperator(FramesOperator):
     )
 
     own: tuple[str, ...] = ()
-    """The options that only this operator has."""
+    """Names of the options that only this operator has."""
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-        """The tips of the chosen chains.
+        """Return the tips of the chosen chains.
 
         Raises:
-            SnapError: none is active.
+            SnapError: no chain is active.
         """
         ob = armature(context)
         found: list[bpy.types.PoseBone] = super().chosen(context)
@@ -49,22 +49,22 @@ class ClipOperator(FramesOperator):
         return found
 
     def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """The tip of the active chain where that one is asked for."""
+        """Return the tip of the active chain as a list if Active is chosen; None for all other choices."""
         return super().active_only(context) if self.chains == "ACTIVE" else None
 
     def support(self, context: bpy.types.Context) -> bpy.types.Object | None:
-        """What the feet stand on; None: on what doesn't move.
+        """Return the moving object that the feet stand on; None: they stand on something that doesn't move.
 
         Raises:
-            SnapError: there is no such object.
+            SnapError: there is no such object, or nothing can stand on it.
         """
         return self.named(context, self.on)
 
     def named(self, context: bpy.types.Context, name: str) -> bpy.types.Object | None:
-        """The object of a name that something on the clip refers to; None: no name.
+        """Return the object with the name set in an option; None: the option is empty.
 
         Raises:
-            SnapError: there is no such object, or it can't be stood on.
+            SnapError: there is no such object, or it is the armature itself.
         """
         if not name:
             return None
@@ -76,7 +76,7 @@ class ClipOperator(FramesOperator):
         return found
 
     def draw(self, context: bpy.types.Context) -> None:
-        """The options."""
+        """Draw the options."""
         super().draw(context)
         for name in ("on", *self.own):
             if name in OBJECTS:

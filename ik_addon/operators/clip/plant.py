@@ -81,7 +81,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     cancelled = marked("Planting cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, Planted]:
-        """Plant."""
+        """Plant the feet; yields progress (0 to 1)."""
         frames = self.frames(context)
         assert frames is not None, "there is no current frame to choose"
         options = plant.Options(
@@ -96,7 +96,7 @@ class IK_ADDON_OT_plant(ClipOperator):
         return plant.steps(context, armature(context), self.chosen(context), frames, options)
 
     def finish(self, result: Planted) -> set[str]:
-        """Report what became of it."""
+        """Report the outcome."""
         self.report({"WARNING"} if result.short_frames or result.remarks else {"INFO"}, result.message)
         return {"FINISHED"}
 

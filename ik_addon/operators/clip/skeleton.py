@@ -1,4 +1,4 @@
-"""The operator that bakes to the deform skeleton alone."""
+"""The operator that bakes to a skeleton of deform bones alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .frame_range import FrameRangeOperator
 
 
 class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
-    """Make the deform skeleton alone, and key it as the armature plays."""
+    """Make a skeleton of deform bones alone, and key it to play like the armature."""
 
     bl_idname = "ik_addon.bake_skeleton"
     bl_label = "Bake to Skeleton"
@@ -53,7 +53,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     cancelled = marked("Bake cancelled. Nothing was changed")
 
     def draw(self, context: bpy.types.Context) -> None:
-        """The options."""
+        """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
         self.draw_frames(layout)
@@ -67,13 +67,13 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             column.prop(self, "root_turn")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, skeleton.Made]:
-        """Make it."""
+        """Make and key the skeleton; yields progress (0 to 1)."""
         root = RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
         return skeleton.steps(context, armature(context), self.frames(context), options)
 
     def finish(self, result: skeleton.Made) -> set[str]:
-        """Select what was made, to be exported, and report it."""
+        """Select the new armature and its meshes for export, and report them."""
         skeleton.select(bpy.context, result)
         done = say(
             "Baked {frames} to '{name}', which is selected for export",

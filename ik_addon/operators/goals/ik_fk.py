@@ -1,4 +1,4 @@
-"""The switch of a chain between IK and FK."""
+"""The operator that switches chains between IK and FK."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TOOLTIPS = {
     "IK": marked("From the current frame on, follow the target. It is keyed with pole and Influence; nothing jumps"),
     "FK": marked("From the current frame on, follow the bones. They are keyed with Influence, and nothing jumps"),
 }
-"""Of buttons that go one way."""
+"""Tooltips of buttons that switch in one direction."""
 
 
 class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
-    """Go over from IK to FK, or back, at the current frame."""
+    """Switch chains from IK to FK, or back, on the current frame."""
 
     bl_idname = "ik_addon.switch_ik_fk"
     bl_label = "Switch IK/FK"
@@ -36,11 +36,11 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
 
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
-        """Say which way."""
+        """Return a tooltip for the direction of the switch."""
         return say(TOOLTIPS.get(getattr(properties, "to", ""), cls.bl_description))
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Switch."""
+        """Switch the chosen chains."""
         ob = armature(context)
         chosen = tips(ob) if self.chains == "ALL" else [tip for tip in (active_chain(context),) if tip is not None]
         if not chosen:

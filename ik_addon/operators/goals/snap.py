@@ -1,4 +1,4 @@
-"""Operators between FK and IK."""
+"""Operators that snap goals to the pose, and that make the solved pose the FK pose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POLES = (
 
 
 class FramesOperator(FrameRangeOperator, ChainsOperator):
-    """An operator on some chains of the active armature, on this frame or on many."""
+    """Base of operators on some chains, on the current frame or on a range of frames."""
 
     chains: EnumProperty(name="Chains", description="The chains to work on", items=CHAINS, default="ACTIVE")
     frame_range: EnumProperty(
@@ -46,20 +46,20 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
     )
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        """From a button or a menu: for a range ask for the options."""
+        """Run at once for the current frame; open the dialog for a range."""
         return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
 
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-        """The tips of the chosen chains."""
+        """Return the tips of the chosen chains."""
         only = self.active_only(context)
         return tips(armature(context)) if only is None else only
 
     def frames(self, context: bpy.types.Context) -> list[int] | None:
-        """The chosen frames; None: the current one."""
+        """Return the chosen frames; None: the current frame."""
         return None if self.frame_range == "PRESENT" else super().frames(context)
 
     def draw(self, _context: bpy.types.Context) -> None:
-        """The options."""
+        """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "chains")
@@ -84,7 +84,11 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     cancelled = marked("Snapping cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[int, int | None, list[str]]]:
-        """Snap; the result is how many chains were snapped, on how many frames, and what is to be said of them."""
+        """Snap goals; yields progress (0 to 1).
+
+        Returns:
+            Numbers of chains and of frames (None: the current frame), and remarks.
+        """
         found = self.chosen(context)
         if not found:
             raise SnapError(NONE_ACTIVE)
@@ -101,7 +105,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         return len(found), None, remarks
 
     def finish(self, result: tuple[int, int | None, list[str]]) -> set[str]:
-        """Report what was snapped."""
+        """Report the result of `steps`."""
         chains, frames, remarks = result
         done = count(chains, "Snapped the target", "Snapped the targets of {count} chains")
         if frames is not None:
@@ -110,7 +114,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
 
 
 class IK_ADDON_OT_apply_pose(FramesOperator):
-    """Make the solution the FK pose."""
+    """Make the solved pose the FK pose."""
 
     bl_idname = "ik_addon.apply_pose"
     bl_label = "Apply Solved Pose"
@@ -121,7 +125,11 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     cancelled = marked("Applying cancelled. Nothing was changed")
 
     def steps(self, context: bpy.types.Context) -> Generator[float, None, tuple[str, list[str]]]:
-        """Apply the pose; the result is what was done, and what is to be said of it."""
+        """Apply the solved pose; yields progress (0 to 1).
+
+        Returns:
+            A sentence that says what was done, and remarks.
+        """
         ob = armature(context)
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
@@ -135,7 +143,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         return done, apply.apply_pose(context, ob, found)
 
     def finish(self, result: tuple[str, list[str]]) -> set[str]:
-        """Report what was applied."""
+        """Report the result of `steps`."""
         message, remarks = result
         return self.done(message, remarks)
 

@@ -1,4 +1,4 @@
-"""The operator that takes a target or pole from one space to another."""
+"""The operator that switches a target or pole to another space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPACES = (
 
 
 class IK_ADDON_OT_switch_space(ChainOperator):
-    """Take a target or pole of the active chain to another space, at the current frame."""
+    """Switch a target or pole of the active chain to another space on the current frame."""
 
     bl_idname = "ik_addon.switch_space"
     bl_label = "Switch Space"
@@ -46,7 +46,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
     )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        """Ask what goes where."""
+        """Open the dialog, with the pole preselected if it is active."""
         ob, tip = armature(context), active_chain(context)
         if ob != context.active_object and context.active_object == chain_of(tip).pole:
             self.role = "POLE"
@@ -54,7 +54,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         return manager.invoke_props_dialog(self, confirm_text="Switch")
 
     def draw(self, context: bpy.types.Context) -> None:
-        """The options; object and bone only where they are used."""
+        """Draw the options; the bone only for an armature."""
         layout = self.layout
         layout.use_property_split = True
         layout.prop(self, "role")
@@ -68,7 +68,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         layout.label(text="Not found" if space is None else say("Goes with {space}", space=space.name))
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Switch."""
+        """Switch the space."""
         ob, tip = armature(context), active_chain(context)
         space = self._space(context)
         goal, bone = goal_of(chain_of(tip), self.role.lower())
@@ -97,7 +97,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         return self.done(message)
 
     def _space(self, context: bpy.types.Context) -> Space | None:
-        """The space that was chosen; None where the active chain has none like it."""
+        """Return the chosen space; None if the active chain has no such space."""
         ob, tip = armature(context), active_chain(context)
         goals = (chain_of(tip).target, chain_of(tip).pole)
         objects: Any = context.scene.objects

@@ -1,1 +1,1 @@
-"""What puts right what stands in the way, at one click."""
+"""One-click fixes for problems that messages report."""

@@ -1,4 +1,4 @@
-"""One-click fixes for what keeps a chain from being solved, where that is simple and safe."""
+"""One-click fixes for problems that keep a chain from being solved, where a fix is simple and safe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 
 
 def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
-    """What can be done about the last report on the chain on `tip`; None: nothing simple, or nothing is wrong."""
+    """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
     if report is None:
         return None
     if report.failed:
@@ -36,7 +36,7 @@ def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: b
         return next(_fixes(tip.id_data, tip, view_layer), None)
     chain = chain_of(tip)
     if not report.reached:
-        # With iterations to spare, more of them change nothing.
+        # If the solver stopped with iterations left, more of them change nothing.
         if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
             more = 2 * chain.iterations
             return Fix(say("Increase Iterations to {count}", count=more), lambda: setattr(chain, "iterations", more))
@@ -53,7 +53,7 @@ def _is_in_loop(report: reports.Report | None) -> bool:
 
 
 def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """Everything that can be fixed, in the order in which `rig.plan.chain.check` finds it, and a plan after it."""
+    """Yield fixes in the order in which `rig.plan.chain.check`, and after it the plan, find the problems."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
         yield Fix(say("Reset {setting}", setting=say(label)), partial(chain.property_unset, name))
@@ -84,7 +84,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
 
 
 def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
-    """What brings Blender's own IK settings of bones into a range that can be solved."""
+    """Yield fixes for Blender's own IK settings of bones that are not finite."""
     for bone in bones:
         names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
         broken = [name for name in names if not math.isfinite(getattr(bone, name))]
@@ -93,7 +93,7 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
 
 
 def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
-    """What ends remarks on a chain that is solved."""
+    """Yield fixes for remarks on a solved chain."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     if chain.chain_length > len(bones):
         count = len(bones)
@@ -106,7 +106,7 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
 
 
 def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[Fix]:
-    """What ends drivers on these data paths."""
+    """Yield a fix that mutes the drivers on data paths."""
     driving = drivers_on(ob, paths)
     if driving:
         yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
@@ -118,7 +118,7 @@ def _disconnect(ob: bpy.types.Object, bone: str) -> None:
 
 
 class IK_ADDON_OT_chain_fix(ArmatureOperator):
-    """Fix what keeps a chain from being solved."""
+    """Fix a problem that keeps a chain from being solved."""
 
     bl_idname = "ik_addon.chain_fix"
     bl_label = "Fix Chain"
@@ -129,14 +129,14 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
 
     @classmethod
     def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
-        """Say what the button does, which may have no room for it."""
+        """Return the label of the fix as a tooltip, since the button may be too small to show it."""
         ob, name = armature(context), getattr(properties, "tip", "")
         tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
         fix = None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
         return say(cls.bl_description) if fix is None else fix.label
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Do it, and let the chain be solved anew."""
+        """Apply the fix, and solve the chain again if Live is on."""
         ob = armature(context)
         tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
         fix = None if tip is None else fix_of(tip, reports.get(ob, self.tip), context.view_layer)
@@ -148,12 +148,12 @@ class IK_ADDON_OT_chain_fix(ArmatureOperator):
             return self.refuse(str(error))
         reports.clear(ob, [self.tip])
         ob.update_tag()
-        context.view_layer.update()  # solves where Live is on
+        context.view_layer.update()  # solves if Live is on
         return self.done(f"'{self.tip}': {fix.label}")
 
 
 def needs_lock(context: bpy.types.Context) -> bool:
-    """Whether rendering this scene in a window is unsafe: live chains, something to render, an unlocked interface."""
+    """Whether rendering an animation in a window is unsafe: there are live chains, and the interface is not locked."""
     scene = context.scene
     if scene.render.use_lock_interface or scene.camera is None or scene.frame_start == scene.frame_end:
         return False
@@ -175,7 +175,7 @@ class IK_ADDON_OT_lock_interface(bpy.types.Operator):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Lock it."""
+        """Turn on Lock Interface."""
         context.scene.render.use_lock_interface = True
         return {"FINISHED"}
 

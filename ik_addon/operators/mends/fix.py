@@ -1,4 +1,4 @@
-"""What can be done about something, as a button has it."""
+"""A fix that a button applies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...translation.sentences import say
 
 
 class Fix(NamedTuple):
-    """Something that can be done."""
+    """A fix for one problem."""
 
     label: str
     """Text of the button, in the language of the interface."""
@@ -19,14 +19,14 @@ class Fix(NamedTuple):
 
 
 def set_all(owners: Iterable[Any], names: Iterable[str], value: object) -> None:
-    """Set these properties of all of them."""
+    """Set properties of all owners to a value."""
     for owner in owners:
         for name in names:
             setattr(owner, name, value)
 
 
 def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:
-    """Text of a button that mutes constraints, of which there is at least one."""
+    """Return the label of a button that mutes one or more constraints."""
     if len(constraints) == 1:
         return say("Mute '{constraint}'", constraint=constraints[0].name)
     return say("Mute {count} Constraints", count=len(constraints))

@@ -1,4 +1,4 @@
-"""What can be done about the target or the pole of a chain."""
+"""Fixes for the target or pole of a chain."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .fix import Fix, mute_label, set_all
 IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
 IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
 NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
-"""Texts of buttons, by what they are about."""
+"""Labels of buttons, by the role of the goal."""
 
 
 def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """What can be done about a target or a pole, in the order in which `rig.plan.chain.check` finds it."""
+    """Yield fixes for a target or pole, in the order in which `rig.plan.chain.check` finds the problems."""
     chain = chain_of(tip)
     goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     if goal is None:
@@ -55,7 +55,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
 
 
 def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
-    """What lets goals move in renders."""
+    """Yield fixes that enable goals in renders, so that they move there."""
     for role in ("target", "pole"):
         goal, _bone = goal_of(chain, role)
         if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
@@ -63,7 +63,10 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
 
 
 def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
-    """What ends a dependency loop that the chain on `tip` is in: a target of its own for it, or for another one."""
+    """Yield fixes that break a dependency loop: give the chain on `tip`, or another in the loop, its own target.
+
+    A chain in the loop because of its pole loses the pole; the last fix disables the chain on `tip`.
+    """
     ob = tip.id_data
     on = [other for other in tips(ob) if chain_of(other).enabled]
     for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
@@ -79,7 +82,7 @@ def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> It
 
 
 def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
-    """What brings transforms back of which nothing can be solved."""
+    """Yield fixes that reset transforms with which nothing can be solved: not finite, or scaled to zero."""
     ob, chain = tip.id_data, chain_of(tip)
     for own in (ob, *(goal for goal in (chain.target, chain.pole) if goal is not None)):
         if not np.isfinite(matrix_array(own.matrix_world)).all():
@@ -103,7 +106,7 @@ def _make_target(tip: bpy.types.PoseBone) -> None:
 def _rides_on(
     goal: bpy.types.Object, bone: str, moved: set[str], ob: bpy.types.Object, *, others: bool = False
 ) -> bool:
-    """Whether bones of an armature that are moved take a goal along; with `others`, or bones of another armature."""
+    """Whether a goal follows any of the `moved` bones of an armature or, with `others`, a bone of another armature."""
     for parent in all_parent_bones_of(goal, bone):
         if parent.armature != uid_of(ob):
             if others:
@@ -117,7 +120,7 @@ def _rides_on(
 
 
 def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: str) -> Iterator[Fix]:
-    """What takes a goal off the bones of its own chain, and leaves it where it is."""
+    """Yield fixes that detach a goal from the bones of its own chain and keep it in place."""
     if not goal.is_editable:
         return
     is_bone = bool(bone) and goal.type == "ARMATURE"
@@ -176,13 +179,16 @@ def _numbers(bone: Any) -> list[float]:
     return [*bone.location, *bone.rotation_quaternion, *bone.rotation_euler, *bone.rotation_axis_angle, *bone.scale]
 
 
-# ---- what is disabled
+# ---- disabled objects
 
 
 def disabled(
     goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
 ) -> list[bpy.types.Object | bpy.types.Collection]:
-    """What keeps an object from being evaluated: itself, or the collections on one way to it; empty where it is."""
+    """Return what keeps an object from being evaluated: the object, or collections on one path to it.
+
+    The list is empty if the object is evaluated.
+    """
     own = [goal] if getattr(goal, switch) else []
     ways = list(_ways_to(goal, layer))
     off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]

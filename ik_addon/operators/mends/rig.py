@@ -1,4 +1,4 @@
-"""What lets the operators work at all: the armature is selected, in a mode in which it is posed, and not linked."""
+"""Fixes that let the operators run at all: select the armature, change the mode, override a linked armature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .fix import Fix
 
 
 def rig_fix_of(context: bpy.types.Context) -> Fix | None:
-    """What can be done about the obstacle that the panel shows; None: nothing simple."""
+    """Return a fix for the obstacle that the panel shows; None: no simple fix."""
     return next(_fixes(context), None) if obstacle(context) else None
 
 
@@ -41,7 +41,7 @@ def _fixes(context: bpy.types.Context) -> Iterator[Fix]:
 
 
 def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
-    """The armature in a linked collection that an empty shows."""
+    """Return the armature in the linked collection that an empty instances."""
     shown: Any = None if ob is None else ob.instance_collection
     if shown is None or shown.library is None:
         return None
@@ -49,7 +49,7 @@ def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
 
 
 def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bpy.types.Object | None:
-    """The armature that an object belongs to, else the first that can be seen, if possible one with chains."""
+    """Return the armature of an object, or the first visible armature, preferring one with chains."""
     if ob is not None:
         modifiers = (m.object for m in ob.modifiers if isinstance(m, bpy.types.ArmatureModifier))
         own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
@@ -70,7 +70,7 @@ def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
 
 
 def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
-    """Override a linked armature, with the collection that it was linked in, and go on with that."""
+    """Override a linked armature, together with the collection it was linked in, and select the override."""
     collections: list[Any] = [context.scene.collection, *bpy.data.collections]
     holders = [own for own in collections if own.is_editable]
     roots = (child for own in holders for child in own.children if child.library is not None)
@@ -82,7 +82,7 @@ def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
 
 
 def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: bpy.types.Object) -> None:
-    """Override the collection that an empty shows, in place of the empty."""
+    """Override the collection that an empty instances, and remove the empty."""
     _override_with(context, empty.instance_collection, ob, empty)
     bpy.data.objects.remove(empty)
 
@@ -90,7 +90,11 @@ def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: 
 def _override_with(
     context: bpy.types.Context, linked: Any, ob: bpy.types.Object, reference: bpy.types.Object | None = None
 ) -> None:
-    """Override linked data, and go on with what an armature object in it has become."""
+    """Override linked data, and select the override of an armature object in it.
+
+    Raises:
+        UserError: Blender can't override it.
+    """
     scene, view_layer = context.scene, context.view_layer
     made = linked.override_hierarchy_create(scene, view_layer, reference=reference, do_fully_editable=True)
     found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
@@ -103,7 +107,7 @@ def _override_with(
 
 
 class IK_ADDON_OT_rig_fix(ReportingOperator):
-    """Let the armature be worked on."""
+    """Fix what keeps the operators from running on the armature."""
 
     bl_idname = "ik_addon.rig_fix"
     bl_label = "Fix Armature"
@@ -111,7 +115,7 @@ class IK_ADDON_OT_rig_fix(ReportingOperator):
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
     def perform(self, context: bpy.types.Context) -> set[str]:
-        """Do it."""
+        """Apply the fix."""
         fix = rig_fix_of(context)
         if fix is None:
             return self.refuse(obstacle(context) or say("Nothing to fix"))

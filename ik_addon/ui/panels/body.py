@@ -1,4 +1,4 @@
-"""The sub-panel "Whole Body": a list of fixed height of what is pinned, and how readily the active bone comes along."""
+"""The sub-panel "Whole Body": a list of pinned bones with a fixed height, and the give of the active bone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..panel import ArmaturePanel
 from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
-"""Of the list."""
+"""Height of the list, in rows."""
 ICONS = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
 
 
 class IK_ADDON_UL_pins(BoneList):
-    """A row for each pinned bone: its name, what of it is pinned, and a button that releases it."""
+    """One row per pinned bone: its name, toggles for pinned location and rotation, and a button to release it."""
 
     def draw_item(
         self,
@@ -42,7 +42,7 @@ class IK_ADDON_UL_pins(BoneList):
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
-        """The pinned bones."""
+        """Return the pinned bones."""
         return stored_pins(ob)
 
 
@@ -58,14 +58,14 @@ ROW = ActiveRow("ik_addon_pin", "Active Bone", "The active bone of the armature"
 
 
 class VIEW3D_PT_ik_addon_body(ArmaturePanel):
-    """Pins, and what bones give."""
+    """The pinned bones, and the give of the active bone."""
 
     bl_idname = "VIEW3D_PT_ik_addon_body"
     bl_label = "Whole Body"
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the list, what pins and releases, and the active bone."""
+        """Draw the list, the buttons that pin and release, and the give of the active bone."""
         layout, ob = self.layout, armature(context)
         ROW.draw(layout, context, IK_ADDON_UL_pins, ROWS)
         column = layout.column(align=True)

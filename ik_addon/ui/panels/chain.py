@@ -1,4 +1,4 @@
-"""The sub-panel "Active Chain": its settings, and in full what is wrong with it."""
+"""The sub-panel "Active Chain": the chain's settings, and its errors in full."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .ends import draw_end
 
 
 class ChainPanel(ArmaturePanel):
-    """A sub-panel for the active chain."""
+    """Base of sub-panels for the active chain."""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Only where a chain is active."""
+        """Show the panel only if a chain is active."""
         return super().poll(context) and active_chain(context) is not None
 
 
@@ -41,13 +41,13 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
     bl_label = "Active Chain"
 
     def draw_header(self, context: bpy.types.Context) -> None:
-        """Draw the switch of the chain."""
+        """Draw the toggle that enables the chain."""
         tip = active_chain(context)
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
     def draw_header_preset(self, context: bpy.types.Context) -> None:
-        """Draw the button of the presets, where there is room for it."""
+        """Draw the presets button if there is room."""
         if not is_narrow(context):
             VIEW3D_PT_ik_addon_presets.draw_panel_header(self.layout)
 
@@ -107,7 +107,7 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
 
 def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
-    """Draw a setting of a chain with a button that keys it."""
+    """Draw a chain setting with a button that keys it."""
     layout, options = named(layout, context, chain_of(tip), setting)
     row = layout.row(align=True)
     row.use_property_decorate = False
@@ -117,7 +117,11 @@ def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.
 
 
 def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bool:
-    """Whether a chain, root first, bends evenly: one on its own, without limits, that is no limb of two bones."""
+    """Whether a chain with these bones, root first, bends evenly.
+
+    It does if Even Bend is chosen, or Automatic with more than two bones, and the chain has no orientation goal, limits
+    or shared bones.
+    """
     solver, chain = versions.solver_of(chain_of(tip)), chain_of(tip)
     asked = solver is Solver.EVEN_BEND or (solver is Solver.AUTO and len(bones) > 2)
     return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
@@ -126,7 +130,10 @@ def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bo
 def draw_bend_side(
     layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
 ) -> None:
-    """Draw what can be done about the side to which a chain bends, and where it is not known."""
+    """Draw the settings of a chain's bend side.
+
+    Remarks say if the FK pose is hyperextended, and if nothing but the roll of a bone gives the side.
+    """
     row = layout.row(align=True)
     draw_button(row, context, "ik_addon.flip_bend", "ARROW_LEFTRIGHT", "Flip", margin=BESIDE)
     row.operator("ik_addon.find_bend_side", text="", icon="VIEWZOOM")
@@ -157,7 +164,7 @@ def shares_bones(tip: bpy.types.PoseBone) -> bool:
 
 
 def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
-    """Draw the switch between FK and IK, which shows where the chain is."""
+    """Draw the switch between FK and IK, with the chain's current state pressed."""
     row = layout.row(align=True)
     row.scale_y = 1.2
     for way in ("FK", "IK"):
@@ -165,7 +172,7 @@ def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
 
 
 def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-    """Draw in full what is wrong with a chain, solved or not, with what mends it."""
+    """Draw the error and remarks on a chain in full, solved or not, with a button that fixes it."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     fault = report.message if report is not None and report.failed else ""
     remarks: list[str] = []
@@ -186,7 +193,7 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
 
 
 def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKAddonChain, role: str) -> None:
-    """Draw the choice of a target or a pole, and of its bone where it is an armature."""
+    """Draw the field for a target or pole, and the field for its bone if it is an armature."""
     draw_setting(layout, context, chain, role)
     goal, _bone = goal_of(chain, role)
     if goal is not None and goal.type == "ARMATURE":
@@ -194,7 +201,7 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, chain: IKA
 
 
 class VIEW3D_PT_ik_addon_accuracy(ChainPanel):
-    """When the solver is content."""
+    """The solver's iterations and tolerance."""
 
     bl_idname = "VIEW3D_PT_ik_addon_accuracy"
     bl_label = "Accuracy"

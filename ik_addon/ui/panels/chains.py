@@ -1,6 +1,6 @@
-"""The sub-panel "Chains": a list of fixed height, a line on the active chain below it, and what makes chains.
+"""The sub-panel "Chains": a list of fixed height, a status line for the active chain, and buttons that add chains.
 
-Nothing here moves when a chain is added, solved or missed, so what is under the mouse stays there.
+Nothing here moves when a chain is added, solved or fails, so whatever is under the mouse stays there.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from ..text import draw_button, draw_message, fit, is_narrow
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
 ROWS = 5
-"""Of the list."""
+"""Height of the list, in rows."""
 LINE_MARGIN = 100.0
-"""Pixels at a resolution scale of 1 that the line below the list loses to tabs, margins, an icon and a button."""
+"""Width that tabs, margins, an icon and a button take from the status line, in pixels at a resolution scale of 1."""
 SHORT = {
     Status.TOO_FAR: "{error} too far",
     Status.TOO_NEAR: "{error} too near",
     Status.LIMITED: "{error} short",
     Status.NOT_CONVERGED: "{error} missed",
 }
-"""How a miss is called where there is little room."""
+"""Short texts for a missed target, for where there is little room."""
 
 
 class IK_ADDON_UL_chains(BoneList):
-    """A row for each chain: whether it is on, its state and its name."""
+    """One row per chain: its toggle, the icon of its state, and its name."""
 
     def draw_item(
         self,
@@ -54,7 +54,7 @@ class IK_ADDON_UL_chains(BoneList):
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
         both = layout.row(align=True)
-        if not is_narrow(context):  # the switch is in the header of Active Chain as well
+        if not is_narrow(context):  # the header of Active Chain has the toggle as well
             both.prop(chain_of(tip), "enabled", text="")
         row = both.row()
         row.active = chain_of(tip).enabled
@@ -64,7 +64,7 @@ class IK_ADDON_UL_chains(BoneList):
         select.tip = tip.name
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
-        """The bones that carry a chain."""
+        """Return the tip bones of the chains."""
         return (tip.name for tip in chains.tips(ob))
 
 
@@ -77,13 +77,13 @@ ROW = ActiveRow("ik_addon_chain", "Active Chain", "The chain of the active bone"
 
 
 class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
-    """The chains of the armature and how they fare."""
+    """The chains of the armature and their states."""
 
     bl_idname = "VIEW3D_PT_ik_addon_chains"
     bl_label = "Chains"
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the list, and what makes chains and takes them away."""
+        """Draw the list, and the buttons that add and remove chains."""
         layout, ob = self.layout, armature(context)
         narrow = is_narrow(context)
         row = layout.column() if narrow else layout.row()
@@ -101,7 +101,7 @@ class VIEW3D_PT_ik_addon_chains(ArmaturePanel):
 
 
 def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
-    """Draw the way to the first chain."""
+    """Draw instructions for adding the first chain."""
     ob = armature(context)
     if ob.mode != "POSE":
         layout.operator("object.mode_set", text="Pose Mode", icon="POSE_HLT").mode = "POSE"
@@ -114,7 +114,7 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
 
 
 def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
-    """Draw one line on the active chain, with a button that mends it where there is one."""
+    """Draw the status line of the active chain, with a button that fixes its error if possible."""
     tip = active_chain(context)
     row = layout.row(align=True)
     if tip is None:
@@ -132,7 +132,7 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
 
 
 def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]:
-    """Icon and words for what became of a chain."""
+    """Return the icon and the text for the state of a chain."""
     if not chain_of(tip).enabled:
         return "CHECKBOX_DEHLT", say("Off")
     if report is None:
@@ -143,7 +143,7 @@ def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]
 
 
 def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
-    """The same in one line, longest first."""
+    """Return one-line texts for the state of a chain, longest first."""
     text = state_of(tip, report)[1]
     if report is None:
         return [text, say("Not solved")] if chain_of(tip).enabled else [text]

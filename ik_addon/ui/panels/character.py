@@ -1,4 +1,4 @@
-"""The panel with what Set Up Character did not find or did otherwise."""
+"""The panel with remarks of Set Up Character: what it did not find or did differently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Only where there is something to say."""
+        """Show the panel only if there are remarks."""
         return super().poll(context) and bool(remarks_on(armature(context)))
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -39,7 +39,7 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
 
 
 def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:
-    """What the last setup of an armature did not find or did otherwise."""
+    """Return the remarks on the last setup of an armature."""
     outcome = character.last(ob)
     return () if outcome is None else outcome.remarks
 

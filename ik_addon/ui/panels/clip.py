@@ -1,4 +1,4 @@
-"""The sub-panel "Clip": what works on a whole range of frames."""
+"""The sub-panel "Clip": operators for a range of frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the buttons in the order in which they are used, and the contact of the active chain."""
+        """Draw the buttons in the order of use, and the contact of the active chain."""
         layout = self.layout
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
@@ -51,7 +51,7 @@ class VIEW3D_PT_ik_addon_clip(ArmaturePanel):
 
 
 def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:
-    """From which frame to which the contact on the current frame lasts."""
+    """Return a sentence with the first and last frame of the contact on the current frame."""
     scale = time_scale(scene)
     start, end = contact_keys.whole(tip, scene.frame_current_final * scale) or (-math.inf, math.inf)
     if math.isinf(start) and math.isinf(end):

@@ -1,4 +1,4 @@
-"""The rows of the panel about the hand or foot at the end of a chain."""
+"""The rows in the panel for the hand or foot at the end of a chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..text import draw_button, draw_message, draw_search
 
 
 def draw_end(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
-    """Draw the hand or foot of a chain, and what lets it turn with the target."""
+    """Draw the field for a chain's end bone, and the settings and buttons that make the bone turn with the target."""
     chain = chain_of(tip)
     draw_search(layout, context, chain, "end_bone", tip.id_data.data)
     waiting = ends.waiting(tip)

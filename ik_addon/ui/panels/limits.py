@@ -1,4 +1,4 @@
-"""The sub-panel "Joint Limits": Blender's own IK limits of the active bone, by names."""
+"""The sub-panel "Joint Limits": Blender's own IK limits of the active bone, named by what each direction does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..text import draw_button, draw_message, fit, is_narrow
 
 
 class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
-    """How far the active bone may turn."""
+    """The joint limits of the active bone."""
 
     bl_idname = "VIEW3D_PT_ik_addon_limits"
     bl_label = "Joint Limits"
@@ -26,11 +26,11 @@ class VIEW3D_PT_ik_addon_limits(ArmaturePanel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        """Only where a bone is active."""
+        """Show the panel only if a bone is active."""
         return super().poll(context) and active_bone(armature(context)) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
-        """Draw the limits of each axis, and what sets them."""
+        """Draw the limits of each axis, and the operators that set them."""
         ob = armature(context)
         bone = active_bone(ob)
         layout = self.layout
@@ -67,11 +67,11 @@ def draw_axis(
 
     Args:
         layout: where to draw.
-        bone: whose limits these are.
-        axis: x, y or z.
-        title: what both directions together are called.
-        names: what the directions are called.
-        angle: by how much the bone is turned now, in radians; None: there is no room for it.
+        bone: the bone.
+        axis: "x", "y" or "z".
+        title: label for both directions together.
+        names: label of each direction.
+        angle: current angle of the bone in radians; None: no room to show it.
     """
     locked = getattr(bone, f"lock_ik_{axis}")
     own = {name: end for name, (of, end) in SIDES.items() if of == axis}
@@ -85,7 +85,7 @@ def draw_axis(
         now.alignment = "RIGHT"
         now.active = False
         now.label(text=f"{round(math.degrees(angle), 1) + 0.0:.1f}°", translate=False)
-    # A toggle that is on shows the icon after its own, which is the closed lock.
+    # An active toggle shows the next icon in Blender's list, here the closed lock.
     row.prop(bone, f"lock_ik_{axis}", text="", icon="UNLOCKED", emboss=False)
     if locked:
         return

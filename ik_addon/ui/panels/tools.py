@@ -1,4 +1,4 @@
-"""The sub-panel "Tools": operators that are used now and then."""
+"""The sub-panel "Tools": operators that are used occasionally."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..text import draw_button
 
 
 class VIEW3D_PT_ik_addon_tools(ArmaturePanel):
-    """Operators for setting up a rig, and for switching between FK and IK."""
+    """Operators for snapping, applying, switching spaces, mirroring and converting chains."""
 
     bl_idname = "VIEW3D_PT_ik_addon_tools"
     bl_label = "Tools"

@@ -1,1 +1,1 @@
-"""What a user sets once for all files: the tab, the keys, how new chains are made, how the overlay looks."""
+"""The add-on's preferences, shared by all files: the tab, shortcuts, defaults for new chains, overlay colours."""

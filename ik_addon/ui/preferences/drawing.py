@@ -1,4 +1,4 @@
-"""The preferences of the add-on, as they are drawn."""
+"""Draw the preferences of the add-on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ...data import preferences
 from . import keymap
 
 COLORS = "color_"
-"""What the names of colors begin with."""
+"""Prefix of the colour settings' names."""
 SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 
 
 def register() -> None:
-    """Draw them from now on."""
+    """Start drawing the preferences."""
     preferences.on_draw.append(draw)
 
 
 def unregister() -> None:
-    """Draw them no longer."""
+    """Stop drawing the preferences."""
     preferences.on_draw.remove(draw)
 
 

@@ -1,4 +1,4 @@
-"""The keys of the add-on, which a user may change in its preferences, or under Keymap, Pose."""
+"""The shortcuts of the add-on, which users can change in its preferences or under Keymap > Pose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import bpy
 import rna_keymap_ui
 
 PIE = "IK_ADDON_MT_pie"
-"""The pie menu, see `ui/menus`."""
+"""The pie menu in `ui/menus`."""
 UNASSIGNED = (
     "ik_addon.chain_add",
     "ik_addon.drag_target",
@@ -17,16 +17,16 @@ UNASSIGNED = (
     "ik_addon.snap_target",
     "ik_addon.bake",
 )
-"""Operators that have no key until a user gives them one."""
+"""Operators without a shortcut until the user assigns one."""
 
 _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
 
 
 def register() -> None:
-    """Open the pie menu with Shift+Alt+I in Pose Mode, beside Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
+    """Open the pie menu with Shift+Alt+I in Pose Mode, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK)."""
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
-        return  # Blender may run without keymaps, in background
+        return  # in background mode Blender may have no keymaps
     keymap = configuration.keymaps.new(name="Pose")
     pie: Any = keymap.keymap_items.new("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
     pie.properties.name = PIE
@@ -35,14 +35,14 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take the keys away."""
+    """Remove the shortcuts."""
     for keymap, item in _items:
         keymap.keymap_items.remove(item)
     _items.clear()
 
 
 def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
-    """The keys as the user has them, which is what counts, each with its keymap."""
+    """Yield each shortcut as the user has set it, with its keymap; Blender acts on these."""
     keymaps = context.window_manager.keyconfigs.user.keymaps
     for own, item in _items:
         keymap: Any = keymaps.get(own.name)
@@ -53,7 +53,7 @@ def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_same(item: Any, own: Any) -> bool:
-    """Whether an item of the user's keymap is one of the add-on's, whatever its key is now."""
+    """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
     if item.idname != own.idname:
         return False
     return own.idname != "wm.call_menu_pie" or (
@@ -62,7 +62,7 @@ def _is_same(item: Any, own: Any) -> bool:
 
 
 def draw(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
-    """Draw the keys as in Blender's preferences, to be changed there."""
+    """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
     configuration = context.window_manager.keyconfigs.user
     for keymap, item in of_user(context):
         layout.context_pointer_set("keymap", keymap)

@@ -1,4 +1,4 @@
-"""The tab of the sidebar, which has the name that the preferences give it."""
+"""Name the sidebar tab after the preferences."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import bpy
 from ...data import preferences
 
 _panels: list[Any] = []
-"""The panels of the tab, each after its parent."""
+"""The panels of the tab, parents before their sub-panels."""
 
 
 def register(classes: Iterable[type]) -> None:
-    """Keep the panels of a tab, among some registered classes, in the one of the preferences."""
+    """Move the panels among registered classes to the tab named in the preferences, now and when it is renamed."""
     _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
     preferences.on_tab_renamed.append(rename)
     rename()
 
 
 def unregister() -> None:
-    """Leave them where they are."""
+    """Forget the panels and leave them in their tab."""
     preferences.on_tab_renamed.remove(rename)
     _panels.clear()
 
 
 def rename() -> None:
-    """Move the panels to the tab of the preferences: Blender reads it when a panel is registered."""
+    """Move the panels to the tab named in the preferences; Blender reads the name only on registration."""
     name = preferences.tab()
     if all(panel.bl_category == name for panel in _panels):
         return
