@@ -1,7 +1,7 @@
 """Chains that stay in a plane: for flat characters and mechanisms.
 
-First each bone is laid flat by the smallest rotation, and the target is projected onto it. The result is a chain
-like any other, whose joints all bend about the plane's normal, so nothing takes it out of the plane again.
+First each bone is laid flat by the smallest rotation, and the target is projected onto the plane. The result is a
+chain like any other, whose joints all bend about the plane's normal, so nothing takes it out of the plane again.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
 def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -> Solution:
     """Return the solution of a problem from that of its flat problem and the `turns` (B, n, 3, 3) that laid it flat.
 
-    All bones turn about the normal. Rounding breaks this, badly where a tip at the root gives no direction, so the
-    rotations are put right.
+    All bones should turn about the normal alone. Rounding, which is large where a tip at the root gives no direction,
+    tilts them a little; that is taken out.
     """
     valid = solution.status != Status.INVALID
     joints, rotations = np.array(problem.joints, dtype=np.float64), np.tile(np.eye(3), (*turns.shape[:2], 1, 1))

@@ -62,7 +62,7 @@ class Goal:
     target: Floats
     """(B, 3) position of the end effector."""
     pole: Floats | None = None
-    """(B, 3) point towards which the chain bends; if None, or on the line to the target, the chain keeps its roll."""
+    """(B, 3) point towards which the chain bends; None, or on the line to the target: natural roll."""
     pole_angle: Floats | None = None
     """(B,) radians that turn the bend plane about the line from root to target, right-handed; None: 0."""
     rotation: Floats | None = None
@@ -88,7 +88,7 @@ class Limits:
 
     rest: Floats
     """(n, 3, 3), or (B, n, 3, 3) where members differ: rest orientation of each bone relative to its parent, or in
-    space for bones that do not inherit rotation."""
+    the problem's space for bones that do not inherit rotation."""
     root: Floats
     """(B, 3, 3) posed orientation of the root bones' parents."""
     cones: Floats
@@ -112,7 +112,7 @@ class Problem:
     bone, then the end effector of each goal."""
     frames: Floats
     """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes. Left-handed below a
-    parent with negative scale; where joints have limits, all frames of that member and `Limits.root` must be then."""
+    parent with negative scale; if joints have limits, so must be all frames of that member and `Limits.root`."""
     goal: Goal
     inherits: Bools | None = None
     """(n,) whether bone i is rotated by bone i - 1; if not, it starts from its FK orientation. None: all are."""
