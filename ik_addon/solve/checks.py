@@ -1,4 +1,4 @@
-"""Whether what goes into a solver fits together."""
+"""Check that the arrays and settings of a problem are valid and fit together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .problem import Limits, Problem
 
 
 def checked_shape(problem: Problem) -> tuple[int, int]:
-    """Return the number of bones and of members, or raise ValueError saying what does not fit."""
+    """Return the numbers of bones and of members, or raise ValueError naming what does not fit."""
     shape = np.shape(problem.joints)
     goals = problem.goals
     if len(shape) != 3 or shape[2] != 3 or shape[1] < 1 + len(goals):
@@ -76,7 +76,7 @@ def checked_shape(problem: Problem) -> tuple[int, int]:
 
 
 def check_ranges(limits: Limits) -> None:
-    """Raise ValueError, naming joint and axis, if a range of limits is not one."""
+    """Raise ValueError, naming joint and axis, if a range of limits is not valid."""
     ranges = np.concatenate([limits.cones, limits.twist], axis=1).astype(np.float64)
     wrong = ~((ranges[:, ::2] <= 0.0) & (ranges[:, 1::2] >= 0.0)).all(axis=1)
     for joint, values in zip(np.flatnonzero(wrong), ranges[wrong], strict=True):

@@ -18,7 +18,7 @@ from .side_start import search_from
 
 
 def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
-    """Solve the legs `index` by folds within their limits; where these do not arrive, the search goes on from there."""
+    """Solve the legs `index` by folding them within their limits; where that misses, search on from the folded pose."""
     chosen = np.zeros(len(problem.joints), dtype=bool)
     chosen[index] = True
     chains = Chains.of(problem).members(chosen)
@@ -36,6 +36,6 @@ def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
     left = ~(within.holds & (solution.error[index] <= shortfall * chains.scale))
     if not left.any():
         return
-    # The search takes the folded pose for that of FK, with its roll about the line to the target.
+    # The folded pose stands in for the FK pose; it is rolled to the pole already.
     without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
     search_from(without_pole, solution.rotations.copy(), solution, index[left])

@@ -1,8 +1,8 @@
-"""Free chains whose FK pose stands still: what `solve` makes of them, looked up in a table.
+"""Look up the poses of free chains with an unchanging FK pose in a table made with `solve`.
 
-How such a chain bends depends on the distance from its root to its target alone; the direction only turns the chain as
-a whole, by the smallest rotation, and a pole rolls it about the line to the target. So the joints' rotations are
-tabulated over the distance, as `solve` finds them, and interpolated by polynomials of the fifth degree.
+The bend of such a chain depends only on the distance from its root to its target. The direction to the target turns
+the chain as a whole, by the smallest rotation, and a pole rolls it about the line to the target. So the table holds
+the joint rotations that `solve` finds at a range of distances, interpolated by polynomials of degree five.
 """
 
 from __future__ import annotations
@@ -25,60 +25,62 @@ from .maths.sums import total
 from .problem import Bools, Floats, Ints, Problem
 
 NEAR = 0.02
-"""Targets nearer to the root than this, in parts of the FK pose's distance, are left to `solve`."""
+"""Targets nearer to the root than this fraction of the FK pose's distance are left to `solve`."""
 NEARLY_OPPOSITE = 1e-2
-"""Where the chain's line and that to the target come so near to being opposite, as their sum, `solve` is asked."""
+"""Where the unit vectors along the chain and to the target have a shorter sum than this, `solve` is used instead."""
 MOST = 10_000
-"""Bones that are tabulated at the most, for which 12 kB are needed each."""
+"""Maximum number of bones to tabulate; each takes 12 kB."""
 
 
 class Found(NamedTuple):
-    """What was looked up for C chains on F frames."""
+    """The poses looked up for C chains on F frames."""
 
     turns: NDArray[np.float32]
     """(C, F, n, 4) quaternions of the joints."""
     distance: Floats
-    """(C, F) from root to target, in chain lengths."""
+    """(C, F) distance from root to target, in chain lengths."""
     wanted: Floats
-    """(C, F) from root to where the tip comes."""
+    """(C, F) distance from root to the solved tip, in chain lengths."""
     usual: Bools
-    """(C, F) where these can be used; elsewhere they hold anything, and `solve` must be asked."""
+    """(C, F) where the lookup is valid; other entries are meaningless and must be solved with `solve`."""
 
 
 @dataclass(frozen=True)
 class Tabulated:
-    """C chains of n bones, each in a space of its own with the root in the origin."""
+    """The tables of C chains of n bones, each chain in its own space with the root at the origin."""
 
     scale: Floats
     """(C,) chain lengths."""
     line: Floats
-    """(3, C) from root to tip in the FK pose, as the next ones unit vectors."""
+    """(3, C) unit vectors from root to tip in the FK pose."""
     bend: Floats
-    """(3, C) to where the chain bends."""
+    """(3, C) unit vectors towards which the chains bend."""
     first: Floats
     """(C, 4) quaternions of the root joints in the FK pose."""
     chord: Floats
     """(C,) distance from root to tip in the FK pose."""
     inner: Floats
-    """(C,) what the tips come near at the most."""
+    """(C,) smallest distance from the root that the tips can reach."""
     least: Floats
-    """(C,) from this distance on the table holds."""
+    """(C,) smallest distance in the table."""
     most: Floats
-    """(C,) and up to this one."""
+    """(C,) largest distance in the table."""
     roots: Floats
-    """(3, C) root of the slack at the chord, and what makes a share of the table of the difference to it, for longer
-    and for shorter distances."""
+    """(3, C) square root of the slack (1 - distance) at the chord; then the factors that turn a difference from it into
+    a fraction of the table, for longer and for shorter distances."""
     table: NDArray[np.float32]
-    """(C, 2 k, 6, 4 n) polynomials for the joints' quaternions: k longer than the chord, then k shorter."""
+    """(C, 2 k, 6, 4 n) polynomials for the joints' quaternions: k intervals longer than the chord, then k shorter."""
 
     @classmethod
     def of(cls, problem: Problem, fk: Floats, only: tuple[Floats, Floats] | None = None) -> Tabulated | None:
-        """Tabulate chains; None if one of them has no length, is closed, or has no smooth way to its full length.
+        """Tabulate chains; return None if any has no length, is closed, or does not extend smoothly to its full length.
 
         Args:
-            problem: C free chains of one shape with their roots in the origin; the goal is left out of account.
-            fk: (C, n, 4) unit quaternions of the joints in the FK pose, which are turned further.
-            only: targets and softness, as in `look_up`, where nothing else will be looked up: that is less to solve.
+            problem: C free chains of one shape with their roots at the origin; of the goal, only whether it has a pole
+                matters.
+            fk: (C, n, 4) unit quaternions of the joints in the FK pose, which the solution turns further.
+            only: targets and softness as in `look_up`, if nothing else will be looked up: the table then needs fewer
+                solves.
         """
         count, bones = np.shape(problem.frames)[:2]
         joints = np.asarray(problem.joints, dtype=np.float64)
@@ -130,15 +132,15 @@ class Tabulated:
     def look_up(
         self, target: Floats, softness: Floats, pole: Floats | None = None, pole_angle: Floats | None = None
     ) -> Found:
-        """Return the pose that brings the tips to their targets, or as near as they come.
+        """Return the poses that bring the tips to their targets, or as near as they can get.
 
-        A frame gets the same bits alone as among others.
+        The result of a frame has the same bits whether it is looked up alone or with others.
 
         Args:
-            target: (C, F, 3) places for the tips, seen from the roots.
+            target: (C, F, 3) targets relative to the roots.
             softness: (C, 1) or (C, F) last fraction of the reach, over which a chain eases into extension.
-            pole: (C, F, 3) points to bend towards, seen from the roots.
-            pole_angle: (C, F) radians that turn the bend plane.
+            pole: (C, F, 3) points to bend towards, relative to the roots.
+            pole_angle: (C, F) radians by which to turn the bend plane.
         """
         with np.errstate(all="ignore"):
             place = np.moveaxis(target / self.scale[:, None, None], -1, 0)
@@ -149,7 +151,7 @@ class Tabulated:
             turns: NDArray[np.float32] = combined(powers, self.table[np.arange(len(wanted))[:, None], row]).reshape(
                 *wanted.shape, -1, 4
             )
-            # Twice the smallest rotation to the target, but for its length.
+            # The smallest rotation to the target, not normalised yet.
             line = np.broadcast_to(self.line[:, :, None], place.shape)
             aim = np.concatenate([(distance + dot(line, place))[None], cross(line, place)])
             size = np.sqrt(_dot(aim, aim))
@@ -164,7 +166,7 @@ class Tabulated:
             return Found(turns, distance, wanted, usual)
 
     def _rows(self, wanted: Floats) -> tuple[Ints, Floats]:
-        """Rows (C, F) of the table for distances, and where (C, F) in their intervals those are, from 0 to 1."""
+        """Return the table rows (C, F) for distances, and the positions (C, F) within their intervals, from 0 to 1."""
         start, longer, shorter = self.roots[..., None]
         root = np.sqrt(np.maximum(1.0 - wanted, 0.0))
         beyond = root < start
@@ -174,7 +176,7 @@ class Tabulated:
         return np.where(beyond, node, node + nodes), share - node
 
     def _rolled(self, aim: Floats, target: Floats, pole: Floats, pole_angle: Floats | None) -> tuple[Floats, Bools]:
-        """Roll rotations (4, C, F) to the targets to the poles, and tell where (C, F) there is one."""
+        """Return rotations (4, C, F) to the targets rolled to the poles, and where (C, F) a pole gives a direction."""
         line = unit(np.moveaxis(target, -1, 0))
         across = np.moveaxis(pole, -1, 0)
         wanted = reject(across, line)
@@ -194,7 +196,7 @@ class Tabulated:
 def _side_bend(
     side: Floats, directions: Floats, parts: Floats, line: Floats, bend: Floats, chord: Floats
 ) -> Floats | None:
-    """Bends (3, C) of chains with bend sides (C, 3); None where one of them would have others at other distances."""
+    """Return the bends (3, C) of chains with bend sides (C, 3); None if any bend changes with the distance."""
     first = directions[:, np.argmax(parts > NO_LENGTH, axis=0), np.arange(len(chord))]
     vectors = tuple(line), tuple(bend), tuple(np.asarray(side, dtype=np.float64).T), tuple(first)
     (x, y, z), _, right = side_bend(MANY, *vectors, chord, np.zeros_like(chord))
@@ -203,7 +205,7 @@ def _side_bend(
 
 
 def _distances(place: Floats, softness: Floats, inner: Floats) -> tuple[Floats, Floats]:
-    """Distances (C, F) from root to target (3, C, F), and from root to where the tip comes, in chain lengths."""
+    """Return distances (C, F) from root to target (3, C, F), and from root to the solved tip, in chain lengths."""
     distance = norm(place)
     if softness.any():
         return distance, soften(MANY, distance, np.minimum(softness, 1.0 - inner[:, None]))
@@ -211,5 +213,5 @@ def _distances(place: Floats, softness: Floats, inner: Floats) -> tuple[Floats, 
 
 
 def _dot(p: Floats, q: Floats) -> Floats:
-    """Dot products (...) of quaternions (4, ...)."""
+    """Return the dot products (...) of quaternions (4, ...)."""
     return np.asarray(p[0] * q[0] + dot(p[1:], q[1:]))

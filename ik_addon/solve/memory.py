@@ -1,16 +1,16 @@
-"""How the C library treats the memory of arrays that come and go."""
+"""Make the C library reuse the memory of short-lived arrays."""
 
 import numpy as np
 
 LARGE = 32_000_000
-"""Bytes, somewhat less than the most that glibc's malloc adapts to."""
+"""Bytes; a little less than the largest block to which glibc's malloc adapts."""
 
 
 def keep_freed_memory() -> None:
-    """Have freed memory kept for the next arrays, where glibc's malloc would give it back to the system.
+    """Make glibc's malloc keep freed memory for the next arrays, instead of giving it back to the system.
 
-    The solvers free and ask for arrays of some hundred kilobytes all the time. Memory that comes from the system is
-    mapped page by page, which takes longer than what is computed in it. malloc keeps blocks up to the size of the
-    largest that was freed (mallopt(3), M_MMAP_THRESHOLD), so that one is enough, which nothing is ever written to.
+    The solvers allocate and free arrays of some hundred kilobytes all the time. Memory from the system is mapped page
+    by page, which takes longer than the computation in it. malloc keeps blocks up to the size of the largest one freed
+    so far (mallopt(3), M_MMAP_THRESHOLD), so it is enough to free one large block; nothing is ever written to it.
     """
     np.empty(LARGE, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Chains that stay in a plane: for flat characters and mechanisms.
 
-A chain is laid flat first, each bone by the smallest rotation, and the target is projected onto the plane. What is then
-left is a chain like any other, whose joints all bend about the plane's normal: nothing takes it out of the plane again.
+First each bone is laid flat by the smallest rotation, and the target is projected onto the plane. The result is a
+chain like any other, whose joints all bend about the plane's normal, so nothing takes it out of the plane again.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .maths.rotations import between, matrices
 from .problem import Bools, Floats, Problem, Solution, Status
 
 _FLAT = 1e-9
-"""Of a bone that stands on the plane, to within this fraction of its length, no direction is left in it."""
+"""A bone perpendicular to the plane, to within this fraction of its length, has no direction in the plane."""
 _STRAIGHT = 1e-6
 """A chain that leaves its line by less than this fraction of its length does not show to which side it bends."""
 
 
 def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
-    """Return a problem in its plane, without plane and pole, and the rotations (B, n, 3, 3) that laid the bones flat.
+    """Return a problem laid into its plane, without plane and pole, and the rotations (B, n, 3, 3) that laid it flat.
 
-    Its joints and target are seen from the root, whose place would only take digits from them.
+    Joints and target are relative to the root, whose position would only cost precision.
 
-    A pole decides to which side the chain bends, else its bend side; a chain that lies on the other side is mirrored
-    within the plane. The joints of a leg do not fold to both sides then.
+    A pole, or else the bend side, decides to which side the chain bends; a chain that lies on the other side is
+    mirrored within the plane. A leg loses its folds to alternate sides.
 
     Args:
-        problem: chains with a `plane`; members with anything that is not finite, or no normal, get joints that are not.
+        problem: chains with a `plane`; members with non-finite numbers or without a normal get non-finite joints.
     """
     with np.errstate(all="ignore"):
         normal = np.asarray(problem.plane, dtype=np.float64)
@@ -75,9 +75,10 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
 
 
 def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -> Solution:
-    """Return the solution of a problem from that of its flat one, of which `turns` (B, n, 3, 3) were left out.
+    """Return the solution of a problem from that of its flat problem and the `turns` (B, n, 3, 3) that laid it flat.
 
-    All bones turned about the normal, but for rounding, which is large where a tip on the root shows no direction.
+    All bones should turn about the normal alone. Rounding, which is large where a tip at the root gives no direction,
+    tilts them a little; that is taken out.
     """
     valid = solution.status != Status.INVALID
     joints, rotations = np.array(problem.joints, dtype=np.float64), np.tile(np.eye(3), (*turns.shape[:2], 1, 1))
@@ -85,7 +86,7 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
     normal = normal / lengths_of(normal)[:, None]
     upright = np.broadcast_to(normal[:, None], (*normal.shape[:1], turns.shape[1], 3))
     leaning = applied(solution.rotations[valid], upright)
-    # Half a turn over is none that rounding makes: any axis will do.
+    # Rounding never leans a bone by half a turn, so any axis will do for that.
     back = between(*(np.moveaxis(v, -1, 0) for v in (leaning, upright, upright[..., [1, 2, 0]])))
     kept = times(matrices(back).transpose(2, 3, 0, 1), solution.rotations[valid])
     steps = applied(kept, np.diff(flat.joints[valid], axis=1)) * solution.stretch[valid, :, None]
@@ -102,14 +103,14 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
 
 
 def _flat_stiffness(problem: Problem) -> Floats | None:
-    """Return the stiffness (n, 3) of joints that turn about the normal alone: the mean of that about X and Z."""
+    """Return the stiffness (n, 3) of joints that turn about the normal alone: the mean of X and Z."""
     if problem.stiffness is None:
         return None
     return np.tile(np.asarray(problem.stiffness)[:, ::2].mean(axis=1)[:, None], (1, 3))
 
 
 def _is_finite(problem: Problem, normal: Floats) -> Bools:
-    """Which members (B,) have finite numbers in everything that the flat problem leaves out."""
+    """Return which members (B,) have finite numbers in all that the flat problem leaves out."""
     angle = np.broadcast_to(
         np.asarray(0.0 if problem.goal.pole_angle is None else problem.goal.pole_angle), len(normal)
     )
@@ -121,31 +122,31 @@ def _is_finite(problem: Problem, normal: Floats) -> Bools:
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:
-    """Points (B, ..., 3) without their part along the normals (B, 3)."""
+    """Return points (B, ..., 3) without their components along the normals (B, 3)."""
     shape = (len(normal), *(1,) * (points.ndim - 2), 3)
     across = normal.reshape(shape)
     return np.asarray(points - (points * across).sum(axis=-1, keepdims=True) * across)
 
 
 def _sine(a: Floats, b: Floats, normal: Floats) -> Floats:
-    """The (B,) area that b spans to the left of a, as seen from the tips of the normals, all (B, 3)."""
+    """Return the areas (B,) spanned by a and b, positive where b is to the left of a seen against the normals."""
     return np.asarray((np.cross(a, b) * normal).sum(axis=1))
 
 
 def _flat_directions(segments: Floats, lengths: Floats, normal: Floats) -> Floats:
-    """Unit directions (B, n, 3) of the bones in the plane."""
+    """Return the unit directions (B, n, 3) of the bones in the plane."""
     flat = _projected(segments, normal)
     sizes = lengths_of(flat)[..., None]
-    # Any direction in the plane will do for a bone that shows none.
+    # Any direction in the plane will do for a bone that has none.
     some = np.cross(normal, np.eye(3)[np.argmin(np.abs(np.nan_to_num(normal)), axis=1)])
     some = np.broadcast_to((some / lengths_of(some)[:, None])[:, None], flat.shape)
-    # Once more: of a bone that nearly stands on the plane, rounding would be a part of what is left.
+    # Project again: for a bone nearly perpendicular to the plane, rounding would be part of the result.
     flat = _projected(flat / sizes, normal)
     return np.where(sizes > _FLAT * lengths, flat / lengths_of(flat)[..., None], some)
 
 
 def _turns(segments: Floats, lengths: Floats, directions: Floats, normal: Floats) -> Floats:
-    """Smallest rotations (B, n, 3, 3) of the bones onto directions; bones without length follow the one before."""
+    """Return the smallest rotations (B, n, 3, 3) of bones onto directions; bones without length follow those before."""
     start = np.where(lengths > 0.0, segments / lengths, directions)
     axis = np.broadcast_to(normal[:, None], start.shape)
     turns = matrices(between(*(np.moveaxis(v, -1, 0) for v in (start, directions, axis)))).transpose(2, 3, 0, 1)

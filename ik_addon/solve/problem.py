@@ -1,4 +1,4 @@
-"""What goes into a solver and what comes out of it: plain arrays, without Blender."""
+"""Input and output of the solvers: plain arrays, without Blender."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Solver(enum.Enum):
     TWO_BONE = "TWO_BONE"
     """The law of cosines."""
     FABRIK = "FABRIK"
-    """Passes that reach backward from the target and forward from the root: the tip leads, the root rests."""
+    """Passes that reach backward from the target and forward from the root: the tip leads, the root stays at rest."""
     EVEN_BEND = "EVEN_BEND"
-    """The chain is turned to its target as a whole, and bent as a bow."""
+    """The chain is turned to its target as a whole and bent like a bow."""
 
 
 class OutOfReach(enum.Enum):
@@ -33,26 +33,26 @@ class OutOfReach(enum.Enum):
     EXTEND = "EXTEND"
     """Point straight at the target, or fold onto the line to it."""
     PUSH_ROOT = "PUSH_ROOT"
-    """Move the root towards (or away from) the target, at most by `Problem.push_limit`."""
+    """Move the root towards (or away from) the target, by at most `Problem.push_limit`."""
     STRETCH = "STRETCH"
-    """Lengthen the bones; a target that is too near is treated as with EXTEND."""
+    """Lengthen the bones; a target that is too near is handled as with EXTEND."""
 
 
 class Status(enum.IntEnum):
     """How one solve ended."""
 
     REACHED = 0
-    """The tip stands on its target, to within the tolerance; with whatever the out-of-reach policy did for it."""
+    """The tip is at its target, to within the tolerance, with the help of the out-of-reach policy if needed."""
     TOO_FAR = 1
-    """The target is past full extension, or in the last stretch before it that softness keeps the tip from."""
+    """The target is past full extension, or in the last part of the reach, where softness holds the tip back."""
     TOO_NEAR = 2
-    """One bone is longer than all others together and the target is nearer to the root than they can bring the tip."""
+    """One bone is longer than all others together, and the target is nearer to the root than they can bring the tip."""
     NOT_CONVERGED = 3
-    """The target could have been reached, but the cap on the passes ended the search."""
+    """The target is within reach, but the search ended at the maximum number of passes."""
     INVALID = 4
     """The input was not finite or the chain has no length: the FK pose is returned unchanged."""
     LIMITED = 5
-    """No pose within the limits, or none that suits all goals of a tree, was found that reaches the target."""
+    """No pose was found that reaches the target within the limits, or that meets all goals of a tree."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Goal:
     target: Floats
     """(B, 3) position of the end effector."""
     pole: Floats | None = None
-    """(B, 3) point towards which the chain bends; None, or a point on the line to the target: natural roll."""
+    """(B, 3) point towards which the chain bends; None, or on the line to the target: natural roll."""
     pole_angle: Floats | None = None
     """(B,) radians that turn the bend plane about the line from root to target, right-handed; None: 0."""
     rotation: Floats | None = None
@@ -70,10 +70,10 @@ class Goal:
     segment: int | None = None
     """Index of the bone that the end effector belongs to; None: the last one."""
     weight: float = 1.0
-    """What the distance counts, squared, where goals of a tree pull against each other."""
+    """Weight of the squared distance, where goals of a tree pull against each other."""
 
     def members(self, chosen: Bools | Ints) -> Goal:
-        """Return the goal of the chosen members alone, or of each as often as it is named."""
+        """Return the goal of the chosen members alone; indices may repeat."""
         return _some(self, ("target", "pole", "pole_angle", "rotation"), chosen)
 
 
@@ -82,20 +82,20 @@ class Limits:
     """How far the joints of n bones may turn from rest.
 
     The rotation of a joint is a twist about the bone's Y axis and then a swing, the smallest rotation that takes Y to
-    where it goes. The allowed swings about X and Z are an ellipse in each quadrant, see `cones`. A joint that is locked
-    on all three axes keeps its FK rotation.
+    its new direction. The allowed swings about X and Z are bounded by an ellipse in each quadrant, see `cones`. A joint
+    that is locked on all three axes keeps its FK rotation.
     """
 
     rest: Floats
-    """(n, 3, 3), or (B, n, 3, 3) where members differ: rest orientation of each bone, seen from its parent's; in space
-    for bones that do not inherit it."""
+    """(n, 3, 3), or (B, n, 3, 3) where members differ: rest orientation of each bone relative to its parent, or in
+    the problem's space for bones that do not inherit rotation."""
     root: Floats
-    """(B, 3, 3) orientation of the root bones' parents, in the pose."""
+    """(B, 3, 3) posed orientation of the root bones' parents."""
     cones: Floats
-    """(n, 4) least and greatest rotation about X, then about Z, in radians: -pi to 0 and 0 to pi, both 0: locked, both
+    """(n, 4) minimum and maximum rotation about X, then about Z, in radians: -pi to 0 and 0 to pi; both 0: locked, both
     infinite: not limited."""
     twist: Floats
-    """(n, 2) least and greatest twist in the same way."""
+    """(n, 2) minimum and maximum twist, in the same way."""
 
     def of(self, chosen: Bools | Ints) -> Limits:
         """Return the limits of the chosen (B,) members alone."""
@@ -112,10 +112,10 @@ class Problem:
     bone, then the end effector of each goal."""
     frames: Floats
     """(B, n, 3, 3) FK orientation of each bone, orthonormal; the columns are its X, Y and Z axes. Left-handed below a
-    parent with negative scale; then all of a member must be, and `Limits.root`, where joints have limits."""
+    parent with negative scale; if joints have limits, so must be all frames of that member and `Limits.root`."""
     goal: Goal
     inherits: Bools | None = None
-    """(n,) bone i is rotated by bone i - 1; where False it starts from its FK orientation. None: all True."""
+    """(n,) whether bone i is rotated by bone i - 1; if not, it starts from its FK orientation. None: all are."""
     solver: Solver = Solver.AUTO
     out_of_reach: OutOfReach = OutOfReach.EXTEND
     softness: Floats | float = 0.0
@@ -127,33 +127,34 @@ class Problem:
     tolerance: Floats | float = 1e-5
     """(B,) or scalar: the error that counts as reached, in chain lengths."""
     iterations: int = 100
-    """Cap on the passes of an iterative solver."""
+    """Maximum number of passes of an iterative solver."""
     limits: Limits | None = None
     """None: joints turn freely."""
     stiffness: Floats | None = None
-    """(n, 3) how little each joint turns about X, Y and Z, from 0 (as readily as others) to 0.99; None: 0.
+    """(n, 3) stiffness of each joint about X, Y and Z, from 0 (turns as readily as others) to 0.99; None: 0.
 
-    Of a free chain it shares out an even bend; two bones and FABRIK have no use for it.
+    In a free chain it distributes an even bend; two-bone chains and FABRIK ignore it.
     """
     bend_lead: float = 0.0
     """Which joints of an even bend turn most: from -1, those next to the root, to 1, those next to the tip."""
     bend_side: Floats | None = None
-    """(B, 3) direction, turned along with the root bone in the FK pose, to which a chain bends however FK does; zero
-    for members without one, None: none has one. Trees have none; with FABRIK it is that of straight chains. Where the
-    last of three bones takes an orientation it is the side of the other two, whose knee a pole then directs."""
+    """(B, 3) direction, turned with the root bone in the FK pose, to which a chain bends however its FK pose is bent;
+    zero for members without a bend side, None if none has one. Trees have none; with FABRIK it applies to straight
+    chains only. Where the last of three bones takes an orientation, it is the side of the other two, whose knee a pole
+    then directs."""
     folds: Floats | None = None
-    """(B, n, 3) how the joints of chains with a bend side fold that do not all fold to it: of each bone the axis,
-    turned along with the bone above in the FK pose, about which it turns when the chain becomes shorter, times its
-    share in that, see `folds`. A joint without one is rigid; zero for members that bend evenly, None: all do."""
+    """(B, n, 3) for chains with a bend side whose joints do not all fold to it: for each bone the axis, turned with the
+    bone above in the FK pose, about which the bone turns when the chain gets shorter, times its share of the fold, see
+    `folds`. A joint with a zero vector is rigid; all are zero in members that bend evenly; None: all members do."""
     plane: Floats | None = None
     """(B, 3) normal of the plane through the root in which a free chain stays; the target is projected onto it."""
     parents: Ints | None = None
     """(n,) for a tree: the parent of each bone, an earlier one, or -1; None: a chain."""
     others: tuple[Goal, ...] = ()
-    """The goals of a tree after `goal`."""
+    """Further goals of a tree, after `goal`."""
     is_first_attempt: bool = False
-    """The search within limits and of trees makes one attempt, for who cannot wait: limits hold, but a target may be
-    missed that can be reached, and one that cannot may be missed by more."""
+    """Make a single attempt within limits and for trees, for callers that cannot wait: limits hold, but a target within
+    reach may be missed, and one out of reach may be missed by more than necessary."""
 
     @property
     def goals(self) -> tuple[Goal, ...]:
@@ -161,7 +162,7 @@ class Problem:
         return (self.goal, *self.others)
 
     def members(self, chosen: Bools | Ints) -> Problem:
-        """Return the problem of the chosen members alone, or of each as often as it is named."""
+        """Return the problem of the chosen members alone; indices may repeat."""
         own = _some(self, ("joints", "frames", "softness", "push_limit", "tolerance", *_DIRECTIONS), chosen)
         return replace(
             own,
@@ -176,35 +177,35 @@ class Solution:
     """A solved batch of B chains, in the space of the problem."""
 
     joints: Floats
-    """Solved positions in the shape of the problem's; `joints[:, 0]` moved only with PUSH_ROOT."""
+    """Solved positions, shaped like those of the problem; `joints[:, 0]` moves only with PUSH_ROOT."""
     rotations: Floats
     """(B, n, 3, 3) rotation of each bone's FK frame: the solved frame is `rotations @ frames`."""
     stretch: Floats
     """(B, n) uniform scale factor of each bone."""
     error: Floats
-    """(B,) distance from the end of the tip to the target, in the problem's unit; NaN where INVALID."""
+    """(B,) distance from tip to target, in the problem's unit; NaN where INVALID. (B, E) with more than one goal."""
     status: NDArray[np.int8]
     """(B,) values of `Status`."""
     iterations: Ints
-    """(B,) passes that were used; 0 where an analytic formula did it."""
+    """(B,) number of passes; 0 where a closed form was enough."""
     at_limit: Bools = field(repr=False)
-    """(B, n) bones that stand at a joint limit."""
+    """(B, n) whether each bone is at a joint limit."""
 
     @property
     def reached(self) -> Bools:
-        """(B,) whether the tip stands on its target within the tolerance."""
+        """(B,) whether the tip is at its target, within the tolerance."""
         return np.asarray(self.status == Status.REACHED)
 
     def members(self, chosen: Bools | Ints) -> Solution:
-        """Return the chosen members alone."""
+        """Return the solution of the chosen members alone."""
         return _some(self, tuple(vars(self)), chosen)
 
     def copy(self) -> Solution:
-        """Return one with arrays of its own."""
+        """Return a copy with arrays of its own."""
         return Solution(*(array.copy() for array in vars(self).values()))
 
     def replaced(self, chosen: Bools | Ints, other: Solution) -> Solution:
-        """Return the solution with the chosen members as they are in another one."""
+        """Return a copy with the chosen members taken from another solution."""
         own = self.copy()
         for name, value in vars(own).items():
             value[chosen] = vars(other)[name]
@@ -217,7 +218,7 @@ Part = TypeVar("Part", Goal, Problem, Solution)
 
 
 def _some(whole: Part, names: tuple[str, ...], chosen: Bools | Ints) -> Part:
-    """The chosen members of those of its arrays that have members."""
+    """Return a copy with only the chosen members in those of the named arrays that have members."""
     arrays = {name: np.asarray(value) for name in names if np.ndim(value := getattr(whole, name))}
     some: dict[str, Any] = {name: array[chosen] for name, array in arrays.items()}
     return replace(whole, **some)

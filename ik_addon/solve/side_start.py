@@ -1,7 +1,8 @@
-"""Chains of three bones and more that are searched for, within limits or to an orientation, and have a bend side.
+"""Start the search for chains of three or more bones with a bend side, within limits or to an orientation.
 
-A search stays near where it begins. So it begins where the chain would be without limits, which is on its side however
-its FK pose is bent: that pose takes the place of the one of FK, and keeps it where the target is at the FK tip.
+A search stays near where it starts. So it starts from the pose that the chain would take without limits, which is on
+its bend side however the FK pose is bent. That pose stands in for the FK pose, and equals it where the target is at
+the FK tip.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from .maths.products import applied, back_applied, times, times_back
 from .problem import Bools, Floats, Goal, Ints, Problem, Solution, Solver
 
 SHORT = 3
-"""Chains of fewer bones, and of as many with an orientation, are solved in closed form."""
+"""Chains of fewer bones, and chains of this many with an orientation, are solved in closed form."""
 
 
 def begin_on_side(problem: Problem) -> Bools:
-    """Return which members (B,) of a problem that is searched for begin on their bend side."""
+    """Return which members (B,) of a problem that needs a search start it on their bend side."""
     bones = np.shape(problem.frames)[1]
     is_chain = problem.parents is None and not problem.others and problem.goal.segment is None
     is_long = bones > SHORT or (bones == SHORT and problem.goal.rotation is None)
@@ -30,11 +31,11 @@ def begin_on_side(problem: Problem) -> Bools:
 
 
 def free_pose(problem: Problem, solve: Callable[[Problem], Solution]) -> Floats:
-    """Return the rotations (B, n, 3, 3) of the bones of chains that reach their goals without limits."""
+    """Return the bone rotations (B, n, 3, 3) with which chains reach their goals if limits are ignored."""
     goal = problem.goal
     if goal.rotation is None:
         return solve(replace(problem, limits=None, plane=None)).rotations
-    # The last bone takes the orientation, and the others bring its head to where its end arrives.
+    # The last bone takes the orientation; the others bring its head to where its end then meets the target.
     joints, frames = np.asarray(problem.joints, np.float64), np.asarray(problem.frames, np.float64)
     tip = back_applied(frames[:, -1], joints[:, -1] - joints[:, -2])
     rotation = np.asarray(goal.rotation, dtype=np.float64)
@@ -55,7 +56,7 @@ def free_pose(problem: Problem, solve: Callable[[Problem], Solution]) -> Floats:
 
 
 def search_from(problem: Problem, turns: Floats, solution: Solution, index: Ints) -> None:
-    """Search for the members `index` from their FK pose turned by rotations (B, n, 3, 3)."""
+    """Solve the members `index` by a search from their FK pose turned by rotations (B, n, 3, 3)."""
     solve_bodies(_posed(problem, turns), solution, index)
     solution.rotations[index] = times(solution.rotations[index], turns[index])
 

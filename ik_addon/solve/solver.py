@@ -1,4 +1,4 @@
-"""`solve`: from a problem to its solution, by the kernel that suits the chain."""
+"""`solve`: turn a problem into its solution, with the kernel that suits the chain."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ FEW = 8
 
 
 class Known(NamedTuple):
-    """What was found of a problem that is searched for, or solved as a limb, which holds for all of its goals."""
+    """What `check` finds in a problem that is more than chains of free joints; it holds for any goals."""
 
     fk: Checked
     unsolved: Solution
-    """The members as they are."""
+    """The members in their FK pose."""
 
 
 def check(problem: Problem) -> Known | None:
-    """Look once at all but the goals of a problem, which then need not be done in `solve` for each of its goals.
+    """Check everything but the goals of a problem once, so that `solve` need not repeat it for each set of goals.
 
-    None where there is nothing to be known before a solve.
+    Return None for chains of free joints, which have nothing to prepare.
 
     Raises:
         ValueError: as `solve` does.
@@ -55,18 +55,18 @@ def _known(problem: Problem) -> Known:
 
 
 def solve(problem: Problem, known: Known | None = None) -> Solution:
-    """Return the pose of each chain of `problem` in which its tip stands on its target, or as near as it can.
+    """Return the pose of each chain of `problem` with its tip at its target, or as near as it can get.
 
-    The result depends on nothing but the problem, and a member of a batch is solved as it would be alone. A member
-    that is not finite or has no length comes back as it was, with `Status.INVALID`, and disturbs no other.
+    The result depends only on the problem, and each member of a batch is solved as it would be alone. A member that
+    is not finite or has no length is returned unchanged, with `Status.INVALID`, and does not affect the others.
 
     Args:
         problem: B chains of n bones; see `Problem` for shapes, units and space.
-        known: what `check` found of a problem that is the same but for its goals; only these are looked at then.
+        known: what `check` found in a problem that differs only in its goals; then only the goals are checked.
 
     Raises:
         ValueError: if shapes do not fit together, if settings are outside their range, or if `Solver.TWO_BONE` is
-            asked of chains that do not have two segments with length.
+            requested for chains without exactly two segments that have length.
     """
     if known is None:
         checked_shape(problem)
@@ -95,7 +95,7 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
 
 
 def _unsolved(problem: Problem) -> Solution:
-    """Return the members of a problem as they are."""
+    """Return a solution that leaves all members in their FK pose."""
     members, bones = np.shape(problem.frames)[:2]
     return Solution(
         joints=np.array(problem.joints, dtype=np.float64),
@@ -109,7 +109,7 @@ def _unsolved(problem: Problem) -> Solution:
 
 
 def _solved_body(problem: Problem, known: Known) -> Solution:
-    """Return the solution of bodies, limbs among them."""
+    """Return the solution of a problem that is more than chains of free joints, see `wants_body`."""
     solution = known.unsolved.copy()
     index = np.flatnonzero(valid_members(problem, known.fk))
     is_leg = can_fold(problem)[index]
@@ -137,10 +137,10 @@ def pole_angle(
 ) -> Floats:
     """Return the `Goal.pole_angle` (B,) in radians with which chains keep their current bend.
 
-    A chain bends towards the perpendicular part of its centroid as a curve, seen from the line from root to tip: for
-    two bones that is where the elbow points. A straight chain bends about the X axis of its root bone; one with a bend
-    side to that side, as well where it is bent to another one. The result is 0 where the pole lies on the line from
-    root to target, and for members that are not finite or have no length.
+    A chain bends towards the part of its centroid, as a curve, that is perpendicular to the line from root to tip: for
+    two bones that is where the elbow points. A straight chain bends about the X axis of its root bone. A chain with a
+    bend side bends to that side, even where it is currently bent to another. The result is 0 where the pole lies on
+    the line from root to target, and for members that are not finite or have no length.
 
     Args:
         joints: (B, n+1, 3) joints, root first.
@@ -148,7 +148,7 @@ def pole_angle(
         target: (B, 3) where the tip should be.
         pole: (B, 3) the point to bend towards.
         bend_side: (B, 3) see `Problem.bend_side`.
-        folds: the chains have `Problem.folds`; then it is their side that points to the pole, however they are bent.
+        folds: whether the chains have `Problem.folds`; their bend side then points to the pole, however they are bent.
 
     Raises:
         ValueError: if shapes do not fit together.

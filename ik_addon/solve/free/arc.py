@@ -1,7 +1,7 @@
-"""Chains that change their shape by one number: bent about as an arc is, then pulled along their line to the point.
+"""Reshape chains by one number: bend them like an arc, then pull them along their line to the wanted distance.
 
-That keeps the character of a pose and moves smoothly with the distance from root to tip, which is all that has to come
-right. The bend is a formula; the pull is found to rounding by Newton's method in a few steps.
+This keeps the character of a pose and varies smoothly with the distance from root to tip, the only thing that has to
+come out right. The bend is a formula; the pull is found to rounding by Newton's method in a few steps.
 
 Bones are unit directions in the axes of their chain, see `axes.Axes`: `x` (n, B) along its line, `y` (n, B) towards
 its bend and `z` (n, B) along its normal. Lengths and distances are fractions of the chain's length.
@@ -18,43 +18,43 @@ from ..maths.vectors import Number
 from ..problem import Floats
 
 STEPS = 12
-"""Most steps; mostly three or four do. A shape that is not found in these cannot be had by the one number alone."""
+"""Maximum number of steps; three or four usually suffice. A shape not found by then is out of reach of the pull."""
 PRECISE = 1e-13
-"""The difference in distance that is not worth a step."""
+"""The difference in distance that is not worth another step."""
 LEAST = -0.5
-"""The strongest push: bones that stand across the line turn by half a right angle, those along it stay."""
+"""The strongest push: bones across the line turn by 27 degrees, those along it not at all."""
 FARTHER = -0.9
-"""The strongest push where there is no bow: it bends a chain ten times as much as it is bent."""
+"""The strongest push without a bow: it bends a chain up to ten times as much as it was bent."""
 STIFF = 1e-9
-"""Where the bones of a chain leave its line by less than this (squared sine), no pull changes it."""
+"""Where the bones of a chain leave its line by less than this (squared sine), no pull changes its shape."""
 FOLDED = 0.999
-"""A chain without a bend that is shorter than this is folded, otherwise it is straight and bends as an arc."""
+"""A chain without a bend and shorter than this is folded; otherwise it is straight and bends like an arc."""
 KICK = 0.2
-"""Radians that such a chain is bent by to begin with."""
+"""Radians by which a folded chain is bent first."""
 SLACK = 1e-12
-"""The least that a chain with a bend lacks to its full length: nearer to it, rounding would show as its square root."""
+"""The smallest slack, length minus chord, of a chain with a bend: below it, rounding would show as its square root."""
 
 
 def arc_of(do: Calculus, chord: Number) -> Number:
-    """Return the angle that an arc of length 1 turns through, from its chord; to a percent."""
+    """Return the angle in radians of an arc of length 1 with a given chord, to within a percent."""
     lack = do.least(do.most(1.0 - SLACK - chord, 0.0), 1.0)
     return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))
 
 
 def bow_of(x: Floats, parts: Floats, chord: Floats, wanted: Floats) -> Floats:
-    """Return the radians (B,), from end to end, by which chains are bent to begin with: none to become longer.
+    """Return the radians (B,), from end to end, by which to bend chains first: none if they must get longer.
 
     Args:
         x: (n, B) directions along the chains' lines.
         parts: (n, B) lengths.
         chord: (B,) distance from root to tip.
-        wanted: (B,) what it is to be.
+        wanted: (B,) the distance wanted.
     """
     return np.asarray(np.maximum(arc_of(MANY, wanted) - arc_of(MANY, chord), kick_of(x, parts, chord)))
 
 
 def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
-    """Return the least bow (B,) of chains: more than none where they are folded flat, so that no pull moves them."""
+    """Return the smallest bow (B,) of chains: above 0 where they are folded flat, because no pull moves those."""
     stiff = total(parts * (1.0 - x * x)) < STIFF
     return np.where(stiff & (chord < FOLDED), KICK, 0.0)
 
@@ -62,18 +62,18 @@ def kick_of(x: Floats, parts: Floats, chord: Floats) -> Floats:
 def pull_of(
     x: Floats, y: Floats, z: Floats, parts: Floats, chord: Floats, wanted: Floats, least: float = LEAST
 ) -> Floats:
-    """Return what (B,) is added to the unit directions of all bones, along their chain's line, for the distance.
+    """Return the pull (B,): what to add to all bone directions, along the chain's line, for the wanted distance.
 
     Args:
-        x: (n, B) directions along the chains' lines, after they were bent, as the next two.
+        x: (n, B) directions along the chains' lines, after the bow, like y and z.
         y: (n, B) directions towards their bends.
         z: (n, B) directions along their normals.
         parts: (n, B) lengths.
-        chord: (B,) distance from root to tip before they were bent.
-        wanted: (B,) what it is to be.
+        chord: (B,) distance from root to tip before the bow.
+        wanted: (B,) the distance wanted.
         least: the strongest push.
     """
-    # A long pull leaves 1 / (1 + pull)^2 of the slack: counted in 1 / sqrt(slack), Newton's method goes straight there.
+    # A long pull leaves 1 / (1 + pull)^2 of the slack: in 1 / sqrt(slack), Newton's method goes straight there.
     slack = np.maximum(1.0 - wanted, SLACK)
     goal = 1.0 / np.sqrt(slack)
     pull = np.sqrt(np.maximum(np.maximum(1.0 - chord, SLACK) / slack, 1.0)) - 1.0

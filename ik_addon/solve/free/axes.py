@@ -1,4 +1,4 @@
-"""Where a chain stands and how its bones roll: the chain's axes, and bone rotations from bone directions."""
+"""The axes of a chain, and bone rotations from bone directions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..maths.sums import add_up, total
 from ..problem import Bools, Floats
 
 STRAIGHT = 1e-5
-"""A chain that leaves its line by less than this fraction of its length counts as straight: it may be rounding."""
+"""A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
 ALONG = 1e-3
-"""A side of which less than this is across the line of a chain is none."""
+"""A bend side with less than this across the line of the chain counts as none."""
 
 
 class Axes(NamedTuple):
@@ -41,19 +41,20 @@ def tip_of(directions: Floats, lengths: Floats) -> Floats:
 
 
 def centroid(joints: Floats, lengths: Floats) -> Floats:
-    """Return the centroids (3, B) of chains as curves from joints (3, n+1, B); the lengths (n, B) have the sum 1."""
+    """Return the centroids (3, B) of chains as curves, from joints (3, n+1, B); the lengths (n, B) add up to 1."""
     return total((joints[:, 1:] + joints[:, :-1]) * (lengths / 2.0))
 
 
 def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats, side: Floats | None = None) -> Axes:
-    """Return the axes of chains, with something sensible for straight and for closed ones.
+    """Return the axes of chains, with sensible choices for straight and for closed ones.
 
     The bend is the part of the chain's centroid that is perpendicular to its line (for two bones: the direction of the
-    elbow). A straight chain bends to its side, without one by a positive rotation about the X axis of its root bone.
+    elbow). A straight chain bends to its bend side, or without one by a positive rotation about the X axis of its root
+    bone.
 
     Args:
         directions: (3, n, B) unit directions of the bones.
-        lengths: (n, B) their lengths, the sum being 1.
+        lengths: (n, B) their lengths, which add up to 1.
         root_frames: (3, 3, B) orientation of the root bone.
         side: (3, B) see `Problem.bend_side`; None: none of them has one.
     """
@@ -78,7 +79,7 @@ def chain_axes(directions: Floats, lengths: Floats, root_frames: Floats, side: F
 def _closed_axes(
     joints: Floats, middle: Floats, frames: Floats, closed: Bools, line: Floats, bend: Floats
 ) -> tuple[Floats, Floats]:
-    """Put in the line and the bend of chains whose tip stands on their root: the area they enclose decides."""
+    """Fill in line and bend of chains whose tip is at their root, by the area that they enclose."""
     first = np.argmax(norm(joints) > STRAIGHT, axis=0)
     away = np.take_along_axis(joints, first[None, None], axis=1)[:, 0]
     side = unit(np.where(norm(middle) > STRAIGHT, middle, away))
@@ -88,9 +89,9 @@ def _closed_axes(
 
 
 def pole_bend(pole: Floats, line: Floats, natural: Floats) -> Floats:
-    """Return the unit bend directions (3, B) towards poles (3, B), which are seen from the root.
+    """Return the unit bend directions (3, B) towards poles (3, B), which are relative to the root.
 
-    A pole on the line (3, B) of the chain shows no direction: there the natural one (3, B) remains.
+    A pole on the line (3, B) of the chain gives no direction; the natural one (3, B) then remains.
     """
     across = reject(pole, line)
     clear = norm(across) > 1e-6 * norm(pole) + 1e-9
@@ -107,16 +108,16 @@ def bone_rotations(
 ) -> Floats:
     """Return the rotations (4, n, B) of bones, as quaternions to apply to their FK frames.
 
-    Each bone takes over the rotation of the bone before it, then turns by the smallest rotation that brings it onto
-    its solved direction: no twist is added along the chain.
+    Each bone takes over the rotation of the bone before it, then turns by the smallest rotation to its solved
+    direction: no twist is added along the chain.
 
     Args:
-        chain_turn: (4, B) rotation of the chain as a whole, where the first bone with length starts.
+        chain_turn: (4, B) rotation of the chain as a whole, from which the first bone with length starts.
         rest: (3, n, B) unit FK directions.
         solved: (3, n, B) unit solved directions.
         frames: (3, 3, n, B) FK frames.
         carried: (n, B) bones without length, which follow the bone before them.
-        inherits: (n,) bones that start from the rotation of the bone before them, and not from their FK orientation.
+        inherits: (n,) bones that start from the rotation of the bone before them, not from their FK orientation.
     """
     count = chain_turn.shape[1]
     still = identity(count)
@@ -137,5 +138,5 @@ def bone_rotations(
         parent = np.where(carried[i], parent, turned) if any_carried[i] else turned
         begun = begun | ~carried[i]
         rotations[:, i] = parent
-    # What rounding adds to their length from bone to bone is nothing to the next bone.
+    # Normalise only now: rounding of the lengths along the chain does not affect the next bone.
     return np.asarray(rotations / np.sqrt(rotations[0] * rotations[0] + dot(rotations[1:], rotations[1:])))

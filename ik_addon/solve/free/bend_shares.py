@@ -1,12 +1,12 @@
-"""An even bend that is shared out unevenly: by the bones' stiffness, and led from the root or from the tip.
+"""Distribute an even bend unevenly: by the bones' stiffness, and led from the root or from the tip.
 
-An even bend turns each joint by some angle. Here each takes a share of that: its turn about each of its bone's axes is
-multiplied by how readily the joint turns about it, and all turns by what makes their sum what it was. The distance for
-which the even bend is asked is then the one number that is left to find. Equal shares give the even bend itself, and
-shares that are nearly equal nearly that.
+An even bend turns each joint by some angle. Here each joint takes a share of it: its turn about each of its bone's axes
+is multiplied by the joint's mobility about that axis, then all turns by the factor that restores their sum. The one
+number left to find is the distance at which to evaluate the even bend. Equal shares give the even bend itself, and
+nearly equal shares nearly that.
 
-Towards the ends of the reach the shares become equal: no chain is straight as long as its stiff joints are bent, and
-none comes to its root by its loose joints alone.
+Towards the ends of the reach the shares become equal: no chain is straight while its stiff joints are bent, and none
+gets to its root by its loose joints alone.
 
 Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
 """
@@ -23,27 +23,27 @@ from .even_bend import first_guess
 from .reach import inner_radius
 
 STEPS = 12
-"""Most steps of the search for the distance."""
+"""Maximum number of steps of the search for that distance."""
 PRECISE = 1e-13
-"""The difference in distance that is not worth a step."""
+"""The difference in distance that is not worth another step."""
 LATE = 8
-"""The power with which shares become equal on the way to the root: at half of the way hardly."""
+"""The power with which shares become equal on the way to the root: hardly at all halfway."""
 FARTHEST = 0.9
-"""How much of the way to an end of the reach a step goes at most."""
+"""Where the secant fails, the fraction of the way to the end of the interval that a step goes instead."""
 FLATTEST = 1e-3
-"""The least by which the tip counts as coming along."""
+"""The smallest slope of the tip's distance that the secant assumes."""
 MISSED = 1e-9
-"""The difference from which on the shares alone do not do."""
+"""The difference in distance above which the shares alone are not enough."""
 
 
 def mobility_of(lengths: Floats, real: Bools, stiffness: Floats | None, lead: float) -> Floats | None:
-    """Return how readily joints turn about their bones' axes, (3, n, B); None where all do alike.
+    """Return the mobility of joints about their bones' axes, (3, n, B); None if all are equally mobile.
 
     Args:
         lengths: (n, B) of the bones.
-        real: (n, B) whether they count as bones that have one.
+        real: (n, B) whether they count as bones with length.
         stiffness: (n, 3) from 0 to less than 1 about X, Y and Z; None: 0.
-        lead: from -1, the joints next to the root turn most, to 1, those next to the tip.
+        lead: from -1 (the joints next to the root turn most) to 1 (those next to the tip do).
     """
     if lead == 0.0 and (stiffness is None or not np.any(stiffness)):
         return None
@@ -52,7 +52,7 @@ def mobility_of(lengths: Floats, real: Bools, stiffness: Floats | None, lead: fl
     members = np.arange(lengths.shape[1])
     first, last = np.argmax(real, axis=0), len(real) - 1 - np.argmax(real[::-1], axis=0)
     begin, end = heads[first, members] + lengths[first, members], heads[last, members]
-    # From 0 at the first joint that bends to 1 at the last; a single one has nobody to share with.
+    # From 0 at the first joint that bends to 1 at the last; a single one has none to share with.
     way = end - begin
     place = np.where(way > 0.0, np.clip((heads - begin) / np.where(way > 0.0, way, 1.0), 0.0, 1.0), 0.5)
     share = 1.0 + lead * (2.0 * place - 1.0)
@@ -68,7 +68,7 @@ def shared_guess(
     frames: Floats,
     mobility: Floats,
 ) -> Floats:
-    """Return directions (3, n, B) that have the tip at a distance from the root, the turns shared out by mobility.
+    """Return directions (3, n, B) with the tip at a distance from the root, the turns shared out by mobility.
 
     Args:
         directions: (3, n, B) unit directions of the bones in the FK pose.
@@ -81,7 +81,7 @@ def shared_guess(
     """
     whole = total(lengths)
     parts, wanted = lengths / whole, distance / whole
-    # Where no even bend is at the distance its passes go on from the shares of what comes near it.
+    # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
     bendable = np.abs(norm(tip_of(first_guess(directions, parts, own, own, wanted), parts)) - wanted) <= MISSED
 
     chord, inner = norm(tip_of(directions, parts)), inner_radius(parts)
@@ -91,7 +91,7 @@ def shared_guess(
         leads = np.maximum(index, np.argmax(real, axis=0))
 
     def posed(asked: Floats) -> tuple[Floats, Floats]:
-        """Return the directions for what the even bend is asked for, and by how much their tip is too far away."""
+        """Return the directions for an even bend at distance `asked`, and by how much their tip is too far away."""
         even = first_guess(directions, parts, own, own, asked)
         turns = _turns(directions, even, own.normal)
         turns = turns if leads is None else np.take_along_axis(turns, leads[None], axis=1)
@@ -110,7 +110,7 @@ def shared_guess(
         if not left.any():
             break
         low, high = np.where(off < 0.0, asked, low), np.where(off < 0.0, high, asked)
-        # The secant, but no farther than most of the way to where the solution is not any more.
+        # The secant; where it leaves the interval with the solution, most of the way to that end.
         guessed = asked - off / slope
         end = np.where(off < 0.0, high, low)
         guessed = np.where((guessed > low) & (guessed < high), guessed, asked + FARTHEST * (end - asked))
@@ -128,7 +128,7 @@ def shared_guess(
 
 
 def _shared(rest: Floats, turns: Floats, frames: Floats, mobility: Floats) -> Floats:
-    """Return directions (3, n, B) for which joints take their shares of what turns (3, n, B) the rest."""
+    """Return directions (3, n, B), the rest turned by each joint's share of the rotation vectors `turns` (3, n, B)."""
     steps = turns[:, 1:] - turns[:, :-1]
     local = np.stack([dot(frames[:, k, 1:], steps) * mobility[k, 1:] for k in range(3)])
     shares = local[0] * frames[:, 0, 1:] + local[1] * frames[:, 1, 1:] + local[2] * frames[:, 2, 1:]
@@ -148,7 +148,7 @@ def _turns(one: Floats, other: Floats, normal: Floats) -> Floats:
     axis = cross(one, other)
     sine, cosine = norm(axis), dot(one, other)
     angle = np.arctan2(sine, cosine)
-    # Of opposite directions any axis will do that does not change with rounding.
+    # For opposite directions any axis will do, as long as rounding does not change it.
     factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), np.where(cosine < 0.0, 0.0, 1.0))
     turned = axis * factor
     return np.where((sine <= 1e-12) & (cosine < 0.0), np.pi * normal[:, None], turned)

@@ -1,9 +1,9 @@
-"""The side to which a chain bends whatever its FK pose does: knees forward, elbows backward.
+"""The side to which a chain bends whatever its FK pose: knees forward, elbows backward.
 
-A chain with a bend side stays on it, also where its FK pose is hyperextended or straight. How the FK pose bends decides
-the plane alone, and that by how far it bends to the right side: a pose on its way through straight shows no plane, so
-nothing turns round when it passes there. Measured against how far the solved chain will bend: as long as it bends no
-more than FK does, its plane is FK's, and a chain whose target stands at its FK tip keeps its pose.
+A chain with a bend side stays on it, even where its FK pose is hyperextended or straight. The FK pose only affects the
+plane of the bend, and does so by how far it bends to the right side: a pose passing through straight shows no plane, so
+nothing flips there. How far FK bends is compared with how far the solved chain will bend: as long as the solved chain
+bends no more, its plane is that of FK, and a chain whose target is at its FK tip keeps its pose.
 
 Written once for one chain in plain floats and for many in arrays, see `calculus`.
 """
@@ -14,34 +14,34 @@ from ..maths.calculus import Calculus
 from ..maths.vectors import Number, Vector, cross, dot, plus, reject, times
 
 NO_BEND = 1e-4
-"""Radians: a chain that bends by less shows no plane, it may be rounding in single precision."""
+"""Radians: a chain that bends by less shows no plane, as the bend could be rounding in single precision."""
 CLEAR = 0.017
-"""Radians: a chain that bends by more to its side, about a degree, bends in the plane of its FK pose."""
+"""Radians: a chain that bends to its side by more than this, about a degree, bends in the plane of its FK pose."""
 LEAST = 1e-3
-"""Radians that the bend of FK is measured against at least."""
+"""Radians: the smallest bend with which the bend of FK is compared."""
 SHARE = 0.5
-"""Part of the solved bend that FK must bend to its side to decide the plane: in its own pose up to 60 degrees off."""
+"""Fraction of the solved bend that FK must bend to its side to decide the plane: in the FK pose, up to 60° off."""
 ASKEW = 1e-3
-"""Where the hinge of the side stands along the line from root to tip but for this, there is no such side of it."""
+"""A hinge with less than this across the line from root to tip gives no side."""
 
 
 def side_bend(
     calculus: Calculus, line: Vector, bend: Vector, side: Vector, first: Vector, chord: Number, distance: Number
 ) -> tuple[Vector, Number, Number]:
-    """Return to where chains bend that have a side, seen from their line in the FK pose.
+    """Return the direction in which chains with a bend side bend, relative to their line in the FK pose.
 
     Args:
-        calculus: of one chain or of many.
-        line: unit, from root to tip in the FK pose.
-        bend: unit and across it, to where the FK pose bends.
-        side: the bend side in the FK pose, of the root bone; zero: none.
-        first: unit, of the first segment in the FK pose.
-        chord: from root to tip in the FK pose, in chain lengths.
-        distance: the same in the solved one.
+        calculus: kernel for one chain or for many.
+        line: unit vector from root to tip in the FK pose.
+        bend: unit vector across the line, the direction in which the FK pose bends.
+        side: bend side of the root bone in the FK pose; zero: none.
+        first: unit direction of the first segment in the FK pose.
+        chord: distance from root to tip in the FK pose, in chain lengths.
+        distance: the same in the solved pose.
 
     Returns:
-        The direction, unit and across the line; whether that of the FK pose is kept exactly; and how far FK bends
-        to the side, about in radians.
+        The direction, a unit vector across the line; whether it is exactly that of the FK pose; and how far FK bends to
+        the side, roughly in radians.
     """
     # The hinge is the same however far the chain bends; the side would lean over with the upper bone.
     hinge = reject(cross(side, first), line)
@@ -62,5 +62,5 @@ def side_bend(
 
 
 def _bent(calculus: Calculus, chord: Number) -> Number:
-    """Return how far a chain bends whose ends are so far apart: for two equal bones the chord of the angle."""
+    """Return how far a chain with a given chord bends: for two equal bones the chord of the angle."""
     return 2.0 * calculus.sqrt(calculus.most(1.0 - chord * chord, 0.0))

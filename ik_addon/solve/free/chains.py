@@ -1,4 +1,4 @@
-"""Many free chains at once: aimed at their targets, then bent by the solver that suits them."""
+"""Solve many free chains at once: aim them at their targets, then bend them with the solver that suits them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from .two_bone import triangle
 
 @dataclass(frozen=True)
 class Chains:
-    """The input as the kernels want it: seen from the root, in chain lengths, components first, members last."""
+    """The input as the kernels need it: relative to the root, in chain lengths, components first, members last."""
 
     scale: Floats
     """(B,) chain length in the problem's unit."""
     directions: Floats
     """(3, n, B) unit; zero where a segment has no length at all."""
     lengths: Floats
-    """(n, B), the sum over n being 1."""
+    """(n, B), adding up to 1 over n."""
     frames: Floats
     """(3, 3, n, B)"""
     target: Floats
@@ -62,7 +62,7 @@ class Chains:
     side: Floats | None
     """(3, B) see `Problem.bend_side`."""
     folds: Floats | None
-    """(3, n, B) see `Problem.folds`; None also where FABRIK is asked for."""
+    """(3, n, B) see `Problem.folds`; None with FABRIK too."""
     pole_angle: Floats
     softness: Floats
     push_limit: Floats
@@ -70,7 +70,7 @@ class Chains:
 
     @classmethod
     def of(cls, problem: Problem) -> Chains:
-        """Read a problem whose shapes are right; members that are not valid may hold anything, NaN too."""
+        """Read a problem with valid shapes; members that are not valid may hold anything, even NaN."""
         members = len(problem.joints)
         with np.errstate(all="ignore"):
             joints = np.asarray(problem.joints, dtype=np.float64).transpose(2, 1, 0)
@@ -113,20 +113,20 @@ class Chains:
         return np.asarray(ok)
 
     def reach(self, problem: Problem) -> Reach:
-        """Return what they are to reach."""
+        """Return what the chains can reach, as the out-of-reach policy has it."""
         weights = problem.stretch_weights
         weights = np.ones(len(self.lengths)) if weights is None else np.asarray(weights, dtype=np.float64)
         distance = norm(self.target)
         return reachable(self.lengths, distance, self.softness, self.push_limit, weights, problem.out_of_reach)
 
     def folding(self) -> Bools:
-        """Return which members (B,) have joints that fold by shares of their own."""
+        """Return which members (B,) have joints with fold shares of their own."""
         if self.folds is None:
             return np.zeros(len(self.scale), dtype=bool)
         return np.asarray((self.folds != 0.0).any(axis=(0, 1)))
 
     def shares(self, mobility: Floats | None) -> Floats:
-        """Return the folds (3, n, B) by how readily joints turn about their bones' axes, (3, n, B); None: all alike."""
+        """Return the folds (3, n, B) scaled by the mobility (3, n, B) about the bones' axes; None: all alike."""
         assert self.folds is not None
         if mobility is None:
             return self.folds
@@ -146,10 +146,10 @@ def _per_member(value: Floats | float, members: int) -> Floats:
 
 
 def takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
-    """Return which members, with `counts` (B,) segments with length, take the two-bone solver, each by itself.
+    """Return which members (B,), with `counts` (B,) segments that have length, take the two-bone solver.
 
     Raises:
-        ValueError: if it is asked of a valid member that cannot be solved with it.
+        ValueError: if the two-bone solver is requested for a valid member that it cannot solve.
     """
     fit = np.asarray(counts == 2)
     if asked is Solver.TWO_BONE and (valid & ~fit).any():
@@ -159,16 +159,17 @@ def takes_two_bone(asked: Solver, counts: Ints, valid: Bools) -> Bools:
 
 
 def aimed(chains: Chains, reached: Floats, solver: Solver | None) -> tuple[Axes, Axes, Floats, Bools]:
-    """Return how chains stand in their FK pose and how they are aimed at their targets.
+    """Return the axes of chains in their FK pose, and aimed at their targets.
 
     Args:
-        chains: to be aimed.
+        chains: the chains to aim.
         reached: (B,) distance from root to tip in the solved pose, in chain lengths.
-        solver: FABRIK: their side is that of straight ones alone; None: the line of their joints does not show it.
+        solver: with FABRIK only straight chains bend to their side; None: by folds, where the joints' own bend does not
+            show the side.
 
     Returns:
-        Their axes in the FK pose; the same turned onto the line to the target, with the bend on the chain's own side;
-        that smallest rotation (4, B); and which chains (B,) bend as in the FK pose.
+        The axes in the FK pose; the same turned onto the line to the target, with the bend on the chain's own side; the
+        smallest rotation (4, B) onto that line; and which chains (B,) bend as in the FK pose.
     """
     by_tip, folds = solver is Solver.FABRIK, solver is None
     axes = chain_axes(chains.directions, chains.lengths, chains.frames[:, :, 0], chains.side if by_tip else None)
@@ -194,7 +195,7 @@ def aimed(chains: Chains, reached: Floats, solver: Solver | None) -> tuple[Axes,
 def solve_chains(
     problem: Problem, solver: Solver | None, chains: Chains, solution: Solution, index: Ints | slice
 ) -> None:
-    """Solve the given chains, None: by their folds, and write the result into the members `index` of the solution."""
+    """Solve chains with a solver (None: by their folds) and write the result into members `index` of the solution."""
     carried = chains.lengths <= NO_LENGTH
     reach = chains.reach(problem)
     lengths = chains.lengths * reach.stretch
@@ -226,7 +227,7 @@ def solve_chains(
         if solver is not None:
             directions, roll = _rolled(directions, lengths, chains.pole, axes)
             chain_turn = multiply(roll, chain_turn)
-    # Nearly straight, rounding of the distance would show as its square root.
+    # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
     chord = norm(tip_of(chains.directions, chains.lengths))
     kept = (np.abs(reach.distance - chord) <= SAME) & (reach.stretch == 1.0).all(axis=0) & bends_as_fk
     if kept.any() and solver is not Solver.FABRIK:
@@ -239,7 +240,7 @@ def solve_chains(
 def at_poles(
     chains: Chains, own: Axes, axes: Axes, chain_turn: Floats, bends_as_fk: Bools
 ) -> tuple[Axes, Axes, Floats, Bools]:
-    """Return what `aimed` found after chains with poles were rolled to them."""
+    """Return the results of `aimed`, with chains that have poles rolled to them."""
     if chains.pole is None:
         return own, axes, chain_turn, bends_as_fk
     bend = rotate(about(axes.line, chains.pole_angle), pole_bend(chains.pole, axes.line, axes.bend))
@@ -257,8 +258,8 @@ def write(
     solution: Solution,
     index: Ints | slice,
 ) -> None:
-    """Write poses, as rotations (4, n, B) of the bones, into the members `index` of the solution."""
-    # From the rotations and not from the directions: bones without a say in the solution are where they are carried.
+    """Write poses, given as bone rotations (4, n, B), into the members `index` of the solution."""
+    # From the rotations, not the directions: bones without length are where the bones before them carry them.
     segments = rotate(turns, chains.directions) * (chains.lengths * reach.stretch)
     root = line * reach.push
     error = norm(chains.target - root - total(segments))
@@ -270,14 +271,14 @@ def write(
     solution.joints[index] = steps.transpose(2, 1, 0)
     solution.error[index] = error * chains.scale
     solution.iterations[index] = passes
-    # Too far or too near is only what the policy leaves over; the rest of an error is the solver's own.
+    # Too far or too near is only what the policy leaves unreached; any other error is the solver's own.
     far, near = reach.shortfall > chains.tolerance, reach.shortfall < -chains.tolerance
     missed = np.where(far, Status.TOO_FAR, np.where(near, Status.TOO_NEAR, Status.NOT_CONVERGED))
     solution.status[index] = np.where(error <= chains.tolerance, Status.REACHED, missed)
 
 
 def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> Floats:
-    """Return the solved directions (3, n, B) of chains with two segments with length among any number."""
+    """Return the solved directions (3, n, B) of chains in which two segments have length."""
     first = np.argmax(~carried, axis=0)
     last = len(carried) - 1 - np.argmax(~carried[::-1], axis=0)
     members = np.arange(len(distance))
@@ -290,7 +291,7 @@ def _two_bone(lengths: Floats, carried: Bools, distance: Floats, axes: Axes) -> 
 
 
 def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes) -> tuple[Floats, Floats]:
-    """Return directions (3, n, B) rolled about the line to the target to have their bend at the pole, and the roll."""
+    """Return directions (3, n, B) rolled about the line to the target so that they bend to the pole, and the roll."""
     roll = identity(lengths.shape[1])
     if pole is None:
         return directions, roll
@@ -305,7 +306,7 @@ def _rolled(directions: Floats, lengths: Floats, pole: Floats | None, axes: Axes
 def _led_by_tip(
     problem: Problem, chains: Chains, lengths: Floats, distance: Floats, own: Axes, axes: Axes
 ) -> tuple[Floats, Ints]:
-    """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,)."""
+    """Return the directions (3, n, B) that FABRIK finds for targets at `distance` (B,), and the passes (B,) used."""
     start, target = chains.directions, axes.line * distance
     lean = total(chains.lengths * (1.0 - dot(start, own.line[:, None]) * dot(start, own.line[:, None])))
     tip = tip_of(start, lengths)

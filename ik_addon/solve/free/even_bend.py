@@ -1,8 +1,8 @@
-"""Chains of any number of bones that bend as a bow: turned to the target as a whole, then bent by one number.
+"""Bend chains of any number of bones like a bow: turn them to the target as a whole, then bend them by one number.
 
-A chain whose tip is at the right distance from its root needs no more than to be turned to the target. An arc that is
-pulled along its line is the first guess, and the end of it for most chains; Newton's method on the distance finishes.
-Where it does not stand at once one pass of FABRIK loosens the shape, see `fabrik`.
+A chain whose tip is at the right distance from its root only needs to be turned to the target. The first guess is an
+arc pulled along its line, which already solves most chains; Newton's method on the distance finishes the others. Where
+its first pass does not, one pass of FABRIK loosens the shape, see `fabrik`.
 
 Chains start at the origin; bones are unit directions (3, n, B) and lengths (n, B), in chain lengths.
 """
@@ -21,9 +21,9 @@ from .fabrik import pass_once
 from .two_bone import triangle
 
 REACHING = 1
-"""The pass that reaches backward and forward; the one before it and those after it are Newton's."""
+"""The pass that is done by FABRIK; the one before it and those after it are Newton's."""
 PATIENCE = 24
-"""Passes after which a chain is laid out by construction: bones folded flat on each other hardly move each other."""
+"""Passes after which a chain is laid out by construction: bones folded flat hardly move each other."""
 
 
 def first_guess(
@@ -31,16 +31,16 @@ def first_guess(
 ) -> Floats:
     """Return directions (3, n, B) that bring the tip to about the wanted distance and keep the character of the pose.
 
-    A chain that is to become shorter is bent about its normal as an arc is, one that is to become longer is pulled
-    straight. At the current distance nothing changes.
+    A chain that must get shorter is bent about its normal like an arc; one that must get longer is pulled straight. At
+    the current distance nothing changes.
 
     Args:
         directions: (3, n, B) unit directions of the bones.
         lengths: (n, B) their lengths.
-        own: the chains' axes.
-        axes: the axes that they are to have.
+        own: the axes that the chains have.
+        axes: the axes that they should have.
         distance: (B,) wanted distance from root to tip.
-        bow: False: chains that are to become shorter are pushed along their line, which bends more where they are bent.
+        bow: False: chains that must get shorter are pushed along their line, which bends most where they are bent.
     """
     ends = np.cumsum(lengths, axis=0)
     whole = ends[-1]
@@ -72,9 +72,9 @@ def first_guess(
 
 
 def flattened(directions: Floats, lengths: Floats, line: Floats, distance: Floats) -> Floats:
-    """Return the directions (3, n, B), those of chains at the ends of their reach along the line (3, B).
+    """Return the directions (3, n, B), with chains at the ends of their reach laid along the line (3, B).
 
-    There is nothing to search for. Folded flat, the longest bone goes towards the target and all others come back.
+    Those need no search. Folded flat, the longest bone points towards the target and all others point back.
 
     Args:
         directions: (3, n, B) unit directions of the bones.
@@ -92,12 +92,12 @@ def flattened(directions: Floats, lengths: Floats, line: Floats, distance: Float
 
 
 def apart(directions: Floats) -> list[Vector]:
-    """Return directions (3, n, B) bone by bone."""
+    """Return directions (3, n, B) as a list of vectors, one for each bone."""
     return [(x, y, z) for x, y, z in directions.transpose(1, 0, 2)]
 
 
 def together(directions: list[Vector]) -> Floats:
-    """Return directions of bones (3, n, B): the inverse of `apart`."""
+    """Return a list of vectors, one for each bone, as directions (3, n, B): the inverse of `apart`."""
     return stacked(*(stacked(*direction) for direction in directions)).swapaxes(0, 1)
 
 
@@ -110,19 +110,19 @@ def solve_directions(
     iterations: int,
     begun: int = 0,
 ) -> tuple[Floats, Ints]:
-    """Return bone directions (3, n, B) whose chains end at `distance` along their line, and the passes (B,) it took.
+    """Return bone directions (3, n, B) of chains that end at `distance` along their line, and the passes (B,) used.
 
-    The reaching pass starts from chains that were turned to the target, so that having it or ending before it makes no
-    more difference than the tolerance: the result moves smoothly with the target.
+    The FABRIK pass starts from chains turned to the target, so that doing it or stopping before it makes no more
+    difference than the tolerance: the result moves smoothly with the target.
 
     Args:
         start: (3, n, B) unit directions to start from.
         lengths: (n, B) bone lengths.
-        axes: where the chains are to lie; `line` points at the target.
+        axes: axes that the chains should have; `line` points at the target.
         distance: (B,) from root to target, within reach.
         tolerance: (B,) distance from tip to target that is near enough.
-        iterations: cap on the passes.
-        begun: passes that were spent before.
+        iterations: maximum number of passes.
+        begun: passes already spent.
     """
     solved = start.copy()
     used = np.zeros(start.shape[2], dtype=np.int64)
@@ -147,17 +147,17 @@ def solve_directions(
 
 
 def _turned_to_line(directions: Floats, lengths: Floats, line: Floats, normal: Floats) -> Floats:
-    """Return the directions (3, n, B) after each chain as a whole was turned to have its tip on the line (3, B)."""
+    """Return the directions (3, n, B) with each chain turned as a whole to have its tip on the line (3, B)."""
     tip = unit(tip_of(directions, lengths))
     turn = between(tip, line, unit(reject(normal, tip)))
     return rotate(turn[:, None], directions)
 
 
 class _Running:
-    """The members of a batch that are not there yet, with the passes that bring them nearer."""
+    """The members of a batch that have not arrived yet, and the passes that bring them nearer."""
 
     def __init__(self, start: Floats, lengths: Floats, axes: Axes, distance: Floats, tolerance: Floats) -> None:
-        """Begin with all members."""
+        """Start with all members."""
         self.members = np.arange(len(distance))
         self.directions = start
         self.lengths = lengths
@@ -172,7 +172,7 @@ class _Running:
         return np.asarray(np.abs(self.distance - norm(self.tip)))
 
     def keep(self, chosen: Bools) -> None:
-        """Let the members go that are not chosen (B,)."""
+        """Drop all members but the chosen (B,)."""
         for name, value in vars(self).items():
             setattr(self, name, value[..., chosen])
 
@@ -186,9 +186,9 @@ class _Running:
     def newton_pass(self) -> None:
         """Pull all bones alike along the line from root to tip: Newton's method on the distance between them.
 
-        A bone counts by its length, so that it moves as two halves of it would, and this is the least turning that
-        changes the distance. The tip also goes sideways, which matters near the root: the pull is the one that has the
-        straight motion of the tip meet the sphere of the target.
+        A bone counts by its length, so that it moves as its two halves would, and this is the least turning that
+        changes the distance. The tip also moves sideways, which matters near the root: the pull is chosen so that the
+        tip, moving straight, meets the sphere of the target.
         """
         line = unit(self.tip)
         give = reject(line[:, None], self.directions)
@@ -206,8 +206,8 @@ class _Running:
     def construct(self) -> None:
         """Lay the chain out in its plane as at most three straight pieces, exactly.
 
-        The middle piece is the bone across the middle of the chain. With the line to the target they make a
-        quadrilateral; of all its diagonals the middle one is taken.
+        The middle piece is the bone at the middle of the chain. With the line to the target the pieces make a
+        quadrilateral; of its possible diagonals, the mean of the shortest and the longest is taken.
         """
         ends = np.cumsum(self.lengths, axis=0)
         middle = np.argmax(2.0 * ends >= ends[-1], axis=0)
@@ -226,6 +226,6 @@ class _Running:
 
 
 def _triangles(first: Floats, second: Floats, distance: Floats, line: Floats, bend: Floats) -> tuple[Floats, Floats]:
-    """See `two_bone.triangle`, vectors being arrays (3, B)."""
+    """See `two_bone.triangle`; here vectors are arrays (3, B)."""
     one, other = triangle(MANY, first, second, distance, tuple(line), tuple(bend))
     return stacked(*one), stacked(*other)

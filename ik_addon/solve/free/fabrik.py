@@ -1,10 +1,10 @@
-"""FABRIK: a chain that its tip leads, reaching backward from the target and forward from the root.
+"""FABRIK: reach backward from the target and forward from the root, so that the tip leads the chain.
 
 After A. Aristidou and J. Lasenby, "FABRIK: A fast, iterative solver for the Inverse Kinematics problem", Graphical
 Models 73(5), 2011, doi 10.1016/j.gmod.2011.05.003. The passes start from the FK pose, so a small move of the target
-turns the joints next to the tip and lets the root rest. Near full extension and near the root they crawl: what they
-leave open after `PASSES` is a little of the distance from root to tip, and `even_bend` takes it from the shape they
-found.
+turns the joints next to the tip and leaves the root at rest. Near full extension and near the root they converge
+slowly: the small error of the distance from root to tip that is left after `PASSES` is removed by `even_bend`, starting
+from the shape that the passes found.
 
 Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones
 are unit directions, one vector for each, and lengths, in chain lengths.
@@ -19,21 +19,21 @@ from ..maths.kernel_rotations import either, size_of
 from ..maths.vectors import Number, Vector, minus, plus, times
 
 PASSES = 12
-"""Passes after which what is left is taken at once."""
+"""Passes after which `even_bend` removes the remaining error."""
 FINEST = 1e-14
-"""A tolerance below this would ask for more than the passes round to."""
+"""The smallest tolerance: a smaller one would be below the rounding of the passes."""
 MEET = 1e-12
-"""Joints that come nearer to each other than this show no direction."""
+"""Joints nearer to each other than this give no direction."""
 LIMP = 1e-3
-"""Bones that leave their chain's line by more than this, as the mean square of a sine, fold by themselves."""
+"""A chain whose bones leave its line by more than this, as the mean squared sine, folds by itself."""
 SIDEWAYS = 10.0
-"""How many times more a target's way to the side counts than its way back along a straight chain."""
+"""How much more the target's offset to the side counts than its offset back along a straight chain."""
 
 
 def pass_once(
     calculus: Calculus, directions: Sequence[Vector], lengths: Sequence[Number], target: Vector
 ) -> tuple[list[Vector], Vector]:
-    """Return the directions after one pass, backward from the target and forward from the root, and the tip."""
+    """Return the directions and the tip after one pass, backward from the target and forward from the root."""
     joints = _joints(directions, lengths)
     joint = target
     for i in range(len(lengths) - 1, -1, -1):
@@ -57,18 +57,18 @@ def reach(
     tolerance: Number,
     passes: int,
 ) -> tuple[list[Vector], Number, Number]:
-    """Return directions whose chains end at their targets as far as passes bring them, and how many it took.
+    """Return directions that bring the tip to the target, or as near as the passes get, and the number of passes.
 
     Args:
-        calculus: of one chain or of many.
+        calculus: kernel for one chain or for many.
         directions: to start from.
         lengths: of the bones.
-        target: within reach.
+        target: point for the tip, within reach.
         tolerance: distance from tip to target that is near enough.
-        passes: most of them.
+        passes: maximum number of passes.
 
     Returns:
-        Directions, passes, and whether the tip is near enough.
+        Directions, number of passes, and whether the tip is still farther off than the tolerance.
     """
     found = list(directions)
     tip, used = _joints(found, lengths)[-1], 0 * tolerance
@@ -83,14 +83,14 @@ def reach(
 
 
 def folding(calculus: Calculus, lean: Number, back: Number, aside: Number) -> Number:
-    """Return the share, from 0 to 1, of its shortening by which a chain is bent as a bow before the first pass.
+    """Return the share, from 0 to 1, of the shortening by which to bend a chain like a bow before the first pass.
 
-    Passes leave a straight chain straight whose target lies on its line, and crumple it where the target is beside it
-    by little: such a chain is bent to its side first. One whose target goes to the side is led by its tip.
+    The passes leave a straight chain straight if its target is on its line, and crumple it if the target is slightly
+    beside the line: such a chain is bent to its side first. If the target moves to the side, the tip leads the chain.
 
     Args:
-        calculus: of one chain or of many.
-        lean: mean square of the sines of the bones to the chain's line.
+        calculus: kernel for one chain or for many.
+        lean: mean squared sine of the bones' angles to the chain's line.
         back: how far the target lies behind the tip, along that line.
         aside: how far beside the line.
     """
@@ -111,7 +111,7 @@ def _joints(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[Vec
 
 
 def _towards(calculus: Calculus, offset: Vector, otherwise: Vector) -> Vector:
-    """Return the unit vector along an offset; joints that meet show no direction, there the other one."""
+    """Return the unit vector along an offset, or `otherwise` where joints meet and give no direction."""
     x, y, z = offset
     size = calculus.sqrt(x * x + y * y + z * z)
     there = calculus.most(size, MEET)

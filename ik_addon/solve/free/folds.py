@@ -1,12 +1,13 @@
-"""Legs whose joints fold to alternate sides, as stifle and hock do: each to its own side, by one number for all.
+"""Legs whose joints fold to alternate sides, like stifle and hock: each to its own side, all by one number.
 
-At 0 a leg is straight, at 1 it is the FK pose, and beyond each joint folds on by its own share. On the way to straight
-all bends shrink alike. A bend counts as the tangent of half its angle, so that no joint folds past itself. A joint that
-FK bends to the wrong side counts as straight; what it bends aside of its hinge stays while it folds. A joint without a
-share is rigid: it keeps the bend of its FK pose.
+At 0 a leg is straight, at 1 it is in its FK pose, and beyond 1 each joint folds on by its own share. Towards straight
+all bends shrink alike. A bend is measured as the tangent of half its angle, so that no joint folds past itself. A joint
+that FK bends to the wrong side counts as straight; its bend off the hinge stays while it folds. A joint without a share
+is rigid: it keeps the bend of its FK pose.
 
-How far root and tip are apart then is a function of that number. It is solved where it is first right on the way from
-the FK pose: by a scan, then by secants between two places of which the one is too far and the other too near.
+The distance from root to tip is then a function of that number, called the place. Of the places with the right
+distance, the first on the way from the FK pose is taken: found by a scan, then by secants between a place that is too
+far and one that is too near.
 
 Written once for one chain in plain floats and for many in arrays, see `calculus`. Chains start at the origin; bones are
 unit directions and lengths, in chain lengths.
@@ -24,33 +25,33 @@ from ..maths.kernel_rotations import either, size_of
 from ..maths.vectors import Number, Quaternion, Vector, cross, dot, multiply, over, plus, reject, rotate, times
 
 TIGHTEST = 20.0
-"""The tangent of half the angle to which a joint folds at most: 174 degrees."""
+"""The tangent of half the largest angle to which a joint folds: 174 degrees."""
 FARTHEST = 1.999
 """Where the scan ends: every joint with a share is folded as far as it goes."""
 PLACES = 4
-"""Steps of the scan, to either side."""
+"""Steps of the scan in each direction."""
 STEPS = 60
-"""Most secants; mostly six to ten do."""
+"""Maximum number of secants; six to ten usually suffice."""
 PRECISE = 1e-13
-"""The difference in distance that is not worth a step."""
+"""The difference in distance that is not worth another step."""
 STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
 ALONG = 1e-3
-"""A hinge of which less than this is across its bone, or across the line of the chain, is none."""
+"""A hinge with less than this across its bone, or across the line of the chain, counts as none."""
 
 
 def side_axes(
     calculus: Calculus, line: Vector, normal: Vector, side: Vector, first: Vector
 ) -> tuple[Vector, Vector, Vector]:
-    """Return line, bend and normal of chains with their bend on their side, however their joints are bent.
+    """Return line, bend and normal of chains, with the bend on their bend side however their joints are bent.
 
-    A leg that folds to alternate sides lies on both sides of its line, so its own bend says nothing.
+    A leg that folds to alternate sides lies on both sides of its line, so its own bend does not show the side.
 
     Args:
-        calculus: of one chain or of many.
-        line: unit, from root to tip in the pose.
-        normal: unit, of the chain by its own bend, for chains whose side stands on their hinge.
+        calculus: kernel for one chain or for many.
+        line: unit vector from root to tip in the pose.
+        normal: unit normal of the chain's own bend, for chains whose side gives no hinge.
         side: bend side in that pose.
-        first: unit, of the first segment.
+        first: unit direction of the first segment.
     """
     hinge = reject(cross(side, first), line)
     size = size_of(calculus, hinge)
@@ -67,18 +68,18 @@ def folded(
     folds: Sequence[Vector],
     distance: Number,
 ) -> tuple[list[Vector], Number]:
-    """Return directions with which the tip is at a distance from the root, the first of them as in the FK pose.
+    """Return directions with the tip at a distance from the root; the first one is as in the FK pose.
 
     Args:
-        calculus: of one chain or of many.
+        calculus: kernel for one chain or for many.
         directions: unit directions of the bones in the FK pose.
         lengths: their lengths.
-        carried: whether bones have no length and follow the bone before them.
+        carried: whether each bone has no length and follows the bone before it.
         folds: of the bones, see `Problem.folds`.
-        distance: wanted distance from root to tip; where it can't be had, as near to it as the scan comes.
+        distance: wanted distance from root to tip; if it cannot be had, the tip comes as near to it as the scan does.
 
     Returns:
-        The directions, and whether FK bends all joints to their sides: such a chain keeps an FK pose that reaches.
+        The directions, and whether FK bends all joints to their sides: such a chain keeps its FK pose if that reaches.
     """
     legs = Legs.of(calculus, directions, lengths, carried, folds)
 
@@ -94,7 +95,7 @@ class Joint:
     """The joint of a bone: how FK bends it, and how it folds."""
 
     direction: Vector
-    """Of the bone in the FK pose."""
+    """Direction of the bone in the FK pose."""
     length: Number
     bend: Vector
     """Rotation in the FK pose: the axis times the tangent of half the angle."""
@@ -103,14 +104,14 @@ class Joint:
     share: Number
     """0 where a joint is rigid."""
     along: Number
-    """How far FK bends it about its hinge, not less than not at all."""
+    """How far FK bends the joint about its hinge, at least 0."""
     aside: Vector
-    """What else it bends."""
+    """The rest of the FK bend, off the hinge."""
     is_right: Number
-    """Whether FK bends it to its side."""
+    """Whether FK bends the joint to its side."""
 
     def turn(self, calculus: Calculus, place: Number) -> Quaternion:
-        """Return the rotation from the FK pose at a place, as seen from the bone above: 0 straight, 1 FK."""
+        """Return the rotation from the FK pose at a place, relative to the bone above: 0 straight, 1 FK."""
         shrunk = calculus.least(place, 1.0)
         more = calculus.most(place - 1.0, 0.0) / (2.0 - calculus.most(place, 1.0))
         folds = self.share > 0.0
@@ -141,7 +142,7 @@ class Legs:
         carried: Sequence[Number],
         folds: Sequence[Vector],
     ) -> Legs:
-        """Take the FK pose apart."""
+        """Split the FK pose into joints."""
         joints = []
         before, begun = directions[0], carried[0] != carried[0]
         for direction, length, skipped, fold in zip(directions, lengths, carried, folds, strict=True):
@@ -185,14 +186,14 @@ class Legs:
 
 
 def place_of(calculus: Calculus, gap_at: Callable[[Number], Number]) -> Number:
-    """Return the place at which the tip is at its distance, the first on the way from the FK pose.
+    """Return the first place, on the way from the FK pose, at which the tip is at its distance.
 
     Args:
-        calculus: of one leg or of many.
-        gap_at: by how much the tip is too far away at a place.
+        calculus: kernel for one leg or for many.
+        gap_at: function of a place: by how much the tip is too far away there.
     """
     first = gap_at(1.0)
-    # Seen on the way there: positive before it, negative past it.
+    # With this sign, gaps are positive before the solution and negative past it.
     sign = calculus.where(first > 0.0, 1.0, -1.0)
     way = calculus.where(first > 0.0, FARTHEST - 1.0, -1.0)
     high, above = 1.0 + 0.0 * way, sign * first
@@ -205,12 +206,12 @@ def place_of(calculus: Calculus, gap_at: Callable[[Number], Number]) -> Number:
         gap = sign * gap_at(place)
         low, below = calculus.where(left, high, low), calculus.where(left, above, below)
         high, above = calculus.where(left, place, high), calculus.where(left, gap, above)
-    # Where the scan did not find it, its end is the answer.
+    # Where the scan does not pass the solution, its end is the answer.
     found, left = high, (above < -PRECISE) & (below > 0.0)
     for _ in range(STEPS):
         if not calculus.any(left):
             break
-        # Illinois: the secant, with the end that stays counted by half.
+        # The Illinois method: a secant, with the end that stays counted by half.
         span = calculus.where(left, above - below, 1.0)
         found = calculus.where(left, high - above * (high - low) / span, found)
         gap = sign * gap_at(found)

@@ -1,4 +1,4 @@
-"""What a chain does when its target is too far or too near: the goal it can reach instead.
+"""Out-of-reach policies: the goal that a chain can reach in place of a target that is too far or too near.
 
 All lengths here are fractions of the chain's length.
 """
@@ -15,25 +15,25 @@ from ..maths.vectors import Number
 from ..problem import Floats, OutOfReach
 
 ROUNDING = 1e-15
-"""No more than this is missing, as a part of the distance, where nothing is."""
+"""A shortfall below this fraction of the distance is rounding."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What is left to solve, for B chains: a distance that is always within reach of the stretched bones."""
+    """What remains to be solved for B chains: a distance that is always within reach of the stretched bones."""
 
     distance: Floats
-    """(B,) from the root, where it then stands, to the point for the tip, along the line to the target."""
+    """(B,) from the pushed root to the place for the tip, along the line to the target."""
     push: Floats
     """(B,) how far the root moves along that line."""
     stretch: Floats
     """(n, B) uniform scale of each bone."""
     shortfall: Floats
-    """(B,) what the tip then lacks: positive where the target is too far, negative where it is too near."""
+    """(B,) how far the tip then falls short: positive where the target is too far, negative where it is too near."""
 
 
 def inner_radius(lengths: Floats) -> Floats:
-    """Return the nearest distance (B,) that bones of lengths (n, B) reach, their sum being 1.
+    """Return the smallest distance (B,) that bones of lengths (n, B) can reach, if the lengths add up to 1.
 
     It is 0 unless one bone is longer than all others together.
     """
@@ -41,7 +41,7 @@ def inner_radius(lengths: Floats) -> Floats:
 
 
 def soften(do: Calculus, distance: Number, softness: Number) -> Number:
-    """Return the distance that a chain of length 1 takes on for a target at a distance.
+    """Return the distance at which a chain of length 1 puts its tip for a target at a distance.
 
     Up to 1 - softness it is the distance itself; from there it approaches 1 exponentially, with the same slope.
     """
@@ -57,27 +57,27 @@ def soften(do: Calculus, distance: Number, softness: Number) -> Number:
 def goal_of(
     do: Calculus, distance: Number, longest: Number, softness: Number, push_limit: Number, policy: OutOfReach
 ) -> tuple[Number, Number, Number, Number]:
-    """Return what a chain of length 1 is to reach for a target at a distance.
+    """Return the goal of a chain of length 1 for a target at a distance.
 
     Args:
-        do: of one chain or of many.
+        do: kernel for one chain or for many.
         distance: from root to target.
         longest: length of the longest bone.
         softness: fraction of the reach that eases into extension.
         push_limit: how far the root may be pushed.
-        policy: what a target out of reach does.
+        policy: what to do about a target out of reach.
 
     Returns:
-        The distance to reach, how far the root is pushed, how much longer the chain gets, and what the tip then lacks.
+        The distance to reach, how far the root is pushed, how much longer the chain gets, and the shortfall of the tip.
     """
     inner = do.most(0.0, 2.0 * longest - 1.0)
-    # Easing must not begin inside the inner reach: the chain cannot follow there.
+    # Easing must not start inside the inner reach, where the chain cannot follow.
     goal = do.most(soften(do, distance, do.least(softness, 1.0 - inner)), inner)
     push = longer = 0.0 * distance
     if policy is OutOfReach.PUSH_ROOT:
         push = do.least(do.most(distance - goal, -push_limit), push_limit)
     elif policy is OutOfReach.STRETCH:
-        # The lengthened chain is as much extended as the eased one, so the bend does not change in the changeover.
+        # The lengthened chain is as extended as the eased one, so the bend does not jump at the transition.
         past = distance > goal
         longer = do.where(past, do.most(distance / do.most(goal, 1e-12) - 1.0, 0.0), 0.0)
         goal = do.where(past, distance, goal)
@@ -93,15 +93,15 @@ def reachable(
     weights: Floats,
     policy: OutOfReach,
 ) -> Reach:
-    """Return what the chains (bones of lengths (n, B), sum 1) are to reach for targets at `distance` (B,).
+    """Return the goals of chains (bones of lengths (n, B), sum 1) for targets at `distance` (B,).
 
     Args:
-        lengths: (n, B) bone lengths, their sum over n being 1.
+        lengths: (n, B) bone lengths, which add up to 1 over n.
         distance: (B,) from root to target.
         softness: (B,) fraction of the reach that eases into extension.
         push_limit: (B,) how far the root may be pushed.
         weights: (n,) share of the lengthening that each bone takes; all zero: equal.
-        policy: what a target out of reach does.
+        policy: what to do about a target out of reach.
     """
     goal, push, longer, lack = goal_of(MANY, distance, lengths.max(axis=0), softness, push_limit, policy)
     stretch = np.ones_like(lengths)

@@ -1,11 +1,11 @@
-"""A free chain alone, in plain floats: for a few chains numpy's calls would cost more than what they compute.
+"""Solve one free chain in plain floats: for a few chains numpy's calls would cost more than the computation.
 
-Every step does the arithmetic of its counterpart in `chains`, `axes` and `even_bend` in the same order, so that a chain
-comes out exactly the same, alone or in a batch. What is rare is left to the arrays there: members that are not
-valid, chains whose tip stands on their root or that share their bend out unevenly, and those that have to be laid out
-by construction.
+Every step does the arithmetic of its counterpart in `chains`, `axes` and `even_bend` in the same order, so a chain
+comes out exactly the same alone or in a batch. Rare cases are left to the arrays there: members that are not valid,
+chains whose tip is at their root or that share out their bend unevenly, and those that must be laid out by
+construction.
 
-Vectors and quaternions are those of `vectors`; everything is seen from the root, in chain lengths.
+Vectors and quaternions are those of `vectors`; everything is relative to the root, in chain lengths.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from .single_bend import Axes, centroid, chain_axes, first_guess, flattened, hin
 from .two_bone import triangle
 
 NO_LENGTH = 1e-6
-"""Segments shorter than this fraction of the chain have no length of their own: they are carried along."""
+"""Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""
 NO_DISTANCE = 1e-12
-"""What is nearer to the root than this fraction of the chain shows no direction."""
+"""A point nearer to the root than this fraction of the chain gives no direction."""
 SAME = 1e-12
-"""A chain that is to be as long as it is, to within this fraction of its length, keeps its shape."""
+"""A chain whose distance from root to tip should change by no more than this, in chain lengths, keeps its shape."""
 
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 def solve_single(problem: Problem, solution: Solution, index: int) -> bool:
-    """Solve one member of a problem and write the result into the solution; False: left to the arrays, untouched."""
+    """Solve one member and write the result into the solution; return False if it is left to the arrays, untouched."""
     chain = _Chain.of(problem, index)
     return chain is not None and chain.solve(problem, solution, index)
 
@@ -74,7 +74,7 @@ class _Chain:
     pole: Vector | None
     side: Vector | None
     folds: list[Vector] | None
-    """None where none of them is one."""
+    """None if all are zero."""
     pole_angle: float
     softness: float
     push_limit: float
@@ -82,7 +82,7 @@ class _Chain:
 
     @classmethod
     def of(cls, problem: Problem, index: int) -> _Chain | None:
-        """Read a member whose shapes are right; None where it is not valid."""
+        """Read a member with valid shapes; return None if it is not valid."""
         joints = _member(problem.joints, index)
         frames = _member(problem.frames, index)
         root = joints[0]
@@ -200,7 +200,7 @@ class _Chain:
         return True
 
     def _reachable(self, problem: Problem) -> tuple[float, float, list[float], float]:
-        """See `reach.reachable`: distance, push, stretch of each bone and what is missing."""
+        """See `reach.reachable`: distance, push, stretch of each bone, and shortfall."""
         lengths, longest = self.lengths, max(self.lengths)
         goal, push, longer, lack = goal_of(
             ONE, norm(self.target), longest, self.softness, self.push_limit, problem.out_of_reach
@@ -245,7 +245,7 @@ class _Chain:
     def _aimed(
         self, axes: Axes, carried: list[bool], reached: float, side: Vector | None
     ) -> tuple[Vector, Vector, Vector, Quaternion, bool]:
-        """See `chains.aimed`: axes towards the target, the smallest rotation to there, whether it bends as FK."""
+        """See `chains.aimed`: axes towards the target, the smallest rotation onto them, whether the bend is FK's."""
         distance = norm(self.target)
         line = over(self.target, max(distance, NO_DISTANCE)) if distance > NO_DISTANCE else axes[0]
         aim = between(ONE, axes[0], line, axes[2])
@@ -311,12 +311,12 @@ def _matrix(q: Quaternion) -> tuple[Vector, Vector, Vector]:
 
 
 def _member(array: Any, index: int) -> Any:
-    """One member of an array as nested lists of floats."""
+    """Return one member of an array as nested lists of floats."""
     return np.asarray(array[index], dtype=np.float64).tolist()
 
 
 def _number(value: Any, index: int) -> float:
-    """A setting of one member, which may be the same for all."""
+    """Return a setting of one member; it may be one number for all."""
     return float(value[index] if np.ndim(value) else value)
 
 

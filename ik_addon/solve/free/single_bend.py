@@ -1,4 +1,4 @@
-"""Where one chain stands and how it bends evenly, in plain floats.
+"""The axes and the even bend of one chain, in plain floats.
 
 Every operation is that of `axes`, `even_bend` and `arc`, in the same order.
 """
@@ -85,7 +85,7 @@ def tip_of(directions: list[Vector], lengths: list[float]) -> Vector:
 
 
 def _cosines(angles: Any) -> tuple[list[float], list[float]]:
-    """Cosines and sines; numpy's differ from the standard library's in their last bits."""
+    """Return cosines and sines; numpy's differ from the standard library's in their last bits."""
     return np.cos(angles).tolist(), np.sin(angles).tolist()
 
 
@@ -194,7 +194,7 @@ def solve_directions(
     iterations: int,
     begun: int = 0,
 ) -> tuple[list[Vector], int] | None:
-    """See `even_bend.solve_directions`; None where the chain has to be laid out by construction."""
+    """See `even_bend.solve_directions`; None if the chain must be laid out by construction."""
     directions, tip, step = start, tip_of(start, lengths), 1.0
     done = begun
     while not (abs(distance - norm(tip)) <= tolerance or done == iterations):

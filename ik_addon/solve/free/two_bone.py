@@ -13,20 +13,20 @@ def triangle(
     """Return the directions of the two bones, by the law of cosines.
 
     Args:
-        do: of one chain or of many.
+        do: kernel for one chain or for many.
         first: length of the bone at the root.
         second: length of the bone at the tip.
         distance: from root to tip, between the difference and the sum of the lengths.
         line: unit vector from root to tip.
-        bend: unit vector perpendicular to `line`, to whose side the middle joint goes.
+        bend: unit vector perpendicular to `line`, towards the side of the middle joint.
     """
     twice = 2.0 * do.most(distance, 1e-200)
     difference = first - second
-    # Products of differences, as Heron's formula in Kahan's form: exact also where the triangle is nearly flat.
+    # Products of differences, like Heron's formula in Kahan's form: exact even where the triangle is nearly flat.
     along = distance / 2.0 + difference * ((first + second) / twice)
     before = do.most(distance - difference, 0.0) * (do.most(first + second - distance, 0.0) / twice)
     after = do.most(distance + difference, 0.0) * ((first + second + distance) / twice)
-    # At distance 0 two equal bones stand on the bend direction.
+    # At distance 0, two equal bones lie along the bend direction.
     folded = distance < 1e-15
     along = do.where(folded, 0.0, along)
     across = do.where(folded, first, do.sqrt(before * after))

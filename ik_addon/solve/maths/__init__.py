@@ -1,1 +1,1 @@
-"""Vectors, rotations, cones, and products of matrices: what all solvers compute with."""
+"""Vectors, rotations, cones and matrix products that all solvers use."""

@@ -1,9 +1,9 @@
-"""Operations in which the kernels differ: of one member in plain floats, and of many in arrays.
+"""Operations in which the two kernels differ: one member in plain floats, many members in arrays.
 
-Everything else is written once for both. A number is a float of one member, or an array (B,) with one for each of
-many. What joints have each is a row: a list with an item for each joint of one member, or with a single item, of arrays
-(n, B), for all joints of many. Vectors and matrices are tuples of numbers; of many they may be arrays, components
-first. Both kernels take every sum in the same order and every function from numpy, so that they come to the same bits.
+All other code is written once for both. A number is a float for one member, or an array (B,) for many. Data per joint
+is a row: for one member a list with one item per joint; for many members a list with a single item, made of arrays
+(n, B). Vectors and matrices are tuples of numbers; for many members they may also be arrays, components first. Both
+kernels form every sum in the same order and take every function from numpy, so their results have the same bits.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from .vectors import Number, Quaternion
 
 Pair = tuple[Number, Number]
 Row = list[Any]
-"""What joints have each."""
+"""Data per joint."""
 Path = tuple[int, ...] | None
-"""The joints that something depends on; None: all of them."""
+"""The indices of the joints that something depends on; None: all joints."""
 
 
 class Calculus(Protocol):
-    """What floats and arrays do not have in common."""
+    """The operations in which floats and arrays differ."""
 
     # ---- numbers
 
     def sqrt(self, number: Number, /) -> Number:
-        """Return the root."""
+        """Return the square root."""
 
     def where(self, chosen: Number, one: Number, other: Number, /) -> Number:
-        """Return the one number where it is chosen, elsewhere the other one."""
+        """Return `one` where `chosen` is true, and `other` elsewhere."""
 
     def any(self, number: Number, /) -> bool:
-        """Return whether anything is true."""
+        """Return whether any member is true."""
 
     def least(self, one: Number, other: Number, /) -> Number:
         """Return the smaller number."""
@@ -41,7 +41,7 @@ class Calculus(Protocol):
         """Return the larger number."""
 
     def each(self, function: Callable[..., Any], /, *rows: list[Number]) -> list[Number]:
-        """Return a function of numpy of the numbers of rows: sines of the standard library have other bits."""
+        """Apply a numpy function to the numbers of rows; the standard library's sines, for example, have other bits."""
 
     def nearest_swing(self, x: Number, z: Number, low: Pair, high: Pair, /) -> Pair:
         """See `cones.nearest_swing`."""
@@ -55,52 +55,52 @@ class Calculus(Protocol):
         """Return vectors, one for each joint, as a row."""
 
     def above(self, row: Row, root: Any, /, free: Sequence[int] = ()) -> Row:
-        """Return for each joint the vector of the joint above, for the first one and free ones that of the root."""
+        """Return for each joint the vector of the joint above; for the first and the `free` ones, `root`."""
 
     def sums(self, row: Row, /) -> Row:
-        """Return for each joint the sum of the vectors of a row up to its own."""
+        """Return for each joint the sum of a row's vectors up to and including its own."""
 
     def products(self, row: list[Quaternion], /, free: Sequence[int] = ()) -> list[Quaternion]:
-        """Return for each joint the product of the quaternions of a row up to its own, from the last free one on."""
+        """Return for each joint the product of a row's quaternions up to its own, starting anew at `free` joints."""
 
     def after_first(self, row: list[Number], /) -> Number:
-        """Return the sum of the numbers of a row without that of the first joint."""
+        """Return the sum of a row's numbers without the first joint's."""
 
     def totals(self, row: list[list[Number]], /) -> list[Number]:
-        """Return the sum of each of the numbers that joints have."""
+        """Return the sums over all joints of each of their numbers."""
 
     def largest(self, row: list[Number], /) -> Number:
         """Return the largest number of a row."""
 
     def of(self, row: Row, joint: int, /) -> Any:
-        """Return what a row has for one joint."""
+        """Return a row's value for one joint."""
 
     def each_joint(self, row: Row, /) -> list[Any]:
-        """Return what a row has for each joint, of any form."""
+        """Return a row's value, of any form, for each joint."""
 
     def on(self, row: Row, path: Path, /) -> Row:
-        """Return the part of a row that belongs to the joints of a path."""
+        """Return the part of a row for the joints of a path."""
 
     def with_path(self, row: Row, path: Path, part: Row, /) -> Row:
-        """Return a row with what belongs to the joints of a path replaced."""
+        """Return a row with the part for the joints of a path replaced."""
 
     def added_on(self, joints: int, paths: Sequence[Path], parts: Sequence[Row], /) -> Row:
-        """Return for each of all joints the sum of what parts have, that belong to the joints of paths."""
+        """Return a row for all joints that sums up the parts, each of which is for the joints of its path."""
 
     def solved(self, matrix: list[list[Number]], wanted: list[Number], /) -> list[Number]:
-        """Return the solution of equations with a symmetric positive matrix, of which the lower half is given.
+        """Return the solution of equations with a symmetric positive matrix, given by its lower half.
 
-        Cholesky's way, without roots.
+        Uses Cholesky's decomposition without square roots.
         """
 
-    # ---- vectors and matrices (3, 3) of one joint: tuples of one member, of many single arrays, components first
+    # ---- vectors and matrices (3, 3) of one joint: tuples for one member; for many, single arrays, components first
 
     no_vector: Any
     no_matrix: Any
-    """Of zeros."""
+    """A matrix of zeros, as `no_vector` is a vector of zeros."""
 
     def columns(self, row: Row, /) -> list[Any]:
-        """Return for each joint the vectors that a row has for it."""
+        """Return the vectors that a row has for each joint."""
 
     def plus(self, one: Any, other: Any, /) -> Any:
         """Return the sum of two vectors."""
@@ -123,13 +123,13 @@ class Calculus(Protocol):
     # ---- members
 
     def members(self, value: Any, chosen: Any, /) -> Any:
-        """Return the chosen members of anything made of numbers."""
+        """Return the chosen members of a structure of numbers."""
 
     def marked(self, row: list[Number], /) -> Any:
-        """Return the members of which anything in a row is true, or all where most are; None: there are none."""
+        """Return the members for which anything in a row is true, or all if most are; None if there are none."""
 
     def put(self, row: Row, chosen: Any, new: Row, /) -> Row:
-        """Return a row with that of the chosen members replaced; it may be overwritten."""
+        """Return a row with the chosen members replaced by `new`; the row may be overwritten."""
 
     def choose(self, chosen: Number, one: Any, other: Any, /) -> Any:
-        """Return anything made of numbers where it is chosen, elsewhere the other; the one may be overwritten."""
+        """Return `one` where chosen and `other` elsewhere, for any structure of numbers; `one` may be overwritten."""

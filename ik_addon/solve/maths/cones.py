@@ -1,9 +1,9 @@
 """Joint limits: elliptical cones for the swing of a joint and an interval for its twist.
 
-A joint rotation, measured from rest, is a twist about the bone's Y axis followed by the smallest rotation that takes Y
-to where it goes, the swing. The swing's axis lies in the XZ plane; its components times the sine of half the angle are
-the swing's coordinates, the ones in which Blender's own IK measures limits. They map all directions onto the unit
-disc: rest in the middle, a rotation by 180 degrees on the rim. The four angles of a cone are the half-axes of an
+A joint rotation, measured from rest, is a twist about the bone's Y axis followed by the swing, the smallest rotation
+that takes Y to its new direction. The swing's axis lies in the XZ plane; its components times the sine of half the
+angle are the swing's coordinates, in which Blender's own IK also measures limits. They map all directions onto the
+unit disc: rest in the middle, a rotation by 180 degrees on the rim. The four angles of a cone are the half-axes of an
 ellipse per quadrant, after A. Aristidou and J. Lasenby, doi 10.1016/j.gmod.2011.05.003; in these coordinates every
 angle up to 180 degrees is an ordinary point, and an axis without limit makes a strip.
 
@@ -21,13 +21,13 @@ from ..problem import Bools, Floats
 from .rotations import dot, norm, stacked
 
 _UNLIMITED = 1e8
-"""The half-axis of an ellipse that stands for a strip."""
+"""The half-axis of an ellipse for an axis without limit: the ellipse is a strip."""
 STEPS = 6
-"""Newton steps to the nearest point of an ellipse, at most."""
+"""Maximum number of Newton steps to the nearest point of an ellipse."""
 RIM = 1.0 - 1e-7
-"""Swings stay this much off half a turn, where there is no telling swing from twist."""
+"""The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
 _AT = 1e-6
-"""A joint stands at a limit when it is within about this fraction of it."""
+"""A joint is at a limit if it is within about this fraction of it."""
 
 
 class Cone(NamedTuple):
@@ -36,25 +36,25 @@ class Cone(NamedTuple):
     low: Floats
     """(2, ...) half-axes for negative rotations about X and Z; 0: locked, `_UNLIMITED`: free."""
     high: Floats
-    """(2, ...) half-axes for positive rotations."""
+    """(2, ...) half-axes for positive rotations about X and Z."""
     twist_low: Floats
     """(...) smallest twist in radians, at most 0; -inf: free."""
     twist_high: Floats
-    """(...) greatest twist."""
+    """(...) largest twist in radians, at least 0; inf: free."""
 
 
 def cone_of(angles: Floats, twist: Floats) -> Cone:
     """Return the cones of joints.
 
     Args:
-        angles: (n, 4) least and greatest rotation about X, then about Z, in radians; infinite: no limit.
-        twist: (n, 2) least and greatest twist.
+        angles: (n, 4) minimum and maximum rotation about X, then about Z, in radians; infinite: no limit.
+        twist: (n, 2) minimum and maximum twist.
     """
     half = np.sin(np.minimum(np.abs(angles), np.pi) / 2.0)
     axes = np.where(np.isfinite(angles), half, _UNLIMITED).T
     free = np.abs(twist) >= np.pi
     low, high = np.where(free, np.copysign(np.inf, [-1.0, 1.0]), twist).T
-    # With one side open the interval has no two ends on the circle: it closes at half a turn.
+    # An interval with one open side has only one end on the circle: close it at half a turn.
     low = np.where(np.isinf(low) & np.isfinite(high), -np.pi, low)
     high = np.where(np.isinf(high) & np.isfinite(low), np.pi, high)
     return Cone(axes[::2], axes[1::2], low, high)
@@ -115,9 +115,9 @@ def nearest_swing_of_one(
 
 
 def nearest_direction(swing: Floats, cone: Cone) -> Floats:
-    """Return the points (2, ...) of the cones nearest to where swings (2, ...) point, also round the back.
+    """Return the points (2, ...) of the cones nearest in direction to swings (2, ...), also the other way round.
 
-    Beyond half a turn the opposite side of the cone may be nearer than the one that was left.
+    Beyond half a turn the opposite side of the cone may be nearer than the side that the swing left.
     """
     near, behind = nearest_swing(swing, cone), nearest_swing(-swing, cone)
     there = _direction(swing)
@@ -149,7 +149,7 @@ def clamp(q: Floats, cone: Cone) -> Floats:
 
 
 def violation(q: Floats, cone: Cone) -> Floats:
-    """Return how far (...) unit quaternions (4, ...) are outside of their cones, in radians of swing or of twist."""
+    """Return how far (...) unit quaternions (4, ...) are outside their cones, in radians of swing or of twist."""
     swing, twist = swing_twist(q)
     chord = norm(_direction(swing) - _direction(nearest_direction(swing, cone)))
     over = 2.0 * np.arcsin(np.minimum(chord / 2.0, 1.0))
@@ -157,11 +157,11 @@ def violation(q: Floats, cone: Cone) -> Floats:
 
 
 def at_limit(swing: Floats, twist: Floats, cone: Cone) -> Bools:
-    """Return which swings (2, ...) or twists (...) stand at a limit of their joint; an axis that is locked is none."""
+    """Return which swings (2, ...) or twists (...) are at a limit of their joint; locked axes do not count."""
     axes = np.where(swing < 0.0, cone.low, cone.high)
     room = cone.low + cone.high > 0.0
     swung = room.any(axis=0) & (_level(np.where(room, swing, 0.0), np.where(room, axes, 1.0)) > 1.0 - _AT)
-    # Where a limit is rest itself, as of a knee that does not bend back, no ellipse shows it.
+    # Where rest itself is the limit, as in a knee that does not bend back, no ellipse shows it.
     at_rest = ((cone.low == 0.0) & (swing <= _AT)) | ((cone.high == 0.0) & (swing >= -_AT))
     swung |= (room & at_rest).any(axis=0)
     turned = (twist <= cone.twist_low + _AT) | (twist >= cone.twist_high - _AT)
@@ -175,12 +175,13 @@ def _level(swing: Floats, axes: Floats) -> Floats:
 
 
 def _nearest_of_ellipse(point: Floats, axes: Floats) -> Floats:
-    """Return the points (2, k) nearest to points outside of ellipses with half-axes (2, k), one of which may be 0.
+    """Return the points (2, k) nearest to points outside ellipses with half-axes (2, k), one of which may be 0.
 
     The nearest point is axes^2 * point / (t + axes^2) for the t that puts it on the ellipse. Newton's method gets there
     from the left without ever passing it, and sooner when it looks for the zero of one minus the inverse of the level's
     root, which is nearly a straight line (J. Moré and D. Sorensen, "Computing a trust region step", doi
-    10.1137/0904038). It begins where both half-axes were as long as the longer one, which is the end for circles.
+    10.1137/0904038). It starts from the t for which both half-axes are as long as the longer one: for circles, the
+    solution.
     """
     size, square = axes * np.abs(point), axes**2
     t = np.sqrt(size[0] * size[0] + size[1] * size[1]) - np.maximum(square[0], square[1])

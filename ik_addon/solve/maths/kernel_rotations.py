@@ -1,4 +1,4 @@
-"""Vectors and rotations of one member or of many, written once on top of what the kernels do differently."""
+"""Vectors and rotations of one member or of many, written once on top of `Calculus`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def size_of(do: Calculus, a: Sequence[Number]) -> Number:
 
 
 def unit_of(do: Calculus, a: Vector) -> Vector:
-    """Return a vector with the length 1, or 0 where it has none."""
+    """Return a vector scaled to length 1; a zero vector stays zero."""
     return over(a, do.most(size_of(do, a), 1e-200))
 
 
 def either(do: Calculus, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
-    """Return the one vector where it is chosen, elsewhere the other."""
+    """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
     return tuple(do.where(chosen, a, b) for a, b in zip(one, other, strict=True))
 
 
 def about(do: Calculus, vectors: list[Vector]) -> list[Quaternion]:
-    """Return the rotations about vectors, by as many radians as they are long."""
+    """Return the quaternions of rotation vectors, in radians."""
     sizes = [size_of(do, vector) for vector in vectors]
     halves = [size / 2.0 for size in sizes]
     turns = []
@@ -80,6 +80,6 @@ def nearest_twist(do: Calculus, twist: Number, low: Number, high: Number) -> Num
     outside = (twist < low) | (twist > high)
     if not do.any(outside):
         return twist
-    # What has no limits is never outside; infinite ones would only give rise to warnings.
+    # Infinite limits are never exceeded, but would cause warnings.
     to_low, to_high = do.each(np.cos, [twist - do.most(low, -_TURN), twist - do.least(high, _TURN)])
     return do.where(outside, do.where(to_low > to_high, low, high), twist)

@@ -22,15 +22,15 @@ _ALL = slice(None)
 
 
 def is_crowd(left: int, members: int) -> bool:
-    """Return whether so many of the members are carried along with the others, though only some are left.
+    """Return whether to go on with all members although only `left` of them are unfinished.
 
-    To pick these out takes as long as a step, and few members take as long as one.
+    Picking members out takes as long as a step, and a step takes as long for a few members as for one.
     """
     return left >= _CROWD * members or members - left < _FEW
 
 
 class _One:
-    """One member, of floats."""
+    """One member, in floats."""
 
     sqrt, any = staticmethod(math.sqrt), staticmethod(bool)
     least, most = staticmethod(min), staticmethod(max)
@@ -138,7 +138,7 @@ class _One:
 
 
 class _Many:
-    """Many members, of arrays."""
+    """Many members, in arrays."""
 
     sqrt, where, least, most = (staticmethod(each) for each in (np.sqrt, np.where, np.minimum, np.maximum))
 
@@ -173,7 +173,7 @@ class _Many:
 
     def products(self, row: list[Quaternion], free: Sequence[int] = ()) -> list[Quaternion]:
         w, x, y, z = row[0]
-        # As matrices, by which the product with all numbers of the other quaternion is one multiplication.
+        # As matrices, so that the product with all components of the other quaternion is one multiplication.
         turns = np.stack([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
         found = np.empty((4, *w.shape))
         found[:, 0] = turns[:, 0, 0]
@@ -282,12 +282,12 @@ class _Many:
 
 
 def _apart(value: Any) -> list[Any]:
-    """Return lists and tuples of arrays (n, ...), of any depth, n times with each of what these have first."""
+    """Split nested lists and tuples of arrays (n, ...) into n of the same form, along the first axis."""
     return list(value) if isinstance(value, np.ndarray) else list(zip(*map(_apart, value), strict=True))
 
 
 def _each_array(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Return lists and tuples, of any depth, with a function of each array in them."""
+    """Apply a function to each array in nested lists and tuples."""
     if isinstance(value, np.ndarray):
         return function(value)
     if isinstance(value, tuple):
@@ -299,7 +299,7 @@ def _each_array(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _overwrite(value: Any, source: Any, chosen: Any) -> None:
-    """Put the chosen members of the arrays in lists and tuples into those of others of the same form."""
+    """Copy the chosen members from `source` to `value`, nested lists and tuples of arrays of the same form."""
     if isinstance(value, np.ndarray):
         value[..., chosen] = source[..., chosen]
     elif isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Whether joints lie on the line from the root of a chain to its tip."""
+"""Test whether joints lie on the line from the root of a chain to its tip."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sums import total
 
 
 def is_straight(joints: Floats, least: float) -> Bools:
-    """Which (B,) of chains with joints (B, n+1, 3) leave that line by less than a fraction of their length."""
+    """Return which chains (B,) of joints (B, n+1, 3) leave that line by less than a fraction of their length."""
     points = joints.T  # components first, as `norm` wants it
     length = total(norm(points[:, 1:] - points[:, :-1]))
     line = points[:, -1] - points[:, 0]

@@ -1,9 +1,9 @@
-"""Products of matrices and vectors in bulk, whose rounding depends on nothing but their numbers.
+"""Bulk products of matrices and vectors whose rounding depends only on their numbers.
 
-`@` and `numpy.linalg` leave them to a BLAS. Some round by where a matrix lies in memory, and some share out matrices of
-ten rows among threads, which beside a busy program wait for each other a hundred times as long as they compute. The
-loops of `numpy.einsum` do neither, and take no longer for matrices as small as these. They get arrays in one piece,
-because they take another way through what lies apart.
+`@` and `numpy.linalg` use a BLAS. Some of these round depending on where a matrix lies in memory, and some split
+matrices of ten rows among threads, which on a busy computer wait for each other a hundred times as long as they
+compute. The loops of `numpy.einsum` do neither, and are no slower for matrices this small. They are given contiguous
+arrays, because they traverse other arrays in a different order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..problem import Floats
 
 MANY = 48
-"""From so many matrices on products are quicker found row by row."""
+"""From this many matrices on, products are faster row by row."""
 Floating = TypeVar("Floating", NDArray[np.float32], Floats)
 
 
@@ -24,7 +24,7 @@ def times(a: Floats, b: Floats) -> Floats:
     """Return the products (..., i, k) of matrices (..., i, j) and (..., j, k)."""
     if a.shape[:-2] != b.shape[:-2] or a[..., 0, 0].size < MANY:
         return _summed("...ij,...jk->...ik", a, b)
-    # The same sums, row by row: of many matrices in a third of the time.
+    # The same sums, row by row: a third of the time for many matrices.
     out, b = np.empty((*a.shape[:-1], b.shape[-1])), np.ascontiguousarray(b)
     for i in range(a.shape[-2]):
         out[..., i, :] = back_applied(b, a[..., i, :])

@@ -1,7 +1,7 @@
 """Vectors and unit quaternions in bulk: components on the first axis, everything else on the axes behind it.
 
 A vector array has shape (3, ...), a quaternion array (4, ...) with w first. Sums are written out, so that a member of
-a batch gets the same bits as it would get alone.
+a batch gets the same bits as it would alone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..problem import Floats
 OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
 NEARLY_OPPOSITE = 1e-2
-"""Below this length of the sum, it is not precise enough to be divided by."""
+"""Below this length, the sum is not precise enough to divide by."""
 FEW = 16
-"""Up to so many matrices are turned into quaternions one by one, in plain floats."""
+"""Up to this many matrices are converted to quaternions one by one, in plain floats."""
 _TINY = 1e-200
 
 
@@ -33,7 +33,7 @@ def dot(a: Floats, b: Floats) -> Floats:
 
 def cross(a: Floats, b: Floats) -> Floats:
     """Return the cross products (3, ...) of vectors (3, ...)."""
-    # In place, because temporary arrays take as long as what is computed in them.
+    # In place, because allocating temporary arrays takes as long as the arithmetic.
     out = np.empty(a.shape if a.shape == b.shape else np.broadcast(a, b).shape)
     (ax, ay, az), (bx, by, bz) = a, b
     x, y, z = out[0, ...], out[1, ...], out[2, ...]
@@ -114,7 +114,7 @@ def inverse(q: Floats) -> Floats:
 
 
 def vectors_of(q: Floats) -> Floats:
-    """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, not longer than half a turn."""
+    """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, at most half a turn long."""
     sine = norm(q[1:])
     small = sine < 1e-9
     angle = 2.0 * np.arctan2(sine, np.abs(q[0]))
@@ -144,7 +144,7 @@ def between(a: Floats, b: Floats, axis: Floats | Callable[[], Floats]) -> Floats
     """Return the smallest rotations (4, ...) that take unit vectors a to unit vectors b, both (3, ...).
 
     Opposite vectors have no smallest rotation: those turn by 180 degrees about `axis` (3, ...), unit vectors
-    perpendicular to a, or a function that returns them where finding them takes long.
+    perpendicular to a, or a function that returns them, called only if they are needed.
     """
     middle = a + b
     sum_ = norm(middle)
@@ -154,7 +154,7 @@ def between(a: Floats, b: Floats, axis: Floats | Callable[[], Floats]) -> Floats
         return stacked(dot(a, middle), *cross(a, middle))
     if callable(axis):
         axis = axis()
-    # The vector half-way to b is lost in rounding: first turn to the very opposite, then the little that is left.
+    # The vector halfway to b is lost in rounding: first turn a to -a, then by the small angle that remains.
     axis = unit(reject(np.where(sum_ < OPPOSITE, axis, unit(cross(a, b))), a))
     half_turn = np.concatenate([np.zeros_like(axis[:1]), axis])
     small = _between(np.where(nearly, -a, a), b)
@@ -180,8 +180,8 @@ def matrices(q: Floats) -> Floats:
 def hinge(frames: Floats, direction: Floats) -> Floats:
     """Return the unit axes (3, ...), perpendicular to `direction` (3, ...), about which a straight bone bends.
 
-    It is the X axis of the frames (3, 3, ...). Where X lies along the direction it is the axis about which a positive
-    rotation turns the direction to Z; as a cross product, so that a mirrored bone bends mirrored.
+    The axis is the X axis of the frames (3, 3, ...); where X lies along the direction, it is the axis about which a
+    positive rotation turns the direction to Z. That is a cross product, so a mirrored bone bends mirrored.
     """
     across = reject(frames[:, 0], direction)
     return unit(np.where(norm(across) > 1e-4, across, cross(direction, frames[:, 2])))
@@ -199,7 +199,7 @@ def quaternions(m: Floats) -> Floats:
 
 
 def quaternion_of(m: Sequence[float]) -> tuple[float, ...]:
-    """Return the same of the nine numbers of one matrix, row by row."""
+    """Return the unit quaternion of a rotation matrix, given as nine numbers row by row."""
     products = _products(*m)
     diagonal = products[::5]
     best = 4 * diagonal.index(max(diagonal))

@@ -1,4 +1,4 @@
-"""Sums from first to last: the same bits however many members there are."""
+"""Sums from first to last, with the same bits however many members there are."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from ..problem import Floats
 
 MANY = 64
-"""Chains from which their sums are formed faster joint by joint than along each chain."""
+"""From this many chains on, sums are faster joint by joint than along each chain."""
 
 
 def add_up(steps: Floats) -> None:
-    """Turn steps (3, n, B) into where they lead, in place."""
+    """Replace steps (3, n, B) by their running sums, in place."""
     if steps.shape[2] < MANY:
         np.cumsum(steps, axis=1, out=steps)
     else:

@@ -1,7 +1,7 @@
-"""Vectors and quaternions as tuples of numbers, for kernels that do one chain at a time.
+"""Vectors and quaternions as tuples of numbers.
 
-A number is a float, or an array (B,) with one for each of many chains. Everything is computed in the order of
-`rotations`, so that it comes to the same bits.
+A number is a float for one chain, or an array (B,) for many. Everything is computed in the order of `rotations`, so
+that the results have the same bits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Vector = tuple[Number, Number, Number]
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
 Matrix = tuple[Vector, Vector, Vector]
-"""Its rows."""
+"""Three rows."""
 
 
 def plus(a: Vector, b: Vector) -> Vector:
@@ -52,7 +52,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def reject(a: Vector, axis: Vector) -> Vector:
-    """Return what of a vector is perpendicular to an axis of length 1."""
+    """Return the part of a vector that is perpendicular to a unit axis."""
     x, y, z = axis
     along = a[0] * x + a[1] * y + a[2] * z
     return a[0] - along * x, a[1] - along * y, a[2] - along * z
@@ -65,7 +65,7 @@ def norm(a: Vector) -> float:
 
 
 def unit(a: Vector) -> Vector:
-    """Return a vector of floats with the length 1, or 0 where it has none."""
+    """Return a vector of floats scaled to length 1; a zero vector stays zero."""
     x, y, z = a
     size = max(sqrt(x * x + y * y + z * z), 1e-200)
     return x / size, y / size, z / size
@@ -101,7 +101,7 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
 
 
 def added(values: Sequence[Number]) -> Number:
-    """Return the sum from first to last: `sum` rounds otherwise since Python 3.12."""
+    """Return the sum from first to last; `sum` rounds differently since Python 3.12."""
     total = 0.0
     for value in values:
         total = total + value
