@@ -32,7 +32,7 @@ def triangle_of(first: float, second: float, distance: float) -> Triangle:
 
 
 def of_knee(first: float, second: float, along: Vector, way: Vector) -> Triangle:
-    """Return the triangle of a limb from the directions `along` of its upper and `way` of its lower bone."""
+    """Return the triangle of a limb from the directions of its upper and its lower bone in the knee's axes."""
     cosine, sine = dot(along, way), norm(cross(along, way))
     x, y = first + second * cosine, second * sine
     size = sqrt(x * x + y * y)
