@@ -43,7 +43,7 @@ class Posed:
     poses_on: Callable[[slice | Ints], Floats]
     """Returns the pose matrices (f, k, 4, 4) of `Plan.live` in armature space, on some of the frames."""
     fk: Mapping[int, Limbs] = field(default_factory=dict)
-    """The FK pose of each wave whose groups were all solved, by its index in the plan; empty if F is not 1."""
+    """The FK pose of whole waves, by their index in the plan, as far as known; empty if F is not 1."""
 
     @cached_property
     def poses(self) -> Floats:

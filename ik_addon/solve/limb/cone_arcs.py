@@ -162,13 +162,13 @@ def contains(arcs: list[Arc], angle: float, slack: float = SLACK) -> bool:
 
 
 def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: float = inf) -> float | None:
-    """Return the angle nearest to 0 that is in one of several arcs, and taken from `whole` leaves a rest within limits.
+    """Return the angle nearest to 0 that is in one of several arcs and for which `whole` - angle is within limits.
 
     Args:
         arcs: where the angle may be.
-        whole: the angle is subtracted from this.
-        low: minimum of the rest; -inf: no limits.
-        high: maximum of the rest.
+        whole: what the angle is subtracted from.
+        low: minimum of the difference; -inf: no limits.
+        high: maximum of the difference.
     """
     tried = [0.0, *(wrapped(end) for arc in arcs if arc[1] - arc[0] < TURN for end in arc)]
     if low != -inf:

@@ -30,7 +30,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     """Solve the limbs among the members `index` (k,), write them into the solution and return the other members.
 
     Frames are right-handed, and all input is finite. A limb may have a foot, a third bone that takes an orientation:
-    the limb brings the foot's head to where that orientation puts it. The search gets stiff joints, bones that do
+    the limb brings the foot's head to where that orientation puts it. Left out are stiff joints, bones that do
     not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
 
     Args:

@@ -23,7 +23,7 @@ STILL = 1e-6
 ROUNDING = 1e-6
 """Radians: so does a step that does not improve and is shorter than this."""
 UPHILL = 3
-"""Number of consecutive steps that may be worse than the best one; then the method goes back to it."""
+"""With an anchor, number of consecutive steps that may be worse than the best one; then the method goes back to it."""
 LITTLE, HARDLY = 1e-6, 1e-4
 """Without an anchor, a step that gains less than this fraction of the cost shows that there is nothing left to gain;
 the second is used if it is enough to know roughly how near such a pose comes."""
