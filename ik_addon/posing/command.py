@@ -18,16 +18,16 @@ from .script import Script, ScriptError, read
 NAME = "ik_pose"
 
 Job = tuple[Path, bpy.types.Object, Script]
-"""A file, and what it says of an armature object."""
+"""A file of goals, the armature object that it poses, and its content."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Pose bodies of the open file as other files say; return the exit code."""
+    """Pose bodies of the open file by files of goals; return the exit code."""
     return command_line.run(NAME, _parser(), arguments, _run)
 
 
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
-    """Pose, save and report; `go_on` raises where the user interrupts."""
+    """Pose, save and report; `go_on` raises if the user interrupts."""
     try:
         files = Files(NAME, options, [(path, "a file of goals") for path in options.goals])
         posed = [(job, _posed(job, options, go_on)) for job in _jobs(options.goals)]
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
-    """All that is asked for, before any of it is done."""
+    """Return all jobs, read and checked before any of them is done."""
     found: list[Job] = []
     for path in paths:
         script = read(path)
@@ -73,7 +73,7 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
 
 
 def _armature(path: Path) -> bpy.types.Object:
-    """The only armature of the scene."""
+    """Return the only armature of the scene."""
     every = armatures()
     if len(every) != 1:
         known = ", ".join(f"'{ob.name_full}'" for ob in every) or "none"

@@ -1,4 +1,4 @@
-"""A bone of an armature on its way: the body follows, what is pinned holds, and all of it can be taken back."""
+"""A bone of an armature being dragged: the body follows, pins hold, and everything can be undone."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
 
 MISSED = 1e-3
-"""A dragged joint that is farther from its place than this, in sizes of the body, is said to be short of it."""
+"""A dragged joint farther from its place than this, in sizes of the body, counts as not having reached it."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What is dragged, and what holds."""
+    """The bone to drag, and what holds the body."""
 
     bone: str
     use_tail: bool = False
-    """Drag the tail of the bone, not its head."""
+    """Whether to drag the tail of the bone instead of its head."""
     pins: dict[str, frozenset[str]] | None = None
-    """What of bones is pinned, `FLAGS` by name; None: as bones have it stored."""
+    """Pins by the name of their bone, as `FLAGS`; None: those stored on the bones."""
     without_pins: Free = Free.FEET
     length: int = 0
-    """How many bones up from what is dragged turn; 0: the whole body comes along."""
+    """How many bones turn, counted up from the dragged joint; 0: the whole body comes along."""
 
 
 class _Held(NamedTuple):
-    """A joint that is dragged."""
+    """A joint that is dragged, or its mirror image."""
 
     bone: int
     start: Floats
-    """(3,) where it is in the body."""
+    """(3,) where it is at the start, in armature space."""
     point: Floats | None
-    """The same; None: it is the head of the bone."""
+    """(3,) the same; None: it is the head of the bone."""
     mirror: Mirror | None
-    """How it follows what a user drags; None: it is that."""
+    """How it follows the joint that the user drags; None: it is that joint."""
 
 
 class BodyDrag:
-    """A bone on its way."""
+    """A bone being dragged."""
 
     turns_in_place = True
 
     def __init__(self, context: bpy.types.Context, ob: bpy.types.Object, ask: Ask) -> None:
-        """Take hold of it.
+        """Take hold of the bone.
 
         Raises:
-            ChainError: it can't be dragged.
+            ChainError: the bone can't be dragged.
         """
         context.view_layer.update()
         if ob.pose.bones.get(ask.bone) is None:
@@ -89,44 +89,44 @@ class BodyDrag:
         self.stand = Stand.of(ob, self.extent.root)
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
-        """The same for where it also has an orientation."""
+        """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
         self._placed: tuple[tuple[float, ...], Floats] | None = None
-        """Where it was dragged to last before it turned, and what came of that."""
+        """The last target without an orientation, and the frames of the body posed for it."""
         self._make_ready()
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
         self._asked: tuple[Vector, Quaternion | None] = (Vector(), None)
         self.start = ob.matrix_world @ Vector(self._held[0].start.tolist())
-        """Where the dragged joint was, in world space."""
+        """Where the dragged joint was at the start, in world space."""
         self.moved: list[int] = []
-        """Pose bones that turned or moved."""
+        """Indices of pose bones that turned or moved."""
 
     @property
     def size(self) -> float:
-        """Of the body, in the armature's unit."""
+        """Size of the body, in the armature's unit."""
         return self._poser.size
 
     @property
     def world(self) -> Matrix:
-        """Where the dragged joint was, turned as its bone, in world space."""
+        """World matrix at the start of the dragged joint, with the orientation of its bone."""
         turn = (self.ob.matrix_world @ self.ob.pose.bones[self.bone].matrix).to_quaternion()
         return Matrix.LocRotScale(self.start, turn, None)
 
     @property
     def done(self) -> str:
-        """What is said when it is let go."""
+        """The message that is shown after the drag."""
         return say("Posed the body by '{bone}'", bone=self.bone)
 
     def move(
         self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None, *, hurried: bool = False
     ) -> PosedBody:
-        """Bring the dragged joint to an offset from where it was, or as near as can be; the bones are posed so.
+        """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
 
         Args:
-            context: of the view layer.
-            offset: in world space.
-            turn: rotation of the bone in world space, from what comes of the joint's place; None: that alone.
-            hurried: makes no difference, each pose is found to the end.
+            context: a context with the view layer.
+            offset: the offset, in world space.
+            turn: rotation in world space, applied to the orientation that place alone gives; None: place alone.
+            hurried: has no effect; each pose is always solved completely.
         """
         del hurried
         self._asked = offset.copy(), None if turn is None else turn.copy()
@@ -148,7 +148,7 @@ class BodyDrag:
         return posed
 
     def extend(self, context: bpy.types.Context, by: int) -> None:
-        """Let so many bones more come along, up to the whole body, or fewer; what is dragged stays where it is."""
+        """Let `by` more bones come along, up to the whole body, or fewer; the dragged joint stays where it is."""
         length = min(max(1, (self.extent.length or self.extent.longest) + by), self.extent.longest)
         self.extent, before = self._extent(length), self.extent
         if self.extent == before:
@@ -158,13 +158,13 @@ class BodyDrag:
         self.move(context, offset, turn)
 
     def settle(self, context: bpy.types.Context) -> None:
-        """Nothing is left to be done when the mouse rests."""
+        """Do nothing: no work is left when the mouse rests."""
 
     def finish(self, context: bpy.types.Context) -> list[str]:
-        """Let go: chains keep the pose, and keys are set if auto keying is on.
+        """End the drag: chains keep the pose, and keys are set if auto keying is on.
 
         Returns:
-            Sentences about what will not stay.
+            Messages about changes that will not stay.
         """
         remarks = []
         tips_ = touched([self.ob.pose.bones[name] for name in self._tips], self.moved)
@@ -207,7 +207,7 @@ class BodyDrag:
         return [Grab(held.bone, np.zeros(3), held.point, rotation) for held in self._held]
 
     def _rotations(self, turn: Floats, targets: list[Floats]) -> list[Floats]:
-        """Orientations of what is dragged after a rotation in the armature's space from where its place leaves it."""
+        """Return orientations of the dragged bones: those from place alone, then turned in armature space."""
         place = tuple(targets[0].tolist())
         if self._placed is None or self._placed[0] != place:
             self._placed = place, self._poser.pose(targets).frames
@@ -220,7 +220,7 @@ class BodyDrag:
         ]
 
     def _make_ready(self) -> None:
-        """Have a body with what may move of it, ready to be posed; what is dragged is always part of that."""
+        """Prepare posers for what may move of the body; dragged joints that can't move are dropped."""
         root, turning, body = self.extent.root, self.extent.turning, self.stand.body
         give = body.give
         if turning is not None:
@@ -233,7 +233,7 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self) -> list[Pin]:
-        """What holds: pins, but the place of what is dragged, and the ends of live chains."""
+        """Return all pins, except for the place of what is dragged, and the ends of live chains."""
         held = {held.bone for held in self._held}
         return [*self.stand.pins(self._pinned, held), *end_pins(self.stand, solved_chains(self.ob), held)]
 
@@ -242,14 +242,14 @@ class BodyDrag:
         rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones, self._body.root)
         last, self.moved = self.moved, stand.order[poser.tree.bones].tolist()
         self._rows = rows
-        with registry.paused(ob):  # chains follow at the end, see `finish`
+        with registry.paused(ob):  # chains follow in `finish`
             written = sorted({*last, *self.moved})
             channels.write(ob, np.array(written, dtype=np.int64), rows[written])
             context.view_layer.update()
 
 
 def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
-    """What of bones holds, by name: what is asked for, else what is stored, else what `without_pins` says."""
+    """Return pins by bone name: those of `ask`, or else those stored, or else what `without_pins` says."""
     pins = stored_pins(ob) if ask.pins is None else ask.pins
     found = dict(pins)
     if not found and ask.without_pins is Free.FEET:
@@ -258,22 +258,22 @@ def pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozens
 
 
 def solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The tips of the chains that solving poses now."""
+    """Return the tips of the chains that live solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
 
 
 def bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
-    """Pose bones that chains pose."""
+    """Return the indices of pose bones that chains pose."""
     return {tip.id_data.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}
 
 
 def touched(tips: Iterable[bpy.types.PoseBone], posed: Collection[int]) -> list[bpy.types.PoseBone]:
-    """The tips of chains that have a bone among those that were posed."""
+    """Return the tips of chains that pose at least one of these pose bones."""
     return [tip for tip in tips if not bones_of([tip]).isdisjoint(posed)]
 
 
 def end_pins(stand: Stand, tips: Iterable[bpy.types.PoseBone], grabbed: Collection[int]) -> list[Pin]:
-    """What the targets of chains hold, but where bones of the chain are grabbed."""
+    """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone."""
     found = []
     for tip in tips:
         own, end = posed_bones(tip), end_of(tip)

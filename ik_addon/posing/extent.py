@@ -13,28 +13,28 @@ from .figure import root_of
 
 
 class Free(Enum):
-    """What holds a figure that has no pins."""
+    """What holds a figure without pins."""
 
     FEET = "FEET"
-    """Its feet stay where they are."""
+    """Its feet stay in place."""
     ROOT = "ROOT"
-    """Its root stays, and the joints from there to what is dragged turn."""
+    """Its root stays in place, and the joints from there to the dragged joint turn."""
     CHAIN = "CHAIN"
-    """Only the connected bones up from what is dragged turn, as with Blender's Auto IK."""
+    """Only the connected bones up from the dragged joint turn, as with Blender's Auto IK."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What of an armature may move."""
+    """The part of an armature that may move."""
 
     root: str
-    """The bone that moves freely; empty: none does."""
+    """The bone that moves freely; empty: none."""
     turning: frozenset[str] | None
     """The bones that may turn; None: all."""
     length: int
-    """How many bones up from the dragged joint turn; 0: the whole body comes along."""
+    """How many bones turn, counted up from the dragged joint; 0: the whole body comes along."""
     longest: int
-    """How many there are, up to and with the root."""
+    """The largest such number: up to the root, and including it."""
 
     @classmethod
     def of(
@@ -47,19 +47,19 @@ class Extent:
         length: int = 0,
         without_pins: Free | None = None,
     ) -> Extent:
-        """Find it.
+        """Find the part that may move.
 
         Args:
             ob: the armature object.
             figure: its bones.
-            grabbed: the bone that is dragged, then its image on the other side if that is dragged as well.
+            grabbed: the bone that is dragged, then its mirror image if that is dragged too.
             use_tail: whether their tails are dragged.
-            length: how many bones up turn at most; 0: as the rest says.
-            without_pins: what holds the body, where it has no pins.
+            length: maximum number of bones that turn, counted up; 0: as the other arguments say.
+            without_pins: what holds the body if it has no pins; None: it has pins.
         """
         root = root_of(figure, grabbed[0])
         fixed = set(figure.up(root))
-        # A bone does not move its own head by turning, unless it moves freely.
+        # Turning a bone does not move its own head, unless the bone moves freely.
         rows = [list(figure.up(bone))[0 if use_tail or bone in fixed else 1 :] for bone in grabbed]
         longest = sum(bone not in fixed for bone in rows[0]) + 1
         if length == 0 and without_pins is Free.CHAIN:
@@ -74,7 +74,7 @@ class Extent:
 
 
 def _connected(ob: bpy.types.Object, figure: Figure, row: Sequence[int]) -> int:
-    """How many bones of a row upwards are connected to one another."""
+    """Return how many bones at the start of an upward row are connected to one another."""
     for count, bone in enumerate(row, 1):
         if not ob.data.bones[figure.names[bone]].use_connect:
             return count
@@ -82,7 +82,7 @@ def _connected(ob: bpy.types.Object, figure: Figure, row: Sequence[int]) -> int:
 
 
 def _movable(ob: bpy.types.Object, figure: Figure, root: int) -> str:
-    """The first bone from the root up that can move; empty where there is none."""
+    """Return the first bone from the root up that can move; empty if there is none."""
     for bone in figure.up(root):
         data = ob.data.bones[figure.names[bone]]
         if data.parent is None or not data.use_connect:  # a connected bone can't move away from its parent

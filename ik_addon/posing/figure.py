@@ -1,4 +1,4 @@
-"""What a figure does in the hand without being told: which bone moves freely, what its feet are, and how it folds."""
+"""What a figure does by default when it is dragged: which bone moves freely, what its feet are, and how joints fold."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..anatomy.sides import side_of_row
 from ..solve.problem import Floats
 
 BENT = np.sin(np.radians(5.0))
-"""A joint that is bent at rest by more than this, as the sine of the angle, shows how it folds."""
+"""A joint bent at rest by more than this, as the sine of the angle, shows how it folds."""
 
 
 def root_of(figure: Figure, grabbed: int) -> int:
-    """The bone that moves and turns freely when a bone is dragged: the uppermost one that is part of the body.
+    """Return the bone that moves and turns freely when a bone is dragged: the topmost one that is part of the body.
 
-    A bone above the hips from which nothing else descends, but helpers, is for the whole character and stays.
+    A bone above the hips with a single branch, not counting helpers, moves the whole character and stays.
     """
     above = list(figure.up(grabbed))
     carrying = {parent_bone_of(figure, list(leg.row)) for leg in _limbs(figure, Region.LEG)}
@@ -34,12 +34,12 @@ def root_of(figure: Figure, grabbed: int) -> int:
 
 
 def feet_of(figure: Figure) -> list[int]:
-    """The feet, or the last bones of legs that have none."""
+    """Return the feet, or the last bones of legs without feet."""
     return _ends(figure, Region.LEG)
 
 
 def hands_of(figure: Figure) -> list[int]:
-    """The hands, or the last bones of arms that have none."""
+    """Return the hands, or the last bones of arms without hands."""
     return _ends(figure, Region.ARM)
 
 
@@ -47,17 +47,17 @@ class Fold(NamedTuple):
     """How an elbow, knee or hock folds, or a joint of a spine or neck."""
 
     axis: Floats
-    """(3,) the unit axis at rest about which it does."""
+    """(3,) the unit axis, at rest, about which it folds."""
     twists: bool
-    """Whether the bone twists as well, as forearms and spines do."""
+    """Whether the bone can twist too, as forearms and spines do."""
     hardens: bool = False
-    """Whether it gives less the farther it is bent, so that all of a spine bends."""
+    """Whether it gets stiffer the farther it bends, so that the whole spine bends."""
 
 
 def folds_of(figure: Figure) -> dict[int, Fold]:
-    """How elbows, knees and hocks fold, by the bones below them, and the bones of spine and neck, forward and back.
+    """Return how joints fold: elbows, knees and hocks by the bone below, spine and neck bones forward and back.
 
-    Those of which it is not known are left out.
+    Joints whose fold is unknown are left out.
     """
     found = {}
     for limb in find_members(figure):

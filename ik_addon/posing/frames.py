@@ -1,4 +1,4 @@
-"""A body posed on frames as a script says, and keyed: all frames, or none."""
+"""A body posed on the frames of a script, and keyed: all frames, or none."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from .read import Stand
 from .script import Frame, Goal, Root, Script, ScriptError, Space
 
 TURNED = 0.1
-"""Degrees by which a goal's orientation may be missed."""
+"""Maximum miss of a goal's orientation, in degrees."""
 PINNED = 1e-4
-"""Pins hold within this part of the body's size, and `TURNED`."""
+"""Pins hold if they are off by at most this, in sizes of the body, and by at most `TURNED`."""
 MOVED = 1e-6
-"""The root is keyed where it moves by more than this, in sizes of the body."""
+"""The root's location is keyed if it moves by more than this, in sizes of the body."""
 
 
 @dataclass(frozen=True)
 class FrameReport:
-    """What became of the goals and pins on a frame; distances are parts of the body's size, angles degrees."""
+    """How well goals and pins were met on a frame; distances are in sizes of the body, angles in degrees."""
 
     frame: int
     error: float
-    """Largest distance of a goal's bone to its place."""
+    """Largest distance of a goal's joint from its place."""
     turn: float
-    """Largest angle of a goal's bone to its orientation."""
+    """Largest angle of a goal's bone from its orientation."""
     pin_error: float
     pin_turn: float
     limited: list[str] = field(default_factory=list)
-    """Bones that a joint limit held back."""
+    """Bones held back by a joint limit."""
 
     @property
     def missed(self) -> bool:
@@ -58,14 +58,14 @@ class FrameReport:
 
 @dataclass(frozen=True)
 class FramesReport:
-    """What became of a script."""
+    """The result of a script."""
 
     action: str
     each: list[FrameReport]
     position: float
-    """How far playback of the keys is from the poses, at most, in sizes of the body."""
+    """Largest distance of playback of the keys from the poses, in sizes of the body."""
     remarks: list[str] = field(default_factory=list)
-    """Sentences about targets of live chains that are held elsewhere."""
+    """Messages about targets of live chains that something else moves."""
 
     @property
     def missed(self) -> list[int]:
@@ -74,7 +74,7 @@ class FramesReport:
 
     @property
     def message(self) -> str:
-        """All of this in sentences."""
+        """The whole result in sentences."""
         frames = "1 frame" if len(self.each) == 1 else f"{len(self.each)} frames"
         found = [f"Posed {frames} into '{self.action}'"]
         missed = self.missed
@@ -92,16 +92,16 @@ class FramesReport:
 
 @dataclass(frozen=True)
 class _Posed:
-    """A frame that was posed."""
+    """A posed frame."""
 
     rows: Row
-    """(bones, 17) channels of all bones, as `Stand.rows` gives them."""
+    """(bones, 17) channels of all bones, from `Stand.rows`."""
     fk: Row
-    """The same without goals."""
+    """(bones, 17) channels of all bones before posing."""
     bones: Ints
     """Indices of the pose bones that were posed."""
     root: int | None
-    """The one that moved freely."""
+    """The bone that moved freely."""
     ends: Floats
     """(2, n, 3) heads and tails of all bones, in the order of the body."""
     size: float
@@ -116,19 +116,19 @@ def pose_frames(
     new_action: bool = False,
     go_on: Callable[[], None] = lambda: None,
 ) -> FramesReport:
-    """Pose an armature on the frames of a script and key the bones that move, all of them on each of its frames.
+    """Pose an armature on the frames of a script and key all bones that move, each of them on every frame.
 
-    Each frame begins from the pose that the armature has there, and pins hold what stands in it.
+    Each frame starts from the armature's existing pose, whose pinned bones hold.
 
     Args:
-        context: its scene and view layer are used.
+        context: a context with the scene and the view layer.
         ob: the armature object.
-        script: what its body does.
+        script: the frames, goals and pins.
         new_action: key into a copy of the armature's action.
-        go_on: called before each frame; what it raises ends the work.
+        go_on: called before each frame; an exception that it raises ends the work.
 
     Raises:
-        ScriptError, UserError: the armature can't be posed like that; nothing was changed.
+        ScriptError, UserError: the armature can't be posed like this; nothing was changed.
     """
     view_layer = context.view_layer
     view_layer.update()
@@ -155,7 +155,7 @@ def pose_frames(
             remarks = _snapped(context, ob, tips, script, go_on)
             position = 0.0
             for frame, one in zip(script.frames, posed, strict=True):
-                if not tips:  # the keys of targets stay from here on
+                if not tips:  # by now the keys of targets can't be undone
                     go_on()
                 scene.frame_set(frame.number)
                 position = max(position, float(norm((_ends(ob) - one.ends).T).max()) / one.size)
@@ -179,7 +179,7 @@ def _snapped(
     script: Script,
     go_on: Callable[[], None],
 ) -> list[str]:
-    """Key the targets and poles of live chains, so that they solve to the pose; return what does not stay."""
+    """Key the targets and poles of live chains to the pose; return messages about what does not stay."""
     if not tips:
         return []
     work = snap.steps(context, ob, tips, [frame.number for frame in script.frames])
@@ -193,7 +193,7 @@ def _snapped(
 
 
 def _pose(ob: bpy.types.Object, script: Script, frame: Frame) -> _Posed:
-    """Pose the body as it stands on the current frame."""
+    """Pose the body from its pose on the current frame."""
     steered = steered_bones(ob)
     for goal in frame.goals:
         if goal.bone in steered:
@@ -230,7 +230,7 @@ def _pose(ob: bpy.types.Object, script: Script, frame: Frame) -> _Posed:
 def _root(
     ob: bpy.types.Object, script: Script, asks: list[Ask], has_pins: bool, steered: Mapping[str, Sequence[str]]
 ) -> str:
-    """The bone that moves freely; empty: none does."""
+    """Return the bone that moves freely; empty: none."""
     if script.root is Root.NONE:
         return ""
     if isinstance(script.root, str):
@@ -271,7 +271,7 @@ def _grab(ob: bpy.types.Object, script: Script, stand: Stand, goal: Goal, frame:
 
 
 def _turn(posed: PosedBody, grabs: list[Grab]) -> float:
-    """The largest angle in degrees of what is grabbed to its orientation."""
+    """Return the largest angle, in degrees, from a grabbed bone to its orientation."""
     left = [
         float(norm(vectors_of(quaternions(times_back(grab.rotation, posed.frames[grab.bone])))))
         for grab in grabs
@@ -292,7 +292,7 @@ def _ends(ob: bpy.types.Object) -> Floats:
 
 
 def _channels(ob: bpy.types.Object, posed: list[_Posed], more: set[int]) -> list[keyframes.Channel]:
-    """What is keyed: the rotations of `more` bones and of those posed on some frame, and the place of the root."""
+    """Return the channels to key: rotations of posed bones and of `more` bones, and locations of roots that move."""
     bones = sorted(more.union(*(one.bones.tolist() for one in posed)))
     roots = {one.root for one in posed}
     modes = [ob.pose.bones[bone].rotation_mode for bone in bones]

@@ -1,4 +1,4 @@
-"""X-Axis Mirror of an armature: what is dragged on one side is dragged on the other side, too."""
+"""X-Axis Mirror of an armature: a drag on one side is mirrored to the other side."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 
 SIGNS = np.array([-1.0, 1.0, 1.0])
-"""Of the components of a vector that is mirrored across X."""
+"""Signs of the components of a vector that is mirrored across X."""
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """How a bone follows its image on the other side, in the space of their armature."""
+    """How a bone follows its mirror image, in armature space."""
 
     is_relative: bool
-    """It moves as its image does from where it is, and does not become what the image is."""
+    """Whether the bone's motion mirrors that of its image; if not, its pose does."""
     of_image: Floats
-    """(3, 3) rest orientation of the bone that a user drags."""
+    """(3, 3) rest orientation of the image, the bone that the user drags."""
     rest: Floats
     """(3, 3) rest orientation of the bone that follows."""
 
     @classmethod
     def of(cls, ob: bpy.types.Object, image: str, bone: str) -> Mirror:
-        """Read it from an armature object, by the names of both bones."""
+        """Read the mirror of two bones, by their names, from an armature object."""
         rests = np.array([np.array(ob.data.bones[name].matrix_local)[:3, :3] for name in (image, bone)])
         of_image, rest = orthonormal(rests)
         return cls(ob.pose.use_mirror_relative, of_image, rest)
 
     def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Where a joint goes (3,), by the target of its image, where the image was and where the joint itself was."""
+        """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
         if self.is_relative:
             return np.asarray(own + SIGNS * (target - image))
         return np.asarray(SIGNS * target)
 
     def orientation(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Which way a bone turns (3, 3), by the same of orientations."""
+        """Return the orientation (3, 3) of a bone, from the same three orientations."""
         if self.is_relative:
             return times(_mirrored(times_back(target, image)), own)
         return times(_mirrored(times_back(target, self.of_image)), self.rest)

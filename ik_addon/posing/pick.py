@@ -1,4 +1,4 @@
-"""Which bone is under the mouse, and which of its joints is nearer."""
+"""Which bone is under the mouse, and which of its ends is nearer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..pose.skeleton import matrix_array
 from ..solve.problem import Floats
 
 NEAR = 10.0
-"""Pixels at a resolution scale of 1 from its line within which a bone is under the mouse."""
+"""Maximum distance of the mouse from a bone's line, in pixels at a resolution scale of 1."""
 FAT = 0.1
-"""The same, in lengths of the bone: octahedral ones are so thick."""
+"""The same as a fraction of the bone's length: octahedral bones are this thick."""
 
 
 class Picked(NamedTuple):
@@ -23,20 +23,20 @@ class Picked(NamedTuple):
 
     bone: bpy.types.PoseBone
     use_tail: bool
-    """Its tail is nearer to the mouse than its head."""
+    """Whether its tail is nearer to the mouse than its head."""
     ends: Floats
-    """(2, 2) where head and tail are in the region, in pixels."""
+    """(2, 2) head and tail in the region, in pixels."""
 
     @classmethod
     def nearest(cls, context: bpy.types.Context, bone: bpy.types.PoseBone, place: Vector) -> Picked:
-        """A bone, by the joint that is nearer to a place."""
+        """Return a bone with whichever of its ends is nearer to a place."""
         ends = on_screen(context, [bone])[0, :, :2]
         far = np.hypot(*(ends - np.array(place)).T)
         return cls(bone, bool(far[1] < far[0]), ends)
 
 
 def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
-    """The bone at a place in the region: the nearest of all armatures in Pose Mode, on the screen first."""
+    """Return the bone nearest to a place in the region, of all armatures in Pose Mode; if several, the frontmost."""
     bones = [bone for bone in context.visible_pose_bones or () if not bone.bone.hide_select]
     if not bones:
         return None
@@ -46,7 +46,7 @@ def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
 
 
 def on_screen(context: bpy.types.Context, bones: Sequence[bpy.types.PoseBone]) -> Floats:
-    """Where head and tail (n, 2, 3) of bones are in the region: pixels, and depth; not a number behind the viewer."""
+    """Return heads and tails (n, 2, 3) of bones in the region: pixels, and depth; NaN behind the viewer."""
     region, view = context.region, context.region_data
     worlds = {bone.id_data: matrix_array(bone.id_data.matrix_world) for bone in bones}
     points = np.array([(bone.head[:], bone.tail[:]) for bone in bones])
@@ -60,9 +60,9 @@ def on_screen(context: bpy.types.Context, bones: Sequence[bpy.types.PoseBone]) -
 
 
 def nearest(ends: Floats, place: Floats, near: float) -> int | None:
-    """Which of lines (n, 2, 3) is at a place (2,), within so many pixels; None: none of them.
+    """Return which of the lines (n, 2, 3) is at a place (2,), to within `near` pixels; None: none of them.
 
-    Where bones meet they are equally near: the last of them is taken, which is the child.
+    Bones that meet are equally near there: the last one is taken, which is the child.
     """
     line = ends[:, 1, :2] - ends[:, 0, :2]
     squares = (line * line).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Pins: marks on bones that say what of them stays while the body is posed."""
+"""Pins: marks on bones that keep their location or rotation while the body is posed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Extremities(Enum):
 
 
 def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
-    """What of bones is pinned, by name, in the order of the armature."""
+    """Return the stored pins by bone name, in the order of the armature."""
     if ob.pose is None:
         return {}  # Blender has not evaluated it yet
     marked = (bone for bone in ob.pose.bones if has_settings(bone) and chain_of(bone).pin)
@@ -31,7 +31,7 @@ def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
 
 
 def set_pins(ob: bpy.types.Object, names: Iterable[str], flags: Iterable[str]) -> None:
-    """Pin bones, with X-Axis Mirror those of the other side as well; no flags: release them."""
+    """Pin bones, and with X-Axis Mirror those on the other side too; no flags: unpin them."""
     for name in names:
         for bone in (name, image_of(ob, name)):
             if bone:
@@ -39,13 +39,13 @@ def set_pins(ob: bpy.types.Object, names: Iterable[str], flags: Iterable[str]) -
 
 
 def image_of(ob: bpy.types.Object, name: str) -> str:
-    """The bone of the other side that X-Axis Mirror takes along; empty where it is off or there is none."""
+    """Return the bone on the other side that X-Axis Mirror also changes; empty if it is off or there is none."""
     other = bpy.utils.flip_name(name) if ob.pose.use_mirror_x else name
     return other if other != name and other in ob.pose.bones else ""
 
 
 def extremities(ob: bpy.types.Object, which: Extremities) -> list[str]:
-    """The feet of a figure, or its hands."""
+    """Return the feet or the hands of a figure, by name."""
     figure = Figure.of(ob, steered_bones(ob))
     found = feet_of(figure) if which is Extremities.FEET else hands_of(figure)
     return [figure.names[bone] for bone in found]

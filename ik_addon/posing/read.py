@@ -1,4 +1,4 @@
-"""From an armature as it stands to the arrays of a body."""
+"""From the current pose of an armature to the arrays of a body."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ..solve.problem import Floats, Ints
 from .figure import Fold, folds_of
 
 HARDENING = 0.5
-"""By how much stiffer a joint of a spine or neck is that is turned by a radian."""
+"""Stiffness that a radian of rotation adds to a joint of a spine or neck."""
 SIDEWAYS = 0.5
-"""How stiff an elbow, a knee or a spine is across the axis about which it folds."""
+"""Stiffness of an elbow, a knee or a spine across the axis about which it folds."""
 
 
 @dataclass(frozen=True)
 class Stand:
-    """An armature as it stands. Bones are in the order of its body, parents first."""
+    """An armature in its current pose. Bones are in the order of its body, parents first."""
 
     skeleton: Skeleton
     order: Ints
-    """(n,) which pose bone each bone is."""
+    """(n,) the index of each bone in `pose.bones`."""
     index: dict[str, int]
-    """Bones by name."""
+    """Index of each bone, by name."""
     pose: Floats
     """(n, 4, 4) pose matrices."""
     body: Body
@@ -45,8 +45,8 @@ class Stand:
         """Read an armature.
 
         Args:
-            ob: the object, up to date.
-            root: name of the bone that moves freely; empty: none does.
+            ob: the object, evaluated.
+            root: name of the bone that moves freely; empty: none.
 
         Raises:
             ChainError: its bones can't be posed.
@@ -84,13 +84,13 @@ class Stand:
         return cls(skeleton, order, {bone.name: i for i, bone in enumerate(bones)}, pose, body)
 
     def tail(self, bone: int) -> Floats:
-        """Return where (3,) a bone ends."""
+        """Return the tail (3,) of a bone."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
 
     def pins(
         self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int], turned: Collection[int] = ()
     ) -> list[Pin]:
-        """Return what holds of bones, by name, while `grabbed` ones leave their places, and `turned` ones turn."""
+        """Return pins, given by bone name, without the location of `grabbed` and the rotation of `turned` bones."""
         found = [(self.index[name], own) for name, own in pins.items()]
         held = [
             Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own and bone not in turned)
@@ -99,21 +99,21 @@ class Stand:
         return [pin for pin in held if pin.location or pin.rotation]
 
     def posed(self, posed: PosedBody) -> Floats:
-        """Return the pose matrices (n, 4, 4) of a body that was posed."""
+        """Return the pose matrices (n, 4, 4) of a posed body."""
         pose = self.pose.copy()
         pose[:, :3, :3] = times(times_back(posed.frames, self.body.frames), pose[:, :3, :3])
         pose[:, :3, 3] = posed.heads
         return pose
 
     def rows(self, ob: bpy.types.Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
-        """Return the channels of all pose bones, of which `bones` were posed.
+        """Return the channels of all pose bones after posing some of them.
 
         Args:
             ob: the armature object.
-            rows: (len(ob.pose.bones), 17) the channels of the body as it stands.
+            rows: (len(ob.pose.bones), 17) the channels before posing.
             pose: (n, 4, 4) pose matrices.
-            bones: those that turned or moved.
-            root: the one that moved; None: there is none.
+            bones: the bones that turned or moved.
+            root: the bone that moved; None: there is none.
         """
         rows = rows.copy()
         for bone in bones.tolist():
@@ -129,7 +129,7 @@ class Stand:
 
 
 def _stiffness(bones: Sequence[bpy.types.PoseBone], folds: Mapping[str, Fold]) -> Floats:
-    """How little bones turn (n, 3): as they are set; less across the axis about which joints fold."""
+    """Return the stiffness of bones (n, 3): as set, and higher across the axis about which a joint folds."""
     found = np.array([stiffness_of(bone) for bone in bones]).reshape(len(bones), 3)
     for i, bone in enumerate(bones):
         fold = folds.get(bone.name)

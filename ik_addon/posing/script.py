@@ -1,4 +1,4 @@
-"""What a body does on frames, as a file says it: which bones go where, and what holds. See docs/command_line.md."""
+"""Files that say what a body does on frames: which bones go where, and which pins hold. See docs/command_line.md."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from pathlib import Path
 from typing import Any
 
 FIRST, LAST = -1_048_574, 1_048_574
-"""The frames that Blender has."""
+"""Blender's range of frames."""
 LARGEST = 1e30
-"""Numbers are smaller than this."""
+"""Numbers must be smaller than this."""
 
 Pins = dict[str, frozenset[str]]
-"""What of bones is pinned, LOCATION and ROTATION, by name."""
+"""Pins by bone name: LOCATION, ROTATION or both."""
 
 
 class ScriptError(Exception):
-    """A file does not say what a body does; the message says what is wrong, and where."""
+    """The file is not a valid script; the message says what is wrong, and where."""
 
 
 class Space(Enum):
-    """Where places and orientations are seen from."""
+    """The space of places and orientations."""
 
     WORLD = "WORLD"
     ARMATURE = "ARMATURE"
 
 
 class Root(Enum):
-    """Which bone moves freely, where no bone is named."""
+    """Which bone moves freely if none is named."""
 
     FOUND = "FOUND"
-    """As Pose Body finds it."""
+    """The one that Pose Body finds."""
     NONE = "NONE"
 
 
@@ -48,25 +48,25 @@ class Goal:
     rotation: tuple[float, ...] | None
     """A quaternion; None: any."""
     use_tail: bool
-    """The tail of the bone goes there, not its head."""
+    """Whether the tail of the bone goes there, instead of its head."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What the body does on a frame."""
+    """Goals and pins of a frame."""
 
     number: int
     goals: tuple[Goal, ...]
     pins: Pins | None
-    """None: as Pose Body would pin."""
+    """None: the pins of Pose Body."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """What the body of an armature does on some frames, which ascend."""
+    """What the body of an armature does on some frames, in ascending order."""
 
     armature: str | None
-    """None: the only one of the scene."""
+    """None: the only armature of the scene."""
     space: Space
     root: str | Root
     frames: tuple[Frame, ...]
@@ -80,16 +80,16 @@ class Script:
 
 
 def read(path: Path) -> Script:
-    """Read a file.
+    """Read a script from a file.
 
     Raises:
-        ScriptError: it is not there, or not what it should be.
+        ScriptError: the file can't be read, or is not a valid script.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScriptError(f"'{path}' can't be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, or endlessly nested
+    except (ValueError, RecursionError) as error:  # not UTF-8, or nested too deeply
         raise ScriptError(f"'{path}' is not JSON: {error}") from error
     try:
         return _script(content)
@@ -163,11 +163,11 @@ def _pins(content: Any, where: str) -> Pins:
     return dict(found)
 
 
-# ---- what any file has
+# ---- the fields of any file
 
 
 def _fields(content: Any, where: str, needed: Collection[str], more: Collection[str]) -> dict[str, Any]:
-    """An object with some fields, and no others."""
+    """Return an object, checked to have the needed fields and no unknown ones."""
     _check(isinstance(content, dict), where, "an object in braces", content)
     for name in needed:
         if name not in content:

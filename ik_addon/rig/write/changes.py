@@ -1,4 +1,4 @@
-"""What differs between two frames, and which chains that concerns: on a still frame only these are solved again."""
+"""What differs between two frames, and which chains it affects: on a still frame only these are solved again."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..read.sample import Sample
 
 
 class Changes:
-    """What differs between two frames, each by itself (F = 1)."""
+    """The differences between two single frames (F = 1)."""
 
     def __init__(self, plan: Plan, now: Sample, before: Sample) -> None:
-        """Compare all that a solve depends on."""
+        """Compare everything that a solve depends on."""
         self._plan = plan
         self._everything = not _is_same(now.world, before.world)
         self._moved: set[int] = set()
-        """Sampled bones that stand elsewhere, and bones that were solved again."""
+        """Bones whose sampled pose differs, and bones that are solved again."""
         if not _is_same(now.poses, before.poses):
             self._moved.update(plan.sampled[(now.poses != before.poses).any(axis=(0, 2, 3))].tolist())
         self._rows = np.zeros(len(plan.live), dtype=bool)
@@ -35,20 +35,20 @@ class Changes:
                 self._goals |= (value != was).any(axis=(0, *range(2, value.ndim)))
 
     def concern(self, wave: Wave) -> tuple[Bools, Bools]:
-        """Groups (G,) of a wave that must be solved again, and those whose FK pose is another, waves in their order."""
+        """Return which groups (G,) of the next wave to solve again, and which have a different FK pose."""
         posed_anew = self._posed_anew(wave)
         again: Bools = posed_anew | np.asarray(self._goals[wave.chains].any(axis=1))
         if self._moved and self._plan.goals_are_moved:
-            again[:] = True  # a goal may be attached to what is solved again
+            again[:] = True  # a goal may be attached to a bone that is solved again
         self._moved.update(wave.bones[again].ravel().tolist())
         return again, posed_anew
 
     def _posed_anew(self, wave: Wave) -> Bools:
-        """Groups (G,) of a wave whose FK pose is another."""
+        """Return which groups (G,) of a wave have a different FK pose."""
         if self._everything or not (self._moved or self._rows.any()):
             return np.full(len(wave.rows), self._everything)
         posed_anew: Bools = np.asarray(self._rows[wave.rows].any(axis=1))
-        # What is brought to the target is the head of an end bone that is not connected, wherever it is moved.
+        # The effector of a loose chain is the head of its unconnected end bone, whatever moves that bone.
         for group, chain in np.argwhere(wave.loose).tolist():
             end = self._plan.chains[wave.chains[group, chain]].end
             if end is not None:

@@ -15,9 +15,9 @@ from .outcomes import Outcomes
 
 
 def turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
-    """Turn end bones, whose goals are (B, 1), write that to their channels and record which stand at a limit.
+    """Turn end bones to goals (B, 1), write their channels and record which are at a limit.
 
-    One whose chain could not be solved keeps its FK pose.
+    An end bone whose chain could not be solved keeps its FK pose.
     """
     wave, frames = limbs.wave, limbs.frames()[:, 0]
     limits = limbs.limits()
@@ -27,7 +27,7 @@ def turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
     wanted = times(goals.rotation[:, 0], offsets[limbs.group])
     usable = np.isfinite(wanted).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2))
     usable &= wave.as_members(outcomes.status[:, wave.chains])[:, 0] != Status.INVALID
-    if limits is not None:  # below a bone that is scaled flat they have no axes
+    if limits is not None:  # below a bone that is scaled flat the limits have no axes
         usable &= np.isfinite(limits.root).all(axis=(1, 2))
         limits = replace(limits, root=np.where(usable[:, None, None], limits.root, np.eye(3)))
     upright = np.where(usable[:, None, None], wanted, np.eye(3))

@@ -1,6 +1,6 @@
-"""Limbs of two bones within limits whose FK pose stands still: from where their targets are to channels, one by one.
+"""Limbs of two bones within limits whose FK pose does not change: from target positions to channels, one by one.
 
-All but the targets is taken down once, in plain floats. The numbers are those of `solve_limbs`, in the same order.
+Everything but the goals is stored once, in plain floats. The operations are those of `solve_limbs`, in the same order.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from .outcomes import Outcomes
 from .solving import fixed, goals_of, tips_of
 
 _FARTHEST = 1e50
-"""Farther away than this, in chain lengths, a target is nowhere, see `bodies.valid_members`."""
+"""A target farther away than this, in chain lengths, counts as invalid, see `bodies.valid_members`."""
 
 
 def are_limbs(shape: Shape) -> bool:
-    """Whether chains may be limbs of this kind."""
+    """Whether the groups of a shape are chains of two bones within limits whose tips take no orientation."""
     return shape.is_chain and len(shape.parents) == 2 and shape.limits is not None and not any(shape.turns)
 
 
 class _Held(NamedTuple):
-    """What of one limb stays the same."""
+    """What stays the same for one limb."""
 
     fk: list[Matrix]
-    """The frames of its bones."""
+    """The frames of its bones, root first."""
     kept: list[Matrix]
-    """See `Limbs.kept`."""
+    """See `Limbs.kept`, for each bone."""
     old: list[list[float]]
-    """The quaternions of its channels in FK."""
+    """The quaternions of its channels in the FK pose."""
     tip: Vector
     near: float
-    """See `solving.tips_of`."""
+    """How near the tip a target counts as on it, see `solving.tips_of`."""
     length: float
 
 
 class _Last(NamedTuple):
-    """What one limb was asked for, and what came of it."""
+    """The last goal of one limb, and its solution."""
 
     aim: Aim | None
     solved: Solved | None
@@ -61,14 +61,14 @@ class _Last(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What was found for C limbs on F frames."""
+    """Solutions of C limbs on F frames."""
 
     turns: NDArray[np.float32]
-    """(C, F, 2, 4) quaternions of the joints."""
+    """(C, F, 2, 4) quaternions of the joints' channels."""
     solved: list[Solved | None]
-    """C F, limb by limb."""
+    """C times F solutions, limb by limb; None: could not be solved."""
     usual: Bools
-    """(C, F) where these can be used; elsewhere they hold anything, and `solve` must be asked."""
+    """(C, F) where the solutions can be used; elsewhere their values are arbitrary, and `solve` is needed."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class HeldLimbs:
     known: KnownLimbs
     held: list[_Held]
     columns: slice | Ints
-    """Which of the plan's chains they are."""
+    """Indices of their chains in the plan."""
     last: dict[int, _Last] = field(default_factory=dict)
-    """What each limb was asked for last, and what came of it: mostly one of several targets is moved."""
+    """The last goal and solution of each limb, by its index: mostly only one of several targets moves."""
 
     @classmethod
     def of(cls, limbs: Limbs, goals: Goals) -> HeldLimbs | None:
-        """Take down a wave in its FK pose, with any goals (C, 1); None where it takes the long way."""
+        """Store a wave in its FK pose, with any goals (C, 1); return None if it needs the general solver."""
         wave = limbs.wave
         if not are_limbs(wave.shape) or set(wave.modes.ravel()) != {"QUATERNION"}:
             return None
@@ -129,7 +129,7 @@ class HeldLimbs:
         return last
 
     def put(self, outcomes: Outcomes, looked: Looked, goals: Goals) -> None:
-        """Set how the solves ended, where they are usual."""
+        """Set the outcomes of all limbs on all frames."""
         shape, own = looked.usual.shape, self.columns
         ended = [
             (Status.INVALID, np.nan, (False, False)) if each is None else (each.status, each.error, each.at_limit)
@@ -143,7 +143,7 @@ class HeldLimbs:
         outcomes.at_limit[:, self.wave.rows] = np.array(at_limit).reshape(*shape, 2).swapaxes(0, 1)
 
     def _asked(self, goals: Goals) -> Iterator[tuple[int, Aim | None]]:
-        """Of each limb on each frame; None where it cannot be solved."""
+        """Yield the index and the goal of each limb on each frame; None: it cannot be solved."""
         own = self.columns
         targets, settings = goals.target[:, own].swapaxes(0, 1).tolist(), goals.settings[:, own].swapaxes(0, 1).tolist()
         poles = goals.pole[:, own].swapaxes(0, 1).tolist() if self.wave.shape.poles[0] else None
@@ -164,7 +164,7 @@ class HeldLimbs:
 
 
 def _turned(held: _Held, solved: Solved) -> list[tuple[float, ...]]:
-    """The quaternions of the channels, each the one nearer to FK."""
+    """Return the quaternions of the channels, each with the sign nearer to FK."""
     upper, lower = (product(*pair) for pair in zip(solved.rotations, held.fk, strict=True))
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = upper
     back = (xx, yx, zx), (xy, yy, zy), (xz, yz, zz)

@@ -1,4 +1,4 @@
-"""Posed chains and trees of one shape: forward kinematics to the solver's arrays, and a solution back into channels."""
+"""Posed chains and trees of one shape: from FK channels to the solver's arrays, and from solutions back to channels."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .once import once
 from .skew import Skew
 
 WRITTEN_TOLERANCE = 1e-6
-"""The miss of a written pose, in chain lengths, from which it is worth while to solve again."""
+"""A written pose that misses its solution by more than this, in chain lengths, is solved again."""
 UNIFORM = 1e-6
-"""Scale factors that differ by less than this are the same."""
+"""Scale factors that differ by less than this fraction count as equal."""
 STRAIGHT = 5e-5
-"""A pose is straight whose joints leave its line by less than this, in chain lengths: going live moves it unseen."""
+"""A pose counts as straight if its joints are off its line by less than this, in chain lengths: too little to see."""
 
 
 class _Placed(NamedTuple):
-    """What a solution makes of bones."""
+    """Solved bones, before they are written to channels."""
 
     rotations: Floats
     """(B, n, 3, 3) of their channels."""
     basis: Floats
     """(B, n, 4, 4)"""
     poses: Floats | None = None
-    """(B, n, 4, 4) where they are known by now."""
+    """(B, n, 4, 4) pose matrices, if they were computed on the way."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,24 @@ class Limbs:
     plan: Plan
     wave: Wave
     group: Ints
-    """(B,) the group that a member is, as index into the wave."""
+    """(B,) the group of each member, as an index into the wave."""
     root: Floats
-    """(B, 4, 4) pose of the root's parent in armature space, the identity at the armature's root."""
+    """(B, 4, 4) pose of the root's parent in armature space; the identity if there is none."""
     rows: Row
     """(B, n, 17) channels."""
     basis: Floats
-    """(B, n, 4, 4) basis matrices that the channels make."""
+    """(B, n, 4, 4) basis matrices of these channels."""
     reach: Floats
-    """(B, E, 3) what each chain brings to its target, in the axes of its tip."""
+    """(B, E, 3) the end effector of each chain, in the axes of its tip."""
     remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
-    """What was computed of them."""
+    """Results of the methods that compute something once."""
 
     @cached_property
     def poses(self) -> Floats:
-        """(B, n, 4, 4) the pose matrices in armature space that the channels make."""
+        """(B, n, 4, 4) pose matrices in armature space."""
         found, parents = np.empty_like(self.basis), self.wave.shape.parents
         if self.wave.shape.plain:
-            # Not by a BLAS, which rounds by how matrices lie in memory, and so by how many frames there are.
+            # Without BLAS, whose rounding depends on the memory layout, and so on the number of frames.
             local = times(self.plan.skeleton.offsets[self.wave.bones[self.group]], self.basis)
             for i, parent in enumerate(parents):
                 found[:, i] = times(self.root if parent < 0 else found[:, parent], local[:, i])
@@ -80,7 +80,7 @@ class Limbs:
 
     @once
     def joints(self) -> Floats:
-        """Joint positions (B, n+E, 3): the heads, then what the tips bring to their targets."""
+        """Joint positions (B, n+E, 3): the heads, then the end effectors."""
         tips = self.poses[:, list(self.wave.shape.segments)]
         ends = tips[..., :3, 3] + applied(tips[..., :3, :3], self.reach)
         return np.concatenate([self.poses[:, :, :3, 3], ends], axis=1)
@@ -102,7 +102,7 @@ class Limbs:
         return self.lengths(self.joints())
 
     def lengths(self, joints: Floats) -> Floats:
-        """Lengths (B, E) of the chains from the root to each tip, for joints (B, n+E, 3)."""
+        """Return the lengths (B, E) of the chains from the root to each effector, for joints (B, n+E, 3)."""
         points = joints.T
         found = np.empty((len(joints), len(self.wave.shape.segments)))
         for e, path in enumerate(paths(self.wave.shape.parents, self.wave.shape.segments)):
@@ -112,7 +112,7 @@ class Limbs:
 
     @once
     def limits(self) -> Limits | None:
-        """The limits of the joints."""
+        """The limits of the joints; None: the chains have none."""
         ranges = self.wave.shape.limits
         if ranges is None:
             return None
@@ -122,7 +122,7 @@ class Limbs:
 
     @once
     def plane(self) -> Floats | None:
-        """Normals (B, 3) of the planes in which planar chains stay: those of their rest pose, below their parent."""
+        """Normals (B, 3) of the planes in which planar chains stay, from their rest pose; None: they are not planar."""
         if not self.wave.shape.planar:
             return None
         normals = np.array([self.plan.skeleton.normal_at_rest(bones) for bones in self.wave.bones.tolist()])
@@ -130,7 +130,7 @@ class Limbs:
 
     @once
     def bend_side(self) -> Floats | None:
-        """Bend sides (B, 3) of chains; None for trees and where no chain has one."""
+        """Bend sides (B, 3) of chains; None for trees, and if no chain has one."""
         sides = np.array([self.plan.chains[c].bend_side for c in self.wave.chains[:, 0].tolist()])
         if not (self.wave.shape.is_chain and sides.any()):
             return None
@@ -142,7 +142,7 @@ class Limbs:
 
     @once
     def folds(self) -> Floats | None:
-        """How the joints of chains fold (B, n, 3); None where all bend evenly."""
+        """How the joints of chains fold (B, n, 3); None for trees, and if all chains bend evenly."""
         own = [self.plan.chains[c].folds for c in self.wave.chains[:, 0].tolist()]
         if not (self.wave.shape.is_chain and any(own)):
             return None
@@ -152,7 +152,7 @@ class Limbs:
 
     @once
     def frames(self) -> Floats:
-        """Orthonormal frames (B, n, 3, 3) in armature space, defined also where a bone is scaled to nothing."""
+        """Orthonormal frames (B, n, 3, 3) in armature space, even of bones that are scaled to zero."""
         scale = self.rows[:, :, FIELDS["scale"]]
         if scale.all():
             return orthonormal(self.skew().frames_without(self.poses[:, :, :3, :3] / scale[:, :, None, :]))
@@ -168,22 +168,22 @@ class Limbs:
 
     @once
     def channel_rotations(self) -> Floats:
-        """Rotations (B, n, 3, 3) that the channels make."""
+        """Rotations (B, n, 3, 3) of the channels."""
         return orthonormal(channels.basis_rotation(self.basis, self.rows))
 
     def gaps(self, solution: Solution) -> Floats:
-        """How far (B, E) tips are from where a solution has them; 0 where it is invalid."""
+        """Return how far (B, E) the effectors are from those of a solution; 0 where the solution is invalid."""
         bones = self.wave.bones.shape[1]
         gaps = norm((self.joints()[:, bones:] - solution.joints[:, bones:]).T).T
         return np.where((solution.status != Status.INVALID)[:, None], gaps, 0.0)
 
     def members(self, chosen: Bools) -> Limbs:
-        """The chosen members (B,) alone."""
+        """Return only the chosen members (B,)."""
         parts = ("group", "root", "rows", "basis", "reach")
         return replace(self, **{name: getattr(self, name)[chosen] for name in parts})
 
     def groups(self, chosen: Bools) -> Limbs:
-        """The chosen groups (G,) of a wave alone, on one frame."""
+        """Return only the chosen groups (G,) of a wave, on one frame."""
         if chosen.all():
             return self
         key = chosen.tobytes()
@@ -200,7 +200,7 @@ class Limbs:
         self.remembered.clear()
 
     def blended(self, fk: Limbs, influence: Floats) -> Limbs:
-        """The limbs between their FK pose (0) and this one (1), by the influence (B, n) on each bone."""
+        """Return the limbs blended from their FK pose (0) to this one (1), by the influence (B, n) on each bone."""
         start, end = (channels.basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
         rotations = channels.slerp(start, end, influence)
         share = influence[:, :, None].astype(np.float32)
@@ -212,16 +212,16 @@ class Limbs:
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
         rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
-        # What is not blended, or was not solved, keeps its FK channels exactly, and what is all solved its own.
+        # Bones with no influence, or not solved, keep their FK channels exactly; with full influence, the solved ones.
         still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
         for chosen, own in ((influence == 1.0, self), (still, fk)):
             rows[chosen], basis[chosen] = own.rows[chosen], own.basis[chosen]
         return replace(self, rows=rows, basis=basis)
 
     def solved(self, frames: Floats, solution: Solution) -> Limbs:
-        """The limbs with a solution, given as orthonormal frames (B, n, 3, 3) and joints, in their channels.
+        """Return the limbs with a solution, its orthonormal frames (B, n, 3, 3) and joints, written to their channels.
 
-        Members without a solution stay as they are.
+        Members without a usable solution keep their pose.
         """
         scale = solution.stretch
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
@@ -248,7 +248,7 @@ class Limbs:
 
     @once
     def rigid(self) -> Bools:
-        """Members (B,) whose bones turn their children rigidly: no inheritance flags, no scale but uniform ones."""
+        """Members (B,) whose bones turn their children rigidly: no inheritance flags, and only uniform scale."""
         if not self.wave.shape.plain:
             return np.zeros(len(self.group), dtype=bool)
         scale = self.rows[:, :, FIELDS["scale"]]
@@ -257,7 +257,7 @@ class Limbs:
             return np.ones(len(self.group), dtype=bool)
         uniform = (np.ptp(scale, axis=2) <= UNIFORM * scale[:, :, 0]) & (scale[:, :, 0] > 0.0)
         linear = self.root[:, :3, :3]
-        with np.errstate(invalid="ignore"):  # a constraint may leave a bone that is not a number
+        with np.errstate(invalid="ignore"):  # a constraint may leave a bone with values that are not finite
             square = back_times(linear, linear)
             size = np.trace(square, axis1=1, axis2=2) / 3.0
             skew = np.abs(square - size[:, None, None] * np.eye(3)).max(axis=(1, 2))
@@ -265,20 +265,20 @@ class Limbs:
 
     @once
     def is_exact(self) -> bool:
-        """Whether bones are as good as rigid: then a solution in their channels makes the pose that was solved.
+        """Whether bones are so nearly rigid that the written pose matches the solved one.
 
-        Of a strained bone it misses that by twice the strain at most, on its own part of the chain.
+        A strained bone makes it miss by at most twice the strain, on its own part of the chain.
         """
         if self.wave.shape.out_of_reach is not OutOfReach.EXTEND or not self.rigid().all():
             return False
-        with np.errstate(all="ignore"):  # what is not finite is not exact
+        with np.errstate(all="ignore"):  # poses that are not finite are not exact
             seen = back_times(self.frames(), self.skew().frames_without(self.poses[:, :, :3, :3]))
             strain = seen / (np.trace(seen, axis1=2, axis2=3)[:, :, None, None] / 3.0) - np.eye(3)
             return bool(((strain * strain).sum(axis=(2, 3)) <= (WRITTEN_TOLERANCE / 2.0) ** 2).all())
 
     @once
     def kept(self) -> Floats:
-        """(B, n, 3, 3) by which the frames of bones, seen from their parents', become the rotations of channels."""
+        """(B, n, 3, 3) factors that turn frames relative to their parents into rotations of channels."""
         below, parents = above(self.wave.shape.parents)
         frames = self.frames()
         kept = times_back(self.channel_rotations(), frames)
@@ -286,9 +286,9 @@ class Limbs:
         return kept
 
     def _place_rigid(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
-        """All bones at once: each is turned further than its parent, and what turns alike keeps its channels.
+        """Place all bones at once, each relative to its parent; a bone that turns with its parent keeps its channels.
 
-        Rest matrices, which are rotations only roughly where a bone points against its parent, have no part in it.
+        This avoids rest matrices, which are only roughly rotations if a bone points against its parent.
         """
         below, parents = above(self.wave.shape.parents)
         local, basis = frames.copy(), self.basis.copy()
@@ -302,7 +302,7 @@ class Limbs:
         return _Placed(rotations, basis)
 
     def _place_bone_by_bone(self, frames: Floats, solution: Solution, scale: Floats) -> _Placed:
-        """From the root on: what the flags and the scale of a parent do to its children depends on its pose."""
+        """Place bones from the root on: a parent's pose decides how its flags and scale affect its children."""
         rotations, basis, poses = np.empty_like(frames), self.basis.copy(), np.empty_like(self.basis)
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
@@ -317,23 +317,23 @@ class Limbs:
         return _Placed(rotations, basis, poses)
 
     def _of_parents(self, root: Floats, values: Floats) -> Floats:
-        """Values (B, n, ...) of the bones' parents, `root` (B, ...) being that of the root's parent."""
+        """Return the values (B, n, ...) of the bones' parents; `root` (B, ...) is the value of the root's parent."""
         return np.concatenate([root[:, None], values], axis=1)[:, np.array(self.wave.shape.parents) + 1]
 
     def _by_group(self) -> list[tuple[Ints, list[int]]]:
-        """Members and bones of each group."""
+        """Return the members and bones of each group."""
         found = ((np.flatnonzero(self.group == c), bones) for c, bones in enumerate(self.wave.bones.tolist()))
         return [(members, bones) for members, bones in found if len(members)]
 
     def _parent(self, poses: Floats, members: Ints, bones: list[int], i: int) -> Floats | None:
-        """Pose of the parent of the i-th bone, of poses (B, n, 4, 4); None at the armature's root."""
+        """Return the pose of the parent of the i-th bone, from poses (B, n, 4, 4); None: it has no parent."""
         parent = self.wave.shape.parents[i]
         if parent >= 0:
             return np.asarray(poses[members, parent])
         return self.root[members] if self.plan.skeleton.parents[bones[0]] >= 0 else None
 
     def _basis_of(self, bone: int, frame: Floats, head: Floats, parent: Floats | None) -> Floats:
-        """Basis (F, 4, 4) that gives a bone a frame (F, 3, 3) and a head (F, 3) in armature space."""
+        """Return the basis (F, 4, 4) of a bone with this frame (F, 3, 3) and head (F, 3) in armature space."""
         wanted = np.zeros((len(frame), 4, 4))
         wanted[:, :3, :3] = frame
         wanted[:, :3, 3] = head
@@ -342,6 +342,6 @@ class Limbs:
 
 
 def _finite_or_none(rotations: Floats) -> Floats:
-    """Rotations (..., 3, 3), with none in place of those that are not finite: such frames are put back afterwards."""
+    """Replace rotations (..., 3, 3) that are not finite by the identity; such members are put back afterwards."""
     finite = np.isfinite(rotations)
     return rotations if finite.all() else np.where(finite.all(axis=(-2, -1), keepdims=True), rotations, np.eye(3))

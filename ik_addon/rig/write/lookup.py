@@ -1,7 +1,7 @@
-"""Armatures whose FK pose stands still: what a solve makes of it is tabulated once, and looked up on each frame.
+"""Armatures whose FK pose does not change: their solutions are tabulated once, and looked up on each frame.
 
-That is so where nothing animates the armature and its goals go their own ways: the common case of a rig that is posed
-by its targets. It is a shorter way to the same pose as `pose`, to single precision.
+This works if nothing animates the armature and its goals are not attached to it: the common case of a rig that is
+posed by its targets. The pose is the same as from `pose`, to single precision, but faster.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class _Chains:
     wave: Wave
     table: Tabulated
     to_space: Floats
-    """(C, 3, 4) from object space to that of each chain: its root bone's at rest below its parent, without scale."""
+    """(C, 3, 4) from object space to that of each chain: its root bone at rest, below its posed parent, unscaled."""
 
     @classmethod
     def of(cls, limbs: Limbs, only: Goals | None) -> _Chains | None:
-        """Tabulate a wave in its FK pose, for all goals or for some (F, C); None where it takes the long way."""
+        """Tabulate a wave in its FK pose, for any goals or for some (F, C); None if it needs the general solver."""
         wave, shape = limbs.wave, limbs.wave.shape
         free = shape.limits is None and not shape.planar and not any(shape.turns)
-        # Led by its tip a chain bends by where its target is, and not by the distance alone.
+        # FABRIK bends a chain by where its target is, not just by the distance.
         free = free and shape.solver is not Solver.FABRIK
         free = free and not any(limbs.plan.chains[c].folds for c in wave.chains[:, 0].tolist())
         plain = shape.is_chain and shape.plain and all(shape.inherits) and shape.out_of_reach is OutOfReach.EXTEND
@@ -93,14 +93,14 @@ class _Chains:
         )
 
     def put(self, outcomes: Outcomes, found: Found, goals: Goals) -> None:
-        """Set how the solves ended."""
+        """Set the outcomes of the chains."""
         own = self.wave.chains[:, 0]
         outcomes.status[:, own] = _status(found, goals.tolerance[:, own].T).T
         outcomes.error[:, own] = np.abs(found.distance - found.wanted).T
 
 
 def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
-    """What finds the pose of a wave that is in its FK pose; None where it takes the long way.
+    """Return the lookup for a wave in its FK pose; None if it needs the general solver.
 
     Args:
         limbs: the wave.
@@ -113,20 +113,20 @@ def _looked_up(limbs: Limbs, goals: Goals, only: Goals | None) -> Any:
 
 
 def is_tabulated(plan: Plan) -> bool:
-    """Whether any chain has to be tabulated, which is worth while for many frames only."""
+    """Whether any chain has to be tabulated, which pays off only for many frames."""
     return not all(wave.shape.is_end or are_limbs(wave.shape) for wave in plan.waves)
 
 
 def _in_space(to_space: Floats, points: Floats) -> Floats:
-    """Points (F, C, 3) of object space as (C, F, 3), seen from the chains' roots."""
-    # Not as a product of matrices: a frame is to get the same bits alone as among others.
+    """Return points (F, C, 3) in object space as (C, F, 3), in the spaces of the chains."""
+    # Not as a matrix product: a frame should get the same bits alone as in a batch.
     x, y, z, origin = np.moveaxis(to_space[:, None], -1, 0)
     a, b, c = np.moveaxis(points.swapaxes(0, 1)[..., None], -2, 0)
     return np.asarray(x * a + y * b + z * c + origin)
 
 
 class Lookup:
-    """The chains of an armature in one FK pose."""
+    """Lookups of the chains of an armature in one FK pose."""
 
     def __init__(
         self,
@@ -141,9 +141,9 @@ class Lookup:
         Args:
             ob: the armature object.
             plan: its plan.
-            frame: with any goals.
-            only: the goals of these frames; None: any.
-            fk: waves in that pose, as far as they are known, see `Posed.fk`.
+            frame: a frame with this FK pose and any goals.
+            only: the goals of the frames to solve; None: any goals may come.
+            fk: waves in this FK pose that are already known, see `Posed.fk`.
         """
         self._plan = plan
         self._rows, self._sampled = frame.channels[0], frame.poses[0]
@@ -153,19 +153,19 @@ class Lookup:
         chains = [_looked_up(each, frame.goals, only) for each in limbs]
         self._chains = [own for own in chains if own is not None]
         self.only_tables = all(isinstance(own, _Chains) for own in self._chains)
-        """Whether all that is to be done for a frame is to look it up."""
+        """Whether every frame takes only table lookups, and no solving."""
         self._has_ends = bool(ends)
         self._asks_blender = not all(wave.shape.plain for wave in ends)
-        """Whether Blender poses some bones: not later, when the armature may be gone."""
+        """Whether some bones are posed by Blender: that can't wait, since the armature may be gone by then."""
         self.works = bool(chains) and None not in chains and all((wave.modes == "QUATERNION").all() for wave in ends)
-        """Whether all chains take the short way; otherwise `pose` must be asked for all."""
+        """Whether all chains can be looked up; otherwise all need `pose`."""
 
     def fits(self, frame: Sample) -> bool:
-        """Whether this is the FK pose on all frames of a sample."""
+        """Whether all frames of a sample have this FK pose."""
         return bool((frame.channels == self._rows).all() and (frame.poses == self._sampled).all())
 
     def solve(self, ob: bpy.types.Object, frame: Sample) -> Posed:
-        """Solve frames in this FK pose, as `pose` does, which is asked for what is not usual."""
+        """Solve frames in this FK pose with the result of `pose`, which solves the frames that can't be looked up."""
         found = [own.find(frame.goals) for own in self._chains]
         rows = np.repeat(self._rows[None], len(frame.world), axis=0)
         usual = np.asarray((frame.goals.influence == 1.0).all(axis=1))
@@ -185,7 +185,7 @@ class Lookup:
         return Posed(rows, outcomes, {}, lambda chosen: posed_by(ob, self._plan, frame.frames(chosen), rows[chosen]))
 
     def _outcomes(self, goals: Goals, found: Sequence[Any]) -> Outcomes:
-        """How the solves of all chains ended."""
+        """Return the outcomes of all chains, set on demand."""
 
         def put(outcomes: Outcomes) -> None:
             for own, looked_up in zip(self._chains, found, strict=True):
@@ -195,6 +195,6 @@ class Lookup:
 
 
 def _status(found: Found, tolerance: Floats) -> NDArray[np.int8]:
-    """Values of `Status` (C, F), with the tolerance (C, F) in chain lengths."""
+    """Return values of `Status` (C, F), given the tolerance (C, F) in chain lengths."""
     residual = found.distance - found.wanted
     return np.where(np.abs(residual) <= tolerance, Status.REACHED, Status.TOO_FAR).astype(np.int8)

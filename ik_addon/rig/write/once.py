@@ -1,4 +1,4 @@
-"""Methods that compute something once."""
+"""Methods that compute their result once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Protocol, TypeVar
 
 
 class Remembering(Protocol):
-    """What has such methods."""
+    """An object with such methods."""
 
     @property
     def remembered(self) -> dict[str | bytes, Any]:
-        """What was computed; cleared where it no longer holds."""
+        """Results by name; cleared when they become outdated."""
 
 
 Owner = TypeVar("Owner", bound=Remembering)
@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 
 def once(method: Callable[[Owner], Found]) -> Callable[[Owner], Found]:
-    """A method whose result is computed once, until what is remembered is cleared."""
+    """Compute a method's result once, and again only after `remembered` is cleared."""
 
     @wraps(method)
     def found(self: Owner) -> Found:

@@ -1,4 +1,4 @@
-"""How solves ended: reached or not, error, iterations and joints at limits of each chain, on F frames."""
+"""How solves ended: status, error, iterations and joints at limits of each chain, on F frames."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Outcome:
     status: NDArray[np.int8]
     """(F,) values of `Status`."""
     error: Floats
-    """(F,) distance from tip to target, in chain lengths; not a number where INVALID."""
+    """(F,) distance from effector to target, in chain lengths; NaN where INVALID."""
     iterations: Ints
     """(F,)"""
     at_limit: Bools
-    """(F, n) which of the bones that the chain poses, root first, stand at a limit."""
+    """(F, n) which bones that the chain poses, root first, are at a limit."""
 
 
 class _Arrays(NamedTuple):
@@ -48,7 +48,7 @@ class Outcomes:
     """How the solves of all chains of a plan ended, on F frames."""
 
     def __init__(self, plan: Plan, frames: int, later: Callable[[Outcomes], None] | None = None) -> None:
-        """Nothing is solved yet; or nobody has asked yet, and what is given puts it here once somebody does."""
+        """Begin with nothing solved; `later`, if given, sets the outcomes when they are first read."""
         self._plan, self._frames, self._later = plan, frames, later
 
     @cached_property
@@ -79,12 +79,12 @@ class Outcomes:
 
     @property
     def iterations(self) -> Ints:
-        """(F, C) how many steps it took."""
+        """(F, C) number of solver steps."""
         return self._asked().iterations
 
     @property
     def at_limit(self) -> Bools:
-        """(F, k) which of `Plan.live` stand at a limit."""
+        """(F, k) which bones of `Plan.live` are at a limit."""
         return self._asked().at_limit
 
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
@@ -103,7 +103,7 @@ class Outcomes:
         self.at_limit[:, wave.rows] = wave.as_frames(solution.at_limit)
 
     def put_end(self, wave: Wave, at_limit: Bools) -> None:
-        """Set which end bones (B,) of a wave of such bones stand at a limit."""
+        """Set which end bones (B,) of a wave of end bones are at a limit."""
         self.at_limit[:, wave.rows] = wave.as_frames(at_limit[:, None])
 
     def put_frames(self, chosen: Bools, other: Outcomes) -> None:
@@ -112,20 +112,20 @@ class Outcomes:
             getattr(self, name)[chosen] = getattr(other, name)
 
     def frames(self, chosen: slice) -> Outcomes:
-        """The outcomes on some of the frames alone."""
+        """Return the outcomes on only some of the frames."""
         some = Outcomes(self._plan, 0)
         status, error, iterations, at_limit = self._asked()
         some._arrays = _Arrays(status[chosen], error[chosen], iterations[chosen], at_limit[chosen])
         return some
 
     def __getitem__(self, chain: int) -> Outcome:
-        """The outcome of one chain, by its index in the plan."""
+        """Return the outcome of one chain, by its index in the plan."""
         rows = [self._plan.rows[bone] for bone in self._plan.chains[chain].posed]
         return Outcome(self.status[:, chain], self.error[:, chain], self.iterations[:, chain], self.at_limit[:, rows])
 
 
 def _lengths(limbs: Limbs, solution: Solution) -> Floats:
-    """Lengths (B, E) of the chains in a solution; those that turn rigidly keep theirs."""
+    """Return the lengths (B, E) of the chains in a solution; rigid chains keep their FK lengths."""
     rigid = limbs.rigid()
     if limbs.wave.shape.out_of_reach is OutOfReach.STRETCH or not rigid.any():
         return limbs.lengths(solution.joints)

@@ -1,8 +1,8 @@
-"""Rest matrices of root bones that are rotations only roughly, and what they do to a chain.
+"""Rest matrices of root bones that are only roughly rotations, and how they skew a chain.
 
-Of a bone that points against its parent, as a thigh does, Blender's rest matrix is a rotation to a millionth only. It
-skews the whole chain, and differently in each pose, so that a solution for rigid bones misses by as much. But it is the
-same skew in each pose for who looks from the parent: without it bones are rigid, and targets are where it leads from.
+If a bone points against its parent, as a thigh does, Blender's rest matrix is a rotation only to about 1e-6. It skews
+the whole chain, differently in each pose, so that a solution for rigid bones misses by as much. But seen from the
+parent the skew is the same in each pose: without it bones are rigid, and targets are moved by its inverse.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Skew:
     heads: Floats
     """(B, 3)"""
     off: Floats | None
-    """(B, 3, 3) the skew less the identity; None: there is none."""
+    """(B, 3, 3) the skew less the identity; None: no skew."""
 
     @classmethod
     def of(cls, heads: Floats, at_rest: Floats, parents: Callable[[], Floats], rigid: Bools) -> Skew:
-        """Find the skew of members.
+        """Compute the skew of members.
 
         Args:
             heads: (B, 3) of root bones.
             at_rest: (B, 3, 3) as in `Skeleton.skews`, of root bones.
-            parents: returns the frames (B, 3, 3) of their parents, where they are asked for.
-            rigid: (B,) members that nothing else skews; of others it is not looked at.
+            parents: returns the frames (B, 3, 3) of their parents; called only if there is skew.
+            rigid: (B,) members that nothing else skews; the skew of the others is ignored.
         """
         if not at_rest.any():
             return cls(heads, None)
@@ -41,11 +41,11 @@ class Skew:
         return cls(heads, np.where(rigid[:, None, None], times_back(times(frames, at_rest), frames), 0.0))
 
     def without(self, points: Floats) -> Floats:
-        """Points (B, ..., 3) as they are without it."""
+        """Return points (B, ..., 3) with the skew removed."""
         return self._moved(points, -1.0)
 
     def put_on(self, points: Floats) -> Floats:
-        """Where it takes points (B, ..., 3)."""
+        """Return points (B, ..., 3) with the skew applied."""
         return self._moved(points, 1.0)
 
     def _moved(self, points: Floats, share: float) -> Floats:
@@ -55,7 +55,7 @@ class Skew:
         return points + share * times_back(offsets, self.off).reshape(points.shape)
 
     def frames_without(self, linear: Floats) -> Floats:
-        """Matrices (B, n, 3, 3) of bones as they are without it."""
+        """Return bone matrices (B, n, 3, 3) with the skew removed."""
         if self.off is None:
             return linear
         return linear - times(np.broadcast_to(self.off[:, None], linear.shape), linear)

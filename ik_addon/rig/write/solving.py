@@ -21,22 +21,22 @@ from .once import once
 from .outcomes import Outcomes
 
 REFINEMENTS = 4
-"""How often a chain is solved again where inherited scale made the written pose miss the solved one."""
+"""Maximum number of times a chain is solved again if inherited scale makes the written pose miss the solved one."""
 CLEARLY_NEARER = 0.1
-"""Of the first miss: what is left of it where solving again has helped."""
+"""Solving again has helped if it leaves no more than this fraction of the first miss."""
 SINGLE_STEPS = 6.0
-"""A target this near to the tip in FK, in steps of single precision at their coordinates, stands on it: no channel, no
-F-curve and no matrix of Blender can say more, and a limb that is nearly straight would turn such a step into a bend."""
+"""A target within this many steps of single precision of the FK tip counts as on it: Blender's channels, F-curves and
+matrices can say no more, and a limb that is nearly straight would turn such a step into a visible bend."""
 
 
 def solve_limbs(
     limbs: Limbs, goals: Goals, outcomes: Outcomes, *, hurried: bool = False, smooth: Collection[str] = ()
 ) -> Limbs:
-    """Solve groups, whose goals are (B, E), write the solution to their channels and record how the solves ended.
+    """Solve groups for goals (B, E), write the solution to their channels and record the outcomes.
 
-    Where it is `hurried`, bodies that are searched for answer with their first attempt. Of chains on
-    the bones in `smooth`, and of trees all of whose chains are, the solutions with the least turns are taken: then the
-    frames follow each other.
+    If `hurried`, solvers that search take only their first attempt. Chains whose tips are in `smooth`, and trees
+    whose chains all are, are smoothed over the frames: of the solutions found, those with which bones turn least from
+    frame to frame are taken.
     """
     if limbs.wave.shape.is_end:
         return turned_ends(limbs, goals, outcomes)
@@ -52,10 +52,10 @@ def solve_limbs(
 
 
 def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> tuple[Limbs, Solution, Bools]:
-    """Solve members again, from their written pose, whose written pose missed the solved one.
+    """Solve members again, starting from their written pose, if that pose missed the solved one.
 
-    Inherited scale that is not uniform changes the lengths as the bones turn. Where that gets no nearer, as below bones
-    that are nearly flat, each time would multiply the rounding of what came before: such members keep the first pose.
+    Inherited scale that is not uniform changes the lengths as bones turn. If solving again hardly helps, as below bones
+    that are nearly flat, each time would only amplify rounding errors: such members keep their first pose.
 
     Returns:
         The limbs, their solution, and the members (B,) that still miss it.
@@ -69,7 +69,7 @@ def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> t
     posed, refined = limbs.members(everyone), solution.members(everyone)
     for _ in range(REFINEMENTS):
         better, again = _solve_once(posed.members(missed), goals.members(missed), hurried)
-        # In that pose a chain may have lost its length: then it stays there.
+        # In its written pose a chain may have no length left; such a member keeps that pose.
         usable = better.status != Status.INVALID
         missed = missed.copy()
         missed[missed] = usable
@@ -88,7 +88,7 @@ def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> t
 
 
 def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:
-    """Set error and status to those of the written pose, for the members (B,) where it `missed` the solved one."""
+    """Set error and status from the written pose for the members (B,) whose written pose `missed` the solved one."""
     joints = posed.joints()[:, posed.wave.bones.shape[1] :]
     distances = norm((joints - goals.target).T).T
     solution.error[missed] = (distances if solution.error.ndim == 2 else distances[:, 0])[missed]
@@ -97,17 +97,17 @@ def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Boo
 
 
 class Fixed(NamedTuple):
-    """What is solved, whatever the goals are."""
+    """The part of a problem that does not depend on its goals."""
 
     problem: Problem
     """With the goals of one frame, to be replaced."""
     known: Known | None
-    """What was found of it."""
+    """What `check` found out about it."""
 
 
 @once
 def tips_of(limbs: Limbs) -> tuple[Floats, Floats]:
-    """Where the tips (B, E, 3) are in FK, and how near a target is (B, 1) that one stands on, but for rounding."""
+    """Return the FK positions of the tips (B, E, 3), and how near (B, 1) a target counts as on the tip."""
     joints = limbs.skew().without(limbs.joints())
     sizes = np.maximum(np.abs(joints).max(axis=(1, 2)), np.finfo(np.float32).tiny).astype(np.float32)
     near = SINGLE_STEPS * np.spacing(sizes)
@@ -115,7 +115,7 @@ def tips_of(limbs: Limbs) -> tuple[Floats, Floats]:
 
 
 def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
-    """The solver's goals of limbs, from those of their chains (B, E)."""
+    """Return the solver's goals for limbs, from the goals of their chains (B, E)."""
     shape, (tips, near) = limbs.wave.shape, tips_of(limbs)
     targets = limbs.skew().without(goals.target)
     with np.errstate(invalid="ignore"):
@@ -136,7 +136,7 @@ def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
 
 
 def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
-    """What is fixed of limbs, with any goals."""
+    """Return the problem of limbs with any goals, checked once."""
     if "fixed" not in limbs.remembered:
         shape = limbs.wave.shape
         problem = Problem(
@@ -184,14 +184,14 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection
 
 
 def _all_among(limbs: Limbs, tips: Collection[str]) -> Bools:
-    """The members (B,) all of whose chains are on some of these bones."""
+    """Return the members (B,) all of whose chains have their tips among these bones."""
     chains = limbs.plan.chains
     groups = [all(chains[chain].tip in tips for chain in group) for group in limbs.wave.chains.tolist()]
     return np.array(groups)[limbs.group]
 
 
 def _influence(limbs: Limbs, goals: Goals) -> Floats:
-    """Influence (B, n) on each bone: that of its chain, the greatest where chains share it."""
+    """Return the influence (B, n) on each bone: its chain's, or the largest if chains share it."""
     shape = limbs.wave.shape
     influence = np.zeros((len(limbs.group), len(shape.parents)))
     for e, path in enumerate(paths(shape.parents, shape.segments)):

@@ -35,19 +35,19 @@ class Posed:
     """The solved pose of the live bones of one armature on F frames."""
 
     channels: Row
-    """(F, k, 17) channels of `Plan.live` that make this pose."""
+    """(F, k, 17) channels of `Plan.live` in this pose."""
     outcomes: Outcomes
-    """One for each of `Plan.chains`."""
+    """For each of `Plan.chains`."""
     moves: Moves
-    """How the solution moved the bones of `Plan.followed`, together with the moves of other armatures."""
+    """Displacements of the bones of `Plan.followed` by the solution, and those given for other armatures."""
     poses_on: Callable[[slice | Ints], Floats]
-    """(f, k, 4, 4) pose matrices of `Plan.live` in armature space, on some of the frames."""
+    """Returns the pose matrices (f, k, 4, 4) of `Plan.live` in armature space, on some of the frames."""
     fk: Mapping[int, Limbs] = field(default_factory=dict)
-    """The FK pose of each wave, by its index in the plan, where F is 1 and all of its groups were solved."""
+    """The FK pose of whole waves, by their index in the plan, as far as known; empty if F is not 1."""
 
     @cached_property
     def poses(self) -> Floats:
-        """(F, k, 4, 4) the same on all frames."""
+        """(F, k, 4, 4) pose matrices of `Plan.live` in armature space, on all frames."""
         return self.poses_on(slice(None))
 
 
@@ -67,10 +67,10 @@ def pose(
         ob: the armature object.
         plan: what is solved, in which order.
         sample: the frames.
-        moves: of other armatures' bones that were solved before, in world space.
-        before: a frame and its solution by the same plan, without such moves. Where F is 1, chains to which nothing
-            differs from it are not solved again.
-        hurried: see `solve_limbs`; what comes of it is nobody's `before`.
+        moves: displacements of bones of other armatures that were solved before, in world space.
+        before: another frame and its solution by the same plan, without such moves. If F is 1, chains for which nothing
+            has changed since are not solved again.
+        hurried: see `solve_limbs`; do not pass the result on as `before`.
         smooth: see `solve_limbs`.
     """
     current = _Poses(ob, plan, sample)
@@ -85,7 +85,7 @@ def pose(
     may_move = bool(known) or plan.goals_are_moved
 
     def displaced(attachments: tuple[Attachment, ...], points: Floats) -> Floats | None:
-        """The displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
+        """Return the displacement (F, 4, 4) of a goal at points (F, 3), all in object space; None: it did not move."""
         rides = world is sample.world
         for attachment in attachments:
             parent = attachment.parent
@@ -131,7 +131,7 @@ def pose(
                 fk[w] = limbs
         current.put(solve_limbs(limbs, members_of(wave, goals), outcomes, hurried=hurried, smooth=smooth))
     current.put_fk()
-    is_moved = world is not sample.world  # the armature itself
+    is_moved = world is not sample.world  # whether the armature itself moved
     for bone in plan.followed:
         if not (plan.moves(bone) or (is_moved and not plan.is_fixed(plan.leader(bone)))):
             continue
@@ -140,7 +140,7 @@ def pose(
 
 
 def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row, outcomes: Outcomes) -> Row:
-    """Channels (F, k, 17) with unit quaternions as they are given, but end bones as their chains' targets turn them."""
+    """Return channels (F, k, 17) with unit quaternions, after turning end bones to their chains' targets."""
     current = _posed(ob, plan, sample, rows)
     for wave in plan.waves:
         limbs = current.limbs(wave)
@@ -150,12 +150,12 @@ def with_ends_turned(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row
 
 
 def fk_limbs(ob: bpy.types.Object, plan: Plan, sample: Sample, wave: Wave) -> Limbs:
-    """The FK pose of a wave that depends on no other."""
+    """Return the FK pose of a wave that depends on no other."""
     return _Poses(ob, plan, sample).limbs(wave)
 
 
 def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Floats:
-    """Pose matrices (F, k, 4, 4) of `Plan.live` with unit quaternions, from channels (F, k, 17)."""
+    """Return the pose matrices (F, k, 4, 4) of `Plan.live` for channels (F, k, 17) with unit quaternions."""
     current = _posed(ob, plan, sample, rows)
     for wave in plan.waves:
         current.put(current.limbs(wave))
@@ -164,7 +164,7 @@ def posed_by(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> Flo
 
 
 def _posed(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> _Poses:
-    """What channels (F, k, 17) with unit quaternions make, no wave being posed yet."""
+    """Return the pose given by channels (F, k, 17) with unit quaternions, with no wave posed yet."""
     basis = sample.basis.copy()
     turns = rows[..., FIELDS["rotation_quaternion"]].astype(np.float64)
     basis[..., :3, :3] = matrices(turns.T).transpose(3, 2, 0, 1) * rows[..., None, FIELDS["scale"]]
@@ -172,7 +172,7 @@ def _posed(ob: bpy.types.Object, plan: Plan, sample: Sample, rows: Row) -> _Pose
 
 
 def _displaced(before: Floats, after: Floats) -> Floats:
-    """What takes one pose of a bone (F, 4, 4), and all that goes with it, to another one."""
+    """Return the transformation between two poses of a bone (F, 4, 4), for anything that moves with it."""
     moved = times(after, inverse(before))
     flat = ~np.isfinite(moved).all(axis=(1, 2))
     if flat.any():
@@ -181,7 +181,7 @@ def _displaced(before: Floats, after: Floats) -> Floats:
 
 
 def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floats:
-    """How something at points (F, 3) is displaced (F, 4, 4) when its parent bone moves."""
+    """Return the displacement (F, 4, 4) of something at points (F, 3) when its parent bone moves."""
     if attachment.turns:
         return moves
     shifts = np.repeat(np.eye(4)[None], len(points), axis=0)
@@ -190,19 +190,19 @@ def _displacement(attachment: Attachment, moves: Floats, points: Floats) -> Floa
 
 
 def _moved(moves: Floats, points: Floats) -> Floats:
-    """Points (F, 3) moved by matrices (F, 4, 4)."""
+    """Return points (F, 3) moved by matrices (F, 4, 4)."""
     return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
 
 
 class _Poses:
-    """The pose of an armature on F frames while its chains are solved one wave after the other."""
+    """The pose of an armature on F frames while its chains are solved, one wave after the other."""
 
     def __init__(self, ob: bpy.types.Object, plan: Plan, sample: Sample) -> None:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
         self._poses = np.empty_like(sample.basis)
         self._put: list[Limbs] = []
-        """What is solved, and posed when somebody asks."""
+        """Solved waves whose pose matrices are computed on demand."""
         self._ob = ob
         self._plan = plan
         self._basis = sample.basis
@@ -214,14 +214,14 @@ class _Poses:
 
     @property
     def poses(self) -> Floats:
-        """(F, k, 4, 4) the pose matrices of these bones, as far as they are solved."""
+        """(F, k, 4, 4) the pose matrices of `Plan.live`, as far as they are solved."""
         for limbs in self._put:
             self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
         self._put.clear()
         return self._poses
 
     def limbs(self, wave: Wave) -> Limbs:
-        """The FK pose of a wave's groups, whose parents are solved already."""
+        """Return the FK pose of a wave's groups, whose parents are already solved."""
         frames = len(self.rows)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
@@ -233,14 +233,14 @@ class _Poses:
         return Limbs(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
 
     def _reach(self, chain: ChainPlan) -> Floats:
-        """Where (F, 3) the head of the end bone of a chain is, in the axes of the tip."""
+        """Return the position (F, 3) of the head of a chain's end bone, in the axes of the tip."""
         skeleton, tip, end = self._plan.skeleton, chain.bones[-1], chain.end
         assert end is not None
         local = self._basis[:, self._plan.rows[end]]
         parent = int(skeleton.parents[end])
         if parent == tip:
             return np.asarray(applied(skeleton.offsets[end], local[:, :, 3])[:, :3])
-        # Mechanism bones between the two go with the tip, as they stand to it.
+        # Mechanism bones between the two move rigidly with the tip.
         head = skeleton.to_pose(self._ob, end, local, self._sampled[parent])[:, :3, 3]
         found = _moved(inverse(self._sampled[tip]), head)
         return np.where(np.isfinite(found), found, chain.reach)
@@ -250,25 +250,25 @@ class _Poses:
         self.rows[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.rows)
         if limbs.wave.shape.plain:
             self._put.append(limbs)
-        else:  # Blender poses these, and the armature may be gone when somebody asks
+        else:  # Blender poses these; the armature may be gone later
             self._poses[:, limbs.wave.rows] = limbs.wave.as_frames(limbs.poses)
 
     def keep(self, wave: Wave, posed: Posed, outcomes: Outcomes) -> None:
-        """Set the pose of a wave's chains, and how they ended, as they were posed before."""
+        """Set the pose and the outcomes of a wave's chains to those of an earlier solution."""
         self.rows[:, wave.rows], self.poses[:, wave.rows] = posed.channels[:, wave.rows], posed.poses[:, wave.rows]
         for name in OUTCOMES:
             chosen = wave.rows if name == "at_limit" else wave.chains
             getattr(outcomes, name)[:, chosen] = getattr(posed.outcomes, name)[:, chosen]
 
     def put_fk(self) -> None:
-        """Set the pose of the live bones that no chain poses now, once all chains are solved."""
+        """Set the pose of the live bones that no chain poses, once all chains are solved."""
         for bone in self._plan.rows.keys() - self._plan.solved:
             self.poses[:, self._plan.rows[bone]] = self(bone)
 
     def displacement(self, bone: int, worlds: tuple[Floats, Floats] | None = None) -> Floats:
-        """The displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
+        """Return the displacement (F, 4, 4) of a bone of `Plan.followed` since it was sampled, in armature space.
 
-        Or in world space, given the world matrices of the armature then and now.
+        In world space if given the world matrices of the armature then and now.
         """
         before, after = self._sampled[bone], self(bone)
         if worlds is not None:
@@ -277,7 +277,7 @@ class _Poses:
         return _displaced(before, after)
 
     def __call__(self, bone: int) -> Floats:
-        """Pose (F, 4, 4) of a bone that is solved, or sampled."""
+        """Return the pose (F, 4, 4) of a solved or sampled bone."""
         if bone in self._plan.solved:
             return self.poses[:, self._plan.rows[bone]]
         if bone not in self._known:
@@ -289,7 +289,7 @@ class _Poses:
         seen = self._sampled[bone]
         if not self._plan.moves(bone):
             return seen
-        # Between two chains: it goes with its parent, which may have moved.
+        # A bone between two chains moves with its parent, which may have moved.
         parent, hold = int(skeleton.parents[bone]), self._plan.held.get(bone, Hold())
         before, after = self._sampled[parent], self(parent)
         local = self._carried[bone] if bone in self._carried else skeleton.to_basis(self._ob, bone, seen, before)
@@ -307,5 +307,5 @@ class _Poses:
 
 
 def members_of(wave: Wave, goals: Goals) -> Goals:
-    """Goals (F, G, E) of the groups of a wave as those of its members (G F, E)."""
+    """Reshape goals (F, G, E) of the groups of a wave to those of its members (G F, E)."""
     return Goals(**{name: wave.as_members(value) for name, value in vars(goals).items()})

@@ -1,4 +1,4 @@
-"""Where a circle of directions runs inside a joint's cone, and which direction of a cone is nearest to another.
+"""Where a circle of directions is inside a joint's cone, and which angles on it are allowed and nearest.
 
 A bone that turns about a line takes its Y axis along a circle on the unit sphere, y(a) = centre + cosine * cos(a) +
 sine * sin(a), with three vectors in the axes of the joint at rest. The edge of a cone is where
@@ -19,28 +19,28 @@ from ..maths.vectors import Vector, dot
 from .frames import carried
 
 Arc = tuple[float, float]
-"""From one angle on to another, which is not less; as long as a whole turn: everything."""
+"""From one angle to another that is not less; a length of a whole turn means the whole circle."""
 TURN = 2.0 * pi
 WHOLE: list[Arc] = [(-pi, pi)]
 AT = 1e-6
-"""A joint stands at a limit when it is within about this fraction of it."""
+"""A joint is at a limit if it is within about this fraction of it."""
 EDGE = 1e-9
-"""A direction no farther than about this outside of a cone is on its edge."""
+"""A direction no farther than about this outside a cone is on its edge."""
 SLACK = 1e-9
-"""Radians by which an angle may be beside an arc and lie in it."""
+"""Radians by which an angle may be outside an arc and still count as in it."""
 _WIDE = 1e7
-"""A half-axis from here on belongs to an axis without limit."""
+"""A half-axis larger than this belongs to an axis without limit."""
 _HALF_TURN = 1e-6
-"""Radians from half a turn within which a direction is one, about whichever axis: rounding decides what it shows."""
+"""A direction within this many radians of half a turn counts as one, about either axis: rounding hides which."""
 _UP = (0.0, 1.0, 0.0)
 _UPRIGHT = -0.5
-"""Cosine of the swing from which on the four corners of a rotation show its twist to the last bits."""
+"""Cosine of the swing above which four entries of a rotation give its twist to the last bits."""
 _ROUND = 1e-9
-"""A second harmonic smaller than this part of the first is none."""
+"""A second harmonic smaller than this fraction of the first counts as none."""
 
 
 class Range(NamedTuple):
-    """What a joint is allowed, in plain floats; see `cones.Cone`."""
+    """The limits of a joint in plain floats; see `cones.Cone`."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -49,7 +49,7 @@ class Range(NamedTuple):
 
 
 class Circle(NamedTuple):
-    """The way of a direction that turns about a line."""
+    """The path of a direction that turns about a line."""
 
     centre: Vector
     cosine: Vector
@@ -63,7 +63,7 @@ class Circle(NamedTuple):
 
 
 def outside(y: Vector, cone: Range) -> float:
-    """Return by how much a direction is outside of a cone: 0 on the edge, less inside, in about radians."""
+    """Return how far a direction is outside a cone, in about radians: 0 on the edge, negative inside."""
     x, z = y[2], -y[0]
     low, high = cone.low, cone.high
     a = low[0] if x < 0.0 else high[0]
@@ -72,7 +72,7 @@ def outside(y: Vector, cone: Range) -> float:
         return -1.0
     if is_half_turn(y):
         return 1.0 - max(*low, *high)
-    # Of an axis that is locked the coordinate itself is what is too much.
+    # About a locked axis, the coordinate itself is the excess.
     locked = max(0.0 if a else abs(x), 0.0 if b else abs(z))
     p, q = x / a if a else 0.0, z / b if b else 0.0
     size, edge = sqrt(p * p + q * q), sqrt(2.0 * max(1.0 + y[1], 0.0))
@@ -87,12 +87,12 @@ def is_half_turn(y: Vector) -> bool:
 
 
 def half_turn_axis(cone: Range) -> Vector:
-    """Return the axis, X or Z, about which a cone allows most."""
+    """Return the axis, X or Z, about which a cone allows the largest swing."""
     return (1.0, 0.0, 0.0) if max(cone.low[0], cone.high[0]) >= max(cone.low[1], cone.high[1]) else (0.0, 0.0, 1.0)
 
 
 def swing_axis(y: Vector, cone: Range) -> Vector:
-    """Return the axis of the swing to a direction; at half a turn the one that the cone allows."""
+    """Return the axis of the swing to a direction; at half a turn, the axis about which the cone allows most."""
     size = hypot(y[0], y[2])
     if size == 0.0 or is_half_turn(y):
         return half_turn_axis(cone)
@@ -100,9 +100,9 @@ def swing_axis(y: Vector, cone: Range) -> Vector:
 
 
 def arcs_inside(circle: Circle, cone: Range) -> list[Arc]:
-    """Return the arcs of a circle that lie inside a cone, beginning between -pi and pi.
+    """Return the arcs of a circle that are inside a cone, beginning between -pi and pi.
 
-    The circle of a joint that is locked about an axis crosses its plane in single points, arcs of no length.
+    If the joint is locked about an axis, the circle crosses the plane that is left in points, arcs of zero length.
     """
     low, high = cone.low, cone.high
     if min(*low, *high) > _WIDE:
@@ -153,7 +153,7 @@ def wrapped(angle: float) -> float:
 
 
 def contains(arcs: list[Arc], angle: float, slack: float = SLACK) -> bool:
-    """Return whether an angle lies in one of several arcs, or beside it by some slack."""
+    """Return whether an angle is in one of several arcs, or outside by some slack."""
     for a, b in arcs:
         past = (angle - a + slack) % TURN
         if past <= b - a + 2.0 * slack or b - a >= TURN:
@@ -162,13 +162,13 @@ def contains(arcs: list[Arc], angle: float, slack: float = SLACK) -> bool:
 
 
 def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: float = inf) -> float | None:
-    """Return the angle nearest to 0 that lies in one of several arcs and leaves a rest between two limits.
+    """Return the angle nearest to 0 that is in one of several arcs and for which `whole` - angle is within limits.
 
     Args:
-        arcs: where it may lie.
-        whole: what the angle is taken from.
-        low: least rest, -inf: any.
-        high: greatest rest.
+        arcs: where the angle may be.
+        whole: what the angle is subtracted from.
+        low: minimum of the difference; -inf: no limits.
+        high: maximum of the difference.
     """
     tried = [0.0, *(wrapped(end) for arc in arcs if arc[1] - arc[0] < TURN for end in arc)]
     if low != -inf:
@@ -182,7 +182,7 @@ def _crossings(circle: Circle, component: int) -> list[float]:
 
 
 def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]:
-    """Return where a circle crosses the whole ellipse that has these half-axes."""
+    """Return where a circle crosses the whole ellipse with these half-axes."""
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = circle
     p, q = 1.0 / (half_x * half_x), 1.0 / (half_z * half_z)
     return _roots(
@@ -197,9 +197,9 @@ def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]
 def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]:
     """Return the angles at which c0 + c1 cos(a) + s1 sin(a) + c2 cos(2a) + s2 sin(2a) = 0.
 
-    With x = cos(a) and y = sin(a) this is a conic. Some sum of it and the unit circle is a pair of lines, which meet
-    the circle in the roots of the conic. Seen from where only cos(2a) is left, the weight of the circle lies between
-    what takes x^2 and what takes y^2 away: the determinant has opposite signs there.
+    With x = cos(a) and y = sin(a) this is a conic. Some sum of the conic and the unit circle is a pair of lines, which
+    meet the circle in the roots. In coordinates where only cos(2a) is left, the weight of the circle is between the
+    values that remove x^2 and y^2: there the determinant has opposite signs.
     """
     second = hypot(c2, s2)
     if second <= _ROUND * (abs(c1) + abs(s1)):
@@ -211,7 +211,7 @@ def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]
         e, f, g = (c1 * c + s1 * s) / (2.0 * second), (s1 * c - c1 * s) / (2.0 * second), c0 / (2.0 * second) - 0.5
         w = _weight(e, f, g)
         a, b = sqrt(1.0 - w), sqrt(w)
-        # Of what is 0 / 0 at one end the square follows from the other.
+        # At one end one of the two is 0 / 0; its square follows from the other.
         if w < 0.5:
             k = e / (2.0 * a)
             m = sqrt(max(k * k - g - w, 0.0))
@@ -243,13 +243,13 @@ def _roots(c0: float, c1: float, s1: float, c2: float, s2: float) -> list[float]
 def _weight(e: float, f: float, g: float) -> float:
     """Return a w from 0 to 1 at which (1 - w) x^2 - w y^2 + e x + f y + g + w = 0 is a pair of lines.
 
-    It is a root of w^3 + (g - 1) w^2 + (e^2 / 4 + f^2 / 4 - g) w - f^2 / 4; of several the one farthest from both ends.
+    It is a root of w^3 + (g - 1) w^2 + (e^2 / 4 + f^2 / 4 - g) w - f^2 / 4; of several, the one farthest from 0 and 1.
     """
     ff = f * f / 4.0
     middle = (1.0 - g) / 3.0
     square = e * e / 4.0 + ff - g
     p, q = middle * middle - square / 3.0, middle * (middle * middle - square / 2.0) + ff / 2.0
-    # With v = w - middle that is v^3 - 3 p v - 2 q.
+    # With v = w - middle this is v^3 - 3 p v - 2 q.
     over = q * q - p * p * p
     if over > 0.0:
         size = cbrt(abs(q) + sqrt(over))
@@ -262,18 +262,18 @@ def _weight(e: float, f: float, g: float) -> float:
 
 
 def twist_of(turn: tuple[Vector, Vector, Vector], cone: Range) -> float:
-    """Return the twist of a joint's rotation, which is given by its columns."""
+    """Return the twist of a joint's rotation, given by its columns."""
     x, y, z = turn
     if y[1] > _UPRIGHT:
         return atan2(z[0] - x[2], x[0] + z[2])
-    # Towards half a turn these two vanish.
+    # Towards half a turn both arguments above vanish.
     axis = swing_axis(y, cone)
     swung_x, swung_z = carried((1.0, 0.0, 0.0), _UP, y, axis), carried((0.0, 0.0, 1.0), _UP, y, axis)
     return atan2(-dot(x, swung_z), dot(x, swung_x))
 
 
 def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
-    """Return whether a joint with this rotation, given by its columns, stands at a limit; see `cones.at_limit`."""
+    """Return whether a joint with this rotation, given by its columns, is at a limit; see `cones.at_limit`."""
     y, twist = turn[1], twist_of(turn, cone)
     if cone.twist_high > cone.twist_low and not cone.twist_low + AT < twist < cone.twist_high - AT:
         return True
@@ -282,7 +282,7 @@ def stands_at_limit(turn: tuple[Vector, Vector, Vector], cone: Range) -> bool:
     (low_x, low_z), (high_x, high_z) = cone.low, cone.high
     for swing, low, high in ((y[2] / double, low_x, high_x), (-y[0] / double, low_z, high_z)):
         if low + high > 0.0:
-            # Where a limit is rest itself, as of a knee that does not bend back, no ellipse shows it.
+            # No ellipse shows a limit at rest itself, like that of a knee that can't bend back.
             if (low == 0.0 and swing <= AT) or (high == 0.0 and swing >= -AT):
                 return True
             share = swing / max(low if swing < 0.0 else high, 1e-12)

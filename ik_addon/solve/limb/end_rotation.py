@@ -11,15 +11,15 @@ from ..problem import Bools, Floats, Limits
 
 
 def turned(frames: Floats, wanted: Floats, limits: Limits | None) -> tuple[Floats, Bools]:
-    """Return the orientations (B, 3, 3) of bones that take the wanted ones, and which bones (B,) stand at a limit.
+    """Return the orientations (B, 3, 3) that bones take towards the wanted ones, and which bones (B,) are at a limit.
 
-    A bone within limits takes the allowed orientation that is nearest by swing and by twist; one that is locked
+    A bone within limits takes the nearest allowed orientation, by swing and by twist; a bone that is locked
     altogether keeps its FK rotation. A left-handed bone takes Y and Z as wanted, and X opposite.
 
     Args:
         frames: (B, 3, 3) FK orientation of the bones, orthonormal, moved along by the bones above.
         wanted: (B, 3, 3) right-handed orientations.
-        limits: of these bones (n = 1), None: they turn freely.
+        limits: limits of these bones (n = 1); None: they turn freely.
     """
     with np.errstate(invalid="ignore"):
         side = np.where(determinants(frames) < 0.0, -1.0, 1.0)

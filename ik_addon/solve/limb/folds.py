@@ -1,7 +1,7 @@
-"""Legs that fold each joint to its own side, within joint limits: a joint that comes to its limit stays there.
+"""Legs whose joints each fold to their own side, within limits: a joint that reaches its limit stays there.
 
-The limits are part of how a leg folds, see `folds`: each joint is clamped wherever it is looked at. Where the root
-joint then stands within its limits as well, that is the pose; where not, the search goes on from there.
+The limits are part of how a leg folds, see `folds`: each joint is clamped at every step of the fold. If the root joint
+is then within its limits too, this is the pose; if not, the search continues from there.
 
 Components come first and members last: vectors (3, B), quaternions (4, B).
 """
@@ -23,16 +23,16 @@ from ..maths.sums import total
 from ..problem import Bools, Floats, Limits, Problem
 
 WITHIN = 1e-9
-"""Radians: no more outside of its limits a root joint is by rounding."""
+"""Radians by which rounding may put a root joint outside its limits."""
 
 
 class Within(NamedTuple):
-    """The pose of B legs that are folded within their limits."""
+    """The pose of B legs folded within their limits."""
 
     turns: Floats
     """(4, n, B) rotations of the bones' FK frames."""
     holds: Bools
-    """(B,) where the root joint is within its limits; elsewhere it is clamped, and the leg points elsewhere."""
+    """(B,) whether the root joint is within its limits; if not, it is clamped, and the leg misses its direction."""
     at_limit: Bools
     """(B, n)"""
 
@@ -51,15 +51,15 @@ def can_fold(problem: Problem) -> Bools:
 def folded_within(
     limits: Limits, frames: Floats, legs: Legs, distance: Floats, own: Axes, chain_turn: Floats
 ) -> Within:
-    """Return legs folded within their limits, so that the tips are at distances from the roots.
+    """Return legs folded within their limits so that their tips are at given distances from their roots.
 
     Args:
-        limits: of these members; no bone but the root has none to inherit from.
+        limits: the limits of these members; all bones but the root inherit rotation.
         frames: (3, 3, n, B) orientation of the bones in the FK pose.
-        legs: in the FK pose.
+        legs: the legs in the FK pose.
         distance: (B,) wanted distances from root to tip.
-        own: the axes in the FK pose.
-        chain_turn: (4, B) rotation that turns them to the targets and poles.
+        own: the legs' axes in the FK pose.
+        chain_turn: (4, B) rotation that turns the legs to their targets and poles.
     """
     joints = _Limits.of(limits, frames)
 
@@ -72,7 +72,7 @@ def folded_within(
 
     turns = joints.turns(legs, place_of(MANY, gap_at))
     root = multiply(chain_turn, between(unit(tip_at(turns)), own.line, own.normal))
-    # The root joint is not clamped on the way: it turns with what the others do.
+    # The root joint is clamped only at the end: its rotation depends on those of the others.
     cone, holds = joints.cones[0], np.ones(len(distance), dtype=bool)
     if cone is not None:
         stands = multiply(_back(joints.rest[0]), multiply(root, joints.frames[0]))
@@ -90,9 +90,9 @@ class _Limits:
     frames: list[Floats]
     """(4, B) orientation in the FK pose."""
     rest: list[Floats]
-    """(4, B) orientation at rest as seen from the bone above, that of the root in space."""
+    """(4, B) orientation at rest relative to the bone above; that of the root in space."""
     cones: list[Cone | None]
-    """None: without a limit, or locked, and so as in the FK pose."""
+    """None: the joint has no limit, or is locked and stays as in the FK pose."""
     locked: Bools
     """(n,)"""
 
@@ -119,7 +119,7 @@ class _Limits:
         )
 
     def turns(self, legs: Legs, place: Floats) -> list[Floats]:
-        """Return the rotations (4, B) of the bones' FK frames at places (B,), as if the root bone did not turn."""
+        """Return the rotations (4, B) of the bones' FK frames at places (B,), with the root bone not turned."""
         found = [identity(self.frames[0].shape[1])]
         for i, joint in enumerate(legs.joints[1:], 1):
             turn = found[-1]
@@ -134,7 +134,7 @@ class _Limits:
         return found
 
     def at_limit(self, turns: list[Floats]) -> Bools:
-        """Return which bones (B, n) stand at a limit in a pose."""
+        """Return which bones (B, n) are at a limit in a pose."""
         found = np.zeros((self.frames[0].shape[1], len(turns)), dtype=bool)
         for i, cone in enumerate(self.cones):
             if cone is not None:
@@ -145,11 +145,11 @@ class _Limits:
 
 
 def _back(q: Floats) -> Floats:
-    """Return the opposite rotations (4, ...)."""
+    """Return the inverse rotations (4, ...)."""
     return np.concatenate([q[:1], -q[1:]])
 
 
 def _unit(q: Floats) -> Floats:
-    """Return quaternions (4, ...) without what rounding adds to their length."""
+    """Return quaternions (4, ...) normalized, to remove rounding."""
     w, x, y, z = q
     return np.asarray(q / np.sqrt(w * w + (x * x + y * y + z * z)))

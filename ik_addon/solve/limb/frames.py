@@ -6,11 +6,11 @@ from ..maths.vectors import Vector, dot, minus, plus, times
 
 Frame = tuple[Vector, Vector, Vector]
 OPPOSITE = 5e-13
-"""One plus the cosine of directions between which rounding would choose the way."""
+"""One plus the cosine of two directions, below which rounding would choose the rotation between them."""
 
 
 def applied(frame: Frame, v: Vector) -> Vector:
-    """Return a vector given in the axes of a frame."""
+    """Return a vector in space, given in the axes of a frame."""
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
     x, y, z = v
     return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
@@ -24,7 +24,7 @@ def seen(frame: Frame, v: Vector) -> Vector:
 
 
 def product(a: Frame, b: Frame) -> Frame:
-    """Return the frame b, given in the axes of a."""
+    """Return the frame b in space, given in the axes of a."""
     return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
 
 
@@ -34,9 +34,9 @@ def back_product(a: Frame, b: Frame) -> Frame:
 
 
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
-    """Return a vector turned by the smallest rotation of a to b, both unit; about an axis where they are opposite."""
+    """Return a vector turned by the smallest rotation of a to b, both unit; about `axis` if they are opposite."""
     x, y, z = plus(a, b)
-    room = 0.5 * (x * x + y * y + z * z)  # 1 + cosine, without its rounding where they are nearly opposite
+    room = 0.5 * (x * x + y * y + z * z)  # 1 + cosine, without its rounding if they are nearly opposite
     if room < OPPOSITE:
         return minus(times(axis, 2.0 * dot(axis, v)), v)
     share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
@@ -44,6 +44,6 @@ def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
 
 
 def frame_of(space: Frame, bone: Frame) -> Frame:
-    """Return the frame of a bone of which three axes, given in its own, are so many in space."""
+    """Return the frame of a bone from three vectors, given both in its own axes and in space."""
     x, y, z = zip(*bone, strict=True)
     return applied(space, x), applied(space, y), applied(space, z)

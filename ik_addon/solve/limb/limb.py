@@ -1,4 +1,4 @@
-"""Limbs, chains of two bones whose joints have limits, with or without a foot: which they are, what comes of them."""
+"""Limbs, chains of two bones whose joints have limits, with or without a foot: which members are limbs, solved."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from .side import towards, towards_with_foot
 from .two_bones import Foot, Limb
 
 _NO_LENGTH = 1e-6
-"""A segment shorter than this fraction of its chain has no length of its own."""
+"""A segment shorter than this fraction of its chain counts as having no length."""
 _ARRIVED = 1e-9
-"""What the ankle may miss, in lengths of the limb, for the foot to have place and orientation both."""
+"""Maximum miss of the ankle, in lengths of the limb, for the foot to have both its place and its orientation."""
 
 
 def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints) -> Ints:
-    """Solve those of the members `index` (k,) that are limbs, write them into the solution and return the others.
+    """Solve the limbs among the members `index` (k,), write them into the solution and return the other members.
 
-    Their frames are right-handed and all they have is finite. A limb may have a foot, a third bone that takes an
-    orientation: the limb brings the foot's head to where that puts it. Left to the search are stiff joints, bones that
-    do not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
+    Frames are right-handed, and all input is finite. A limb may have a foot, a third bone that takes an orientation:
+    the limb brings the foot's head to where that orientation puts it. Left out are stiff joints, bones that do
+    not inherit rotation or that point past their Y axes, and feet that cannot have both place and orientation.
 
     Args:
         problem: the problem.
-        limbs: of this problem, or of one with the same FK pose.
-        solution: what they are written into.
-        index: of members.
+        limbs: the limbs of this problem, or of one with the same FK pose; None: there are none.
+        solution: what the limbs are written into.
+        index: indices of members.
     """
     bones = 2 if problem.goal.rotation is None else 3
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
@@ -47,7 +47,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
 
 @dataclass(frozen=True)
 class _Member:
-    """What a member has whatever its goal is."""
+    """The part of a member that does not depend on its goal."""
 
     root: Vector
     fk: list[Frame]
@@ -55,7 +55,7 @@ class _Member:
     """From head to head, in the axes of each bone."""
     lengths: list[float]
     rests: list[Frame]
-    """The frames of bones whose joints are at rest, of the first one in space, of others seen from the parent.
+    """The frames of bones with their joints at rest: of the first bone in space, of others relative to the parent.
 
     A joint without any limit, or locked altogether, is at rest in the FK pose."""
     bend_side: Vector | None
@@ -63,21 +63,21 @@ class _Member:
 
     @cached_property
     def length(self) -> float:
-        """Of all segments."""
+        """Length of all segments."""
         return sum(self.lengths)
 
     @cached_property
     def shares(self) -> list[float]:
-        """Of the segments in that length."""
+        """Lengths of the segments, as fractions of that length."""
         return [part / self.length for part in self.lengths]
 
     @cached_property
     def unstretched(self) -> _Scaled:
-        """It as it is, without stretch."""
+        """The member without stretch."""
         return self.stretched([1.0] * len(self.lengths))
 
     def stretched(self, stretch: list[float]) -> _Scaled:
-        """Return it with its segments lengthened by factors."""
+        """Return the member with its segments lengthened by factors."""
         scale = self.lengths[0] * stretch[0] + self.lengths[1] * stretch[1]
         lever_arms = [times(segment, factor / scale) for segment, factor in zip(self.segments, stretch, strict=True)]
         (zero, rest), (upper, lower), (hip, knee) = self.rests[:2], lever_arms[:2], self.ranges[:2]
@@ -86,7 +86,7 @@ class _Member:
 
 
 class _Scaled(NamedTuple):
-    """A member in lengths of the two bones that are to be solved."""
+    """A member in units of the length of its two bones, without the foot."""
 
     scale: float
     """That length."""
@@ -96,18 +96,18 @@ class _Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownLimbs:
-    """Members that are limbs by their joints, if their goals are those of a limb."""
+    """Members that are limbs by their joints, if their goals suit a limb."""
 
     ranges: list[Range]
     limited: list[bool]
-    """Which have a limit, but are not locked altogether."""
+    """Which bones have a limit, but are not locked altogether."""
     hangs: bool
     """Whether the root bone inherits the rotation of its parent."""
     _members: dict[int, _Member] = field(default_factory=dict)
 
     @classmethod
     def of(cls, problem: Problem) -> KnownLimbs | None:
-        """Return None for what is not a limb."""
+        """Read the limbs of a problem; None if its chains are not limbs."""
         bones = np.shape(problem.frames)[1]
         if bones not in (2, 3) or problem.others:
             return None
@@ -126,12 +126,12 @@ class KnownLimbs:
         ranges = [Range(tuple(low), tuple(high), least, most) for low, high, least, most in zip(*parts, strict=True)]
         locked = (every == 0.0).all(axis=1)
         if ranges[0].low == ranges[0].high == (0.0, 0.0) or locked[2:].any():
-            # A root that turns about itself alone has no roll to choose, and a fixed foot no orientation.
+            # A root with twist alone has no roll to choose, and a fixed foot takes no orientation.
             return None
         return cls(ranges, (np.isfinite(every).any(axis=1) & ~locked).tolist(), inherits[0])
 
     def member(self, problem: Problem, i: int) -> _Member:
-        """Return member i, which is read once."""
+        """Return member i, which is read only once."""
         if i not in self._members:
             points: list[Vector] = [tuple(point) for point in _member(problem.joints, i)]
             fk = [_frame(rows) for rows in _member(problem.frames, i)]
@@ -162,7 +162,7 @@ class KnownLimbs:
 
 
 class Aim(NamedTuple):
-    """What one limb is asked for; see `Goal` and `Problem`."""
+    """The goal of one limb; see `Goal` and `Problem`."""
 
     target: Vector
     pole: Vector | None
@@ -174,7 +174,7 @@ class Aim(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, i: int) -> Aim:
-        """Read that of member i."""
+        """Read the goal of member i."""
         goal = problem.goal
         return cls(
             _member(goal.target, i),
@@ -188,7 +188,7 @@ class Aim(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """What comes of it; see `Solution`."""
+    """The solution of one limb; see `Solution`."""
 
     rotations: list[Matrix]
     joints: list[Vector]
@@ -199,7 +199,7 @@ class Solved(NamedTuple):
 
 
 def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> bool:
-    """Solve member i and write it into the solution; False: left to the search, untouched."""
+    """Solve member i and write it into the solution; False: it is left to the search, unwritten."""
     found = solved_limb(problem, limbs, i, Aim.of(problem, i))
     if found is None:
         return False
@@ -214,7 +214,7 @@ def _write(problem: Problem, limbs: KnownLimbs, solution: Solution, i: int) -> b
 
 
 def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved | None:
-    """Solve member i for what it is asked for, which is finite; None: it is left to the search."""
+    """Solve member i for a finite goal; None: it is left to the search."""
     member = limbs.member(problem, i)
     root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
     if min(lengths[:2]) <= _NO_LENGTH * length:
@@ -240,7 +240,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, i: int, aim: Aim) -> Solved
     if pose is None:
         return None
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
-    if not all(map(_allows, limbs.ranges[:2], turns)):  # of a cone as thin as a line no edge may have been found
+    if not all(map(_allows, limbs.ranges[:2], turns)):  # the edges of a cone as thin as a line may be missed
         return None
     if foot is not None:
         turns.append(back_product(product(pose.lower, foot.rest), foot.frame))
@@ -286,10 +286,10 @@ def _allows(limits: Range, turn: Frame) -> bool:
 def _reach(
     problem: Problem, aim: Aim, lengths: list[float], distance: float
 ) -> tuple[float | None, list[float] | None, float]:
-    """Return what becomes of a chain whose target may be out of reach, see `reach.reachable`.
+    """Return the reach of a chain whose target may be out of reach, see `reach.reachable`.
 
-    That is the distance at which to bring the end, None: that of the target; the stretch of the bones, None: there
-    is none; and by how much the target is out of reach.
+    The distance at which to bring the end, None: that of the target; the stretch of the bones, None: there is none;
+    and by how much the target is out of reach.
     """
     softness = aim.softness
     if problem.out_of_reach is OutOfReach.EXTEND and softness == 0.0:
@@ -319,7 +319,7 @@ def _frame(rows: list[list[float]]) -> Frame:
 
 
 def _turned(frame: Frame, fk: Frame) -> Matrix:
-    """Return the rotation that takes the one frame to the other."""
+    """Return the rotation from the second frame to the first."""
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
     (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = fk
     return (

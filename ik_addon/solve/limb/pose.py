@@ -1,15 +1,15 @@
 """The pose of a limb, two bones whose joints have limits, in closed form.
 
-How far the knee (or elbow) bends follows from the distance of the target, by the law of cosines. What is left are two
-turns that keep the end where it is: the *roll* of the whole limb about the line from root to target, and the *turn* of
-the upper bone about itself, with which the lower one leaves it to another side. Each joint allows arcs of them:
+The bend of the knee (or elbow) follows from the distance of the target, by the law of cosines. Two rotations are left
+that keep the end where it is: the *roll* of the whole limb about the line from root to target, and the *turn* of the
+upper bone about itself, which changes the side to which the lower bone leaves it. Each joint allows arcs of them:
 
-- Turning the upper bone, the lower one draws a circle in the axes of the knee: the arcs inside the knee's cone.
-- Rolling the limb, the upper bone draws a circle in the axes of the hip: the arcs inside the hip's cone.
-- The hip's twist has as its tangent the quotient of two numbers that go round in circles as well, so that it
-  reaches a limit at the roots of constant + cosine + sine, and turning the upper bone by an angle takes that from it.
+- As the upper bone turns, the lower one draws a circle in the axes of the knee: its arcs inside the knee's cone.
+- As the limb rolls, the upper bone draws a circle in the axes of the hip: its arcs inside the hip's cone.
+- The tangent of the hip's twist is the quotient of two numbers that go round in circles as well, so that the twist
+  reaches a limit at the roots of constant + cosine + sine; turning the upper bone by an angle subtracts that angle.
 
-The roll nearest to the one that is wanted is taken, and of the turns that go with it the one nearest to FK's.
+The roll nearest to the wanted one is taken, and of the turns that go with it the one nearest to FK.
 
 Vectors and frames are tuples of floats.
 """
@@ -42,17 +42,17 @@ from .triangle import Triangle, of_corner, of_knee, triangle_of
 from .two_bones import STRAIGHT, Foot, Limb
 
 SAME = 1e-12
-"""A limb that is to be as long as it is, to within this fraction of its length, bends as it does."""
+"""A limb keeps its bend if its length should stay the same to within this fraction."""
 _DIRECTION = 1e-12
-"""What is nearer to the root than this shows no direction."""
+"""A target nearer to the root than this gives no direction."""
 _STRAIGHTEST = 1e-7
-"""A lower bone on the line of the upper one draws no circle; its side is that of one bent by so many radians."""
+"""A lower bone in line with the upper one draws no circle; its side is that of one bent by this many radians."""
 _SINGLE = 1e-6
-"""Radians outside of its limits at which a joint stays where it is: single precision puts it there from its edge."""
+"""Radians outside its limits at which a joint is left alone: rounding to single precision may move it there."""
 
 
 Side = Callable[["Work", Vector], Vector]
-"""Returns where the knee of a limb is to point, across the line to its target, from where it would point by itself."""
+"""Returns the direction of a limb's knee, perpendicular to the line to its target, given the natural direction."""
 
 
 class Pose(NamedTuple):
@@ -61,18 +61,18 @@ class Pose(NamedTuple):
     upper: Frame
     lower: Frame
     hip: Frame
-    """Rotation of the joint, from rest."""
+    """Rotation of the joint from rest."""
     knee: Frame
 
 
 def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
-    """Return the pose in which the lower bone points a way, with the twist that it has in FK where that is allowed.
+    """Return the pose with the lower bone in direction `way`, and its FK twist if that is allowed.
 
     Args:
-        limb: its bones and limits.
+        limb: the bones and limits.
         upper: frame of the upper bone.
         way: unit vector in the axes of the knee at rest, inside its cone.
-        normal: an axis across it.
+        normal: an axis perpendicular to it.
     """
     fk, own, was = limb.fk_knee
     x, y, z = carried(fk[0], was, way, normal), carried(fk[1], was, way, normal), carried(fk[2], was, way, normal)
@@ -83,50 +83,50 @@ def pose_of(limb: Limb, upper: Frame, way: Vector, normal: Vector) -> Pose:
         c, s = cos(twist), sin(twist)
         swing = swing_axis(way, limb.knee) if way[1] < 0.0 else normal
         x, z = (carried(axis, (0.0, 1.0, 0.0), way, swing) for axis in ((c, 0.0, -s), (s, 0.0, c)))
-        # A bone that points past its Y axis is turned on to its way once more.
+        # A bone that points past its Y axis is turned once more, to `way`.
         points = unit(applied((x, way, z), own))
         x, y, z = (carried(axis, points, way, normal) for axis in (x, way, z))
-    # Carried almost the whole way round, the axes are square to rounding of the way alone.
+    # Carried almost all the way round, the axes are perpendicular only to within the rounding of `way`.
     x = unit(reject(x, y))
     knee = x, y, cross(x, y)
     return Pose(upper, product(product(upper, limb.rest), knee), back_product(limb.zero, upper), knee)
 
 
 class Work:
-    """A limb on its way to a target, or as near to it as the knee brings the end on the line to there."""
+    """A limb being solved for a target, or for the nearest point to it on the same line that the knee allows."""
 
     def __init__(self, limb: Limb, line: Vector, triangle: Triangle, axes: Frame, foot: Foot | None) -> None:
-        """Begin with the turn that the upper bone has in FK, whose line, bend and normal are the axes."""
+        """Begin with the FK turn of the upper bone; `axes` are the line, bend and normal of the FK pose."""
         self.limb, self.line, self.triangle = limb, line, triangle
         self.fk_line, self.fk_bend, self.fk_normal = axes
         self.foot = foot
         self.along = unit(limb.upper)
         self.normal = unit(reject(seen(limb.upper_fk, self.fk_normal), self.along))
         self.side = cross(self.normal, self.along)
-        """To where the lower bone leaves the upper one, in its axes; with FK's turn until another one is chosen."""
+        """Where the lower bone leaves the upper one, in the upper bone's axes; in FK's turn until another is chosen."""
         self.turns: list[Arc] | None = None
         self.knee_allows = False
-        """Whether the knee can be bent as the target asks for."""
+        """Whether the knee allows the bend that the target needs."""
 
     @classmethod
     def of(cls, limb: Limb, target: Vector, foot: Foot | None = None) -> Work:
-        """Lay out a limb that `is_straightforward`, for a target seen from its root."""
+        """Lay out a limb that `is_straightforward`, for a target relative to its root."""
         axes, upper, chord, distance = limb.fk_axes, limb.elbow, limb.chord, norm(target)
         line = over(target, distance) if distance > _DIRECTION else axes[0]
         if limb.bend_side is not None:
             bend, _, _ = side_bend(ONE, axes[0], axes[1], limb.bend_side, unit(upper), chord, distance)
             axes = axes[0], bend, cross(bend, axes[0])
         if abs(distance - chord) <= SAME:
-            # Nearly straight, rounding of the distance would show as its square root.
+            # In a nearly straight limb, rounding of the distance would show as its square root.
             along = dot(upper, axes[0])
             return cls(limb, line, of_corner(along, norm(minus(upper, times(axes[0], along))), chord), axes, foot)
         return cls(limb, line, triangle_of(*limb.lengths, distance), axes, foot)
 
     def solved(self, side: Side | None) -> Pose | None:
-        """Return the pose in which the limb stands on its target; None where the limits of knee or hip allow none.
+        """Return the pose in which the limb reaches its target; None if the limits of knee or hip allow none.
 
         Args:
-            side: where the knee is to point; None: the limb keeps the roll of its FK pose.
+            side: the wanted direction of the knee; None: the limb keeps the roll of its FK pose.
         """
         self.knee_allows = self._is_bent_to_allowed_side()
         if not self.knee_allows:
@@ -139,7 +139,7 @@ class Work:
             return self._pose(bend)
         hip = self.limb.hip
         if hip.twist_low != -inf:
-            # With another turn of the upper bone its twist is less by that.
+            # Another turn of the upper bone reduces the twist by as much.
             twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
             free = any(b - a >= TURN for a, b in twists)
             joints[0] = joints[0]._replace(twists=WHOLE if free else twists)
@@ -154,7 +154,7 @@ class Work:
         return self._pose(plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll))))
 
     def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
-        """Return the same with the lower bone on a way that is given in the knee's axes, wherever the end comes to."""
+        """Return the same with the lower bone in a direction given in the knee's axes, wherever the end gets to."""
         along = seen(self.limb.rest, self.along)
         self.triangle = of_knee(*self.limb.lengths, along, way)
         if not self._is_bent_to_allowed_side():
@@ -164,7 +164,7 @@ class Work:
         return self.solved(side)
 
     def _is_bent_to_allowed_side(self) -> bool:
-        """Turn the upper bone by as little as the knee asks for; return False where no turn suits it."""
+        """Turn the upper bone by as little as the knee requires; return False if no turn suits it."""
         circle = self._lower_circle()
         if self.turns is None and outside(circle.at(0.0), self.limb.knee) > EDGE:
             self.turns = arcs_inside(circle, self.limb.knee)
@@ -176,7 +176,7 @@ class Work:
         return True
 
     def _rolled_hip(self, bend: Vector) -> RolledJoint:
-        """Return what the hip does while the limb rolls, from where the knee is on a side of the line."""
+        """Return the hip as the limb rolls, starting with the knee on a side of the line."""
         line, one = seen(self.limb.zero, self.line), seen(self.limb.zero, bend)
         two = cross(line, one)
         cosine, sine = self.triangle.cosine, self.triangle.sine
@@ -193,7 +193,7 @@ class Work:
         return RolledJoint.of(self.limb.hip, way(0), way(1), way(2))
 
     def _rolled_foot(self, foot: Foot, lower: Frame) -> RolledJoint:
-        """Return the same of the foot, which keeps its orientation, from a frame of the lower bone."""
+        """Return the foot, which keeps its orientation, as the limb rolls, starting with a frame of the lower bone."""
         zero = product(lower, foot.rest)
 
         def way(axis: int) -> Circle:
@@ -211,7 +211,7 @@ class Work:
         return self.turns
 
     def _lower_circle(self) -> Circle:
-        """Return the way of the lower bone in the knee's axes while the upper one turns about itself."""
+        """Return the path of the lower bone in the knee's axes as the upper one turns about itself."""
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
         if sine < _STRAIGHTEST:
             cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
@@ -219,7 +219,7 @@ class Work:
         return Circle(times(centre, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
-        """Let the lower bone leave the upper one on a side turned by an angle."""
+        """Turn the side to which the lower bone leaves the upper one by an angle."""
         if angle == 0.0:
             return
         c, s = cos(angle), sin(angle)
@@ -231,8 +231,8 @@ class Work:
             self.turns = [(a - angle, b - angle) for a, b in self.turns]
 
     def _wanted(self, side: Side | None) -> Vector:
-        """Return where, across the line to the target, the knee is to point."""
-        # Turned on to a side that the knee allows, the upper bone itself keeps its FK roll.
+        """Return the wanted direction of the knee, perpendicular to the line to the target."""
+        # Even if the knee needs another turn, the upper bone itself keeps its FK roll.
         normal = applied(self.limb.upper_fk, self.normal)
         natural = cross(self.line, reject(carried(normal, self.fk_line, self.line, self.fk_normal), self.line))
         if norm(natural) < STRAIGHT:

@@ -1,4 +1,4 @@
-"""How a limb may roll about the line from its root to its target: what that does to a joint at one of its ends."""
+"""Roll of a limb about the line from its root to its target, and how it moves a joint at one of its ends."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _Harmonic = tuple[float, float, float]
 
 
 class RolledJoint(NamedTuple):
-    """A joint whose bone, or its parent, turns about a line, as seen from where it is at rest."""
+    """A joint whose bone, or its parent, turns about a line; in the axes of the joint at rest."""
 
     limits: Range
     along: Circle
-    """The bone's Y axis."""
+    """The path of the bone's Y axis."""
     twist_sine: _Harmonic
-    """Of the twist, times the same number as its cosine."""
+    """Sine of the twist, times a factor shared with the cosine."""
     twist_cosine: _Harmonic
     twists: list[Arc]
-    """What the twist may be."""
+    """Arcs in which the twist may be."""
 
     @classmethod
     def of(cls, limits: Range, x: Circle, y: Circle, z: Circle) -> RolledJoint:
-        """Return a joint whose bone's axes go along circles."""
+        """Return a joint whose bone's axes move along circles."""
         twists = WHOLE if limits.twist_low == -inf else [(limits.twist_low, limits.twist_high)]
         (xa, xb, xc), (za, zb, zc) = x, z
         if is_half_turn(y.at(0.0)):
-            # What is half a turn away, and stays there if it rolls about itself, is twisted as its X axis says.
+            # A bone at half a turn, which stays there if it rolls about itself, gets its twist from its X axis.
             sign = 1.0 if half_turn_axis(limits)[0] else -1.0
             sine, cosine = ((sign * xa[i], sign * xb[i], sign * xc[i]) for i in (2, 0))
         else:
@@ -50,7 +50,7 @@ class RolledJoint(NamedTuple):
         return cls(limits, y, sine, cosine, twists)
 
     def twist(self, roll: float) -> float:
-        """Return the joint's twist."""
+        """Return the joint's twist at a roll."""
         c, s = cos(roll), sin(roll)
         p, q = self.twist_sine, self.twist_cosine
         return atan2(p[0] + p[1] * c + p[2] * s, q[0] + q[1] * c + q[2] * s)
@@ -74,7 +74,7 @@ class RolledJoint(NamedTuple):
 
 
 def nearest_roll(joints: list[RolledJoint]) -> float | None:
-    """Return the roll nearest to 0 that all joints allow; None where they allow none in common."""
+    """Return the roll nearest to 0 that all joints allow; None if they allow none in common."""
     if all(joint.allows(0.0) for joint in joints):
         return 0.0
     tried = [roll for joint in joints for roll in joint.bounds()]

@@ -1,7 +1,7 @@
-"""To which side a limb bends: where a pole wants its knee, measured as for any other chain.
+"""The side to which a limb bends: where a pole wants its knee, measured as for any other chain.
 
-A chain lies on the side of its centroid as a curve, seen from the line between its root and its target. Of two bones
-that is the side of the knee; with a foot the centroid is that of all three.
+A chain lies on the side of the centroid of its curve, seen from the line between its root and its target. For two bones
+this is the side of the knee; with a foot, the centroid is that of all three bones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .pose import Side, Work
 
 
 def towards(pole: Vector, angle: float) -> Side:
-    """Return the side of a pole, which is seen from the root, turned by an angle about the line to the target."""
+    """Return the side of a pole, given relative to the root, turned by an angle about the line to the target."""
 
     def side(work: Work, natural: Vector) -> Vector:
         return _side_of(pole, angle, work.line, natural)
@@ -25,14 +25,14 @@ def towards(pole: Vector, angle: float) -> Side:
 def towards_with_foot(
     pole: Vector, angle: float, target: Vector, ankle: Vector, masses: tuple[float, float]
 ) -> Side | None:
-    """Return the side on which a limb has the centroid of the chain of which it is a part on the side of a pole.
+    """Return the side for a limb that brings the centroid of the whole chain, with its foot, to the side of a pole.
 
     Args:
-        pole: seen from the root.
+        pole: relative to the root.
         angle: radians about the line from root to target.
-        target: of the foot's end.
+        target: the target of the foot's end.
         ankle: where the foot begins.
-        masses: shares of knee and ankle in the centroid, which root and end have no part in, as they are on the line.
+        masses: weights of knee and ankle in the centroid; root and end are on the line and do not count.
     """
     size = norm(target)
     if size < 1e-12:
@@ -48,14 +48,14 @@ def towards_with_foot(
         middle = plus(times(work.line, reach * work.triangle.cosine), times(ankle, masses[1]))
         constant, size = dot(across, middle), reach * work.triangle.sine
         c, s = size * dot(across, natural), size * dot(across, other)
-        # Where the centroid cannot get there, it comes as near as it can.
+        # If the centroid cannot get to the side, it comes as near as it can.
         roots = linear_roots(constant, c, s) or [atan2(-s * constant, -c * constant)]
 
         def centroid(roll: float) -> float:
             knee = dot(wanted, natural) * cos(roll) + dot(wanted, other) * sin(roll)
             return float(dot(wanted, middle) + size * knee)
 
-        # At one of them the centroid may be on the far side; if not, the limb rolls as little as it can.
+        # At one of the roots the centroid may be on the far side; if not, the limb rolls as little as possible.
         there = [roll for roll in roots if centroid(roll) > 0.0] or [max(roots, key=centroid)]
         roll = min(there, key=lambda roll: abs(wrapped(roll)))
         return plus(times(natural, cos(roll)), times(other, sin(roll)))
@@ -64,7 +64,7 @@ def towards_with_foot(
 
 
 def _side_of(pole: Vector, angle: float, line: Vector, natural: Vector) -> Vector:
-    """Return the unit vector across a line towards a pole, turned by an angle; see `axes.pole_bend`."""
+    """Return the unit vector perpendicular to a line towards a pole, turned by an angle; see `axes.pole_bend`."""
     across = reject(pole, line)
     bend = unit(across) if norm(across) > 1e-6 * norm(pole) + 1e-9 else natural
     if angle != 0.0:

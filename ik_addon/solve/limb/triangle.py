@@ -9,7 +9,7 @@ from ..maths.vectors import Vector, cross, dot, norm
 
 
 class Triangle(NamedTuple):
-    """Cosines and sines at the root, from the line to the upper bone, and at the knee, of its bend."""
+    """Cosine and sine at the root, from the line to the upper bone, and of the bend at the knee."""
 
     cosine: float
     sine: float
@@ -18,7 +18,7 @@ class Triangle(NamedTuple):
 
 
 def triangle_of(first: float, second: float, distance: float) -> Triangle:
-    """See `two_bone.triangle`; what is too far or too near is on the line to the target."""
+    """See `two_bone.triangle`; if the target is too far or too near, the knee is on the line to it."""
     twice = 2.0 * max(distance, 1e-200)
     difference = first - second
     along = distance / 2.0 + difference * ((first + second) / twice)
@@ -32,16 +32,16 @@ def triangle_of(first: float, second: float, distance: float) -> Triangle:
 
 
 def of_knee(first: float, second: float, along: Vector, way: Vector) -> Triangle:
-    """Return the triangle of a limb whose lower bone points a way, and the upper one along, in the knee's axes."""
+    """Return the triangle of a limb from the directions of its upper and its lower bone in the knee's axes."""
     cosine, sine = dot(along, way), norm(cross(along, way))
     x, y = first + second * cosine, second * sine
     size = sqrt(x * x + y * y)
-    # Folded onto itself it stands beside its line.
+    # Folded onto itself, the limb is perpendicular to its line.
     return Triangle(x / size, y / size, cosine, sine) if size > 1e-15 else Triangle(0.0, 1.0, cosine, sine)
 
 
 def of_corner(along: float, across: float, distance: float) -> Triangle:
-    """Return the triangle whose knee is so far along the line to the target and off it."""
+    """Return the triangle with its knee at these distances along and off the line to the target."""
     one = sqrt(along * along + across * across)
     rest = distance - along
     two = sqrt(rest * rest + across * across)

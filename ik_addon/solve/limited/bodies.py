@@ -18,7 +18,7 @@ from .search import search
 from .task import Standing, Task, lengths_of
 
 _FARTHEST = 1e50
-"""What is further away than this, in chain lengths, is as good as infinite: its square could not be computed with."""
+"""Points farther away than this, in chain lengths, count as infinite: computing with their squares could overflow."""
 
 
 def wants_body(problem: Problem) -> bool:
@@ -33,25 +33,25 @@ def wants_body(problem: Problem) -> bool:
 
 
 Searched = dict[tuple[bytes, tuple[int | None, ...]], Standing]
-"""How the members stand, by their index and the bones of their effectors, that were searched for last."""
+"""Members that were searched for last, in FK, by their indices and the bones of their effectors."""
 
 
 class Checked(NamedTuple):
-    """What was found of the FK pose of members, which need not be looked at again for other goals."""
+    """Results of checking the FK pose of members, which stay valid for other goals."""
 
     valid: Bools
-    """(B,) all they have is finite, and their chains have a length."""
+    """(B,) whether all but the goals is valid: everything is finite, and no chain has zero length."""
     longest: Floats
-    """(B,) length of their longest chain."""
+    """(B,) length of the longest chain."""
     side: Floats
-    """(B,) -1 where frames are left-handed."""
+    """(B,) -1 if frames are left-handed."""
     limbs: KnownLimbs | None
-    """Those that may be solved in closed form."""
+    """Members that may be solved in closed form."""
     searched: Searched
 
 
 def checked_fk(problem: Problem) -> Checked:
-    """Look at all but the goals of members."""
+    """Check everything but the goals of members."""
     with np.errstate(all="ignore"):
         frames = np.asarray(problem.frames, dtype=np.float64)
         ok = np.isfinite(problem.joints).all(axis=(1, 2)) & np.isfinite(frames).all(axis=(1, 2, 3))
@@ -68,13 +68,13 @@ def checked_fk(problem: Problem) -> Checked:
                 ok &= np.isfinite(problem.limits.rest).all(axis=(1, 2, 3))
             sides = np.sign(determinants(np.asarray(problem.limits.root, dtype=np.float64)))
             ok &= sides == np.sign(proper[:, 0])
-            # What a bone that does not inherit rotation is measured from has no mirror image.
+            # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
     return Checked(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), {})
 
 
 def valid_members(problem: Problem, known: Checked) -> Bools:
-    """Return which members (B,) can be solved, by their goals and what is known of all else."""
+    """Return which members (B,) can be solved, from their goals and the check of everything else."""
     ok, root = known.valid, np.asarray(problem.joints, dtype=np.float64)[:, 0]
     with np.errstate(all="ignore"):
         ok = ok & np.isfinite(problem.softness) & ~np.isnan(problem.push_limit) & ~np.isnan(problem.tolerance)
@@ -91,13 +91,13 @@ def valid_members(problem: Problem, known: Checked) -> Bools:
 
 
 def _sides(problem: Problem) -> Floats:
-    """Return which members (B,) have left-handed frames (-1), and which do not (1)."""
+    """Return -1 (B,) for members with left-handed frames, 1 for the others."""
     return np.asarray(np.sign(determinants(np.asarray(problem.frames, dtype=np.float64)[:, 0])))
 
 
 Begin = Callable[[Body, Floats, Goals, Floats, int], tuple[Floats, Ints]]
-"""Makes the pose (3, n, B) that the search starts from, and says how many passes (B,) it took: of bodies, rotations
-(4, n, B) of the joints in the FK pose, goals, tolerance (B,) and a cap on the passes; see `fabrik.led_by_tips`."""
+"""Returns the pose (3, n, B) that the search starts from, and the number of passes (B,) it took. Arguments: bodies,
+rotations (4, n, B) of the joints in FK, goals, tolerance (B,) and maximum passes; see `fabrik.led_by_tips`."""
 
 
 def solve_bodies(
@@ -107,10 +107,10 @@ def solve_bodies(
 
     Args:
         problem: the problem.
-        solution: what they are written into.
-        index: (k,) which members; their input was looked at.
-        begin: where the search begins; None: near the FK pose.
-        known: of this problem, or of one that is the same but for its goals; None: it is looked at.
+        solution: what the members are written into.
+        index: (k,) the members, whose input is already checked.
+        begin: makes the pose that the search starts from; None: start near the FK pose.
+        known: the check of this problem, or of one that differs only in its goals; None: what is needed is computed.
     """
     side = np.ones(len(problem.joints))
     side[index] = (_sides(problem) if known is None else known.side)[index]
@@ -126,14 +126,14 @@ def solve_bodies(
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
-    """Return a problem with the members whose `side` (B,) is -1 mirrored at X = 0, and so their frames upright.
+    """Return a problem with members whose `side` (B,) is -1 mirrored at X = 0, so that frames are right-handed.
 
-    What a joint does seen from its bones, and so what its limits mean, stays the same.
+    The motion of a joint relative to its bones, and so the meaning of its limits, stays the same.
     """
     across = np.stack([side, np.ones_like(side), np.ones_like(side)], axis=-1)
 
     def goal_of(goal: Goal) -> Goal:
-        # A mirrored bone cannot have the axes of an upright one: Y and Z are as wanted, X is opposite.
+        # A mirrored bone can't have right-handed axes: Y and Z are as wanted, X is opposite.
         return replace(
             goal,
             target=goal.target * across,
@@ -154,7 +154,7 @@ def _reflected(problem: Problem, side: Floats) -> Problem:
 
 
 def _both_sides(matrix: Floats, side: Floats) -> Floats:
-    """Return matrices (B, ..., 3, 3), those whose `side` (B,) is -1 with X mirrored before and after."""
+    """Return matrices (B, ..., 3, 3), with X mirrored before and after for members whose `side` (B,) is -1."""
     across = np.ones((len(side), 3, 3))
     across[:, 0, 1:] = across[:, 1:, 0] = side[:, None]
     return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))

@@ -1,8 +1,8 @@
-"""Bodies of joints with limits: where their bones are for given joint angles, and how they move with them.
+"""Bodies of joints with limits: where their bones are for given joint angles, and how these move them.
 
-A chain is a body without branches. Angles of a joint are the two coordinates of its swing and its twist, see `cones`.
-Components come first and members last: each operation runs over contiguous memory. Everything but the way down the
-bones is written once for one body in plain floats and for many in arrays, see `calculus`.
+A chain is a body without branches. A joint has three angles: the two coordinates of its swing, and its twist, see
+`cones`. Components come first and members last, so that each operation runs over contiguous memory. Everything but the
+walk down the bones is written once, for one body in plain floats and for many in arrays, see `calculus`.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from ..maths.vectors import Matrix, Number, Vector, plus, product, turned
 from ..problem import Bools, Floats, Ints
 
 STEEPEST = 1e-3
-"""Near half a turn a swing turns the bone about itself ever faster; from this cosine of the half angle on no more."""
+"""Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
 
 
 FEW = 4
-"""So many bodies are posed one by one in plain floats."""
+"""Maximum number of bodies posed one by one, in plain floats."""
 HAIR = 3e-6
-"""Farther off the axis of a bone than this part of its length is more than what single precision leaves."""
+"""Offsets from a bone's axis below this fraction of its length are rounding of single precision."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """B bodies of n bones and E effectors: what of them stays the same whatever the joints do."""
+    """B bodies of n bones and E effectors: everything that does not depend on the joint angles."""
 
     parents: tuple[int, ...]
-    """The parent of a bone, before it in order; -1: none."""
+    """The parent of each bone, an earlier one; -1: none."""
     free: tuple[bool, ...]
-    """Bones whose orientation no other bone has a part in: roots, and those that do not inherit rotation."""
+    """Bones whose orientation depends on no other bone: roots, and bones that do not inherit rotation."""
     segments: tuple[int, ...]
-    """The bone that each effector belongs to."""
+    """The bone of each effector."""
     rest: Floats
-    """(3, 3, n, B) orientation at rest seen from the parent bone, or in space for free bones."""
+    """(3, 3, n, B) rest orientation relative to the parent bone; in space for free bones."""
     heads: Floats
-    """(3, n, B) head seen from the parent bone, or in space for roots."""
+    """(3, n, B) head relative to the parent bone; in space for roots."""
     ends: Floats
-    """(3, E, B) effector seen from its bone."""
+    """(3, E, B) effector relative to its bone."""
     cone: Cone
     """Limits of the joints: swings (2, n, 1), twists (n, 1)."""
     mobility: Floats
-    """(3, n, 1) how readily a joint turns, from 0 to 1: swing about X and Z, twist; 0: locked."""
+    """(3, n, 1) how readily a joint turns, from 0 (locked) to 1: swing about X and Z, twist."""
 
     def members(self, chosen: Bools | Ints) -> Body:
-        """Return the chosen members alone, or each as often as it is named."""
+        """Return only the chosen members, each as often as its index occurs."""
         rest, heads, ends = (part[..., chosen] for part in (self.rest, self.heads, self.ends))
         return replace(self, rest=rest, heads=heads, ends=ends)
 
     def straightened(self) -> Body:
-        """Return the bodies with what is attached on the axis of a bone, but for rounding, exactly on it.
+        """Return the bodies with points that are on the axis of a bone, but for rounding, exactly on it.
 
-        Then it does not matter at all how such a bone is twisted, where it would matter by a hair.
+        Then the twist of such a bone has no effect at all, instead of a tiny one.
         """
 
         def on_axis(seen: Floats) -> Floats:
@@ -84,7 +84,7 @@ class Body:
 
     @cached_property
     def is_unlimited(self) -> Bools:
-        """(n,) joints that may turn to any orientation, and no axis less readily than another."""
+        """(n,) joints that may turn to any orientation, equally readily about each axis."""
         cone, ready = self.cone, np.ptp(self.mobility[..., 0], axis=0) == 0.0
         swings = np.asarray((np.minimum(cone.low, cone.high) > 1.0).all(axis=0))
         twists = np.isinf(cone.twist_low) & np.isinf(cone.twist_high)
@@ -92,11 +92,11 @@ class Body:
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
-        """What was laid out of single members, which is asked for again where only goals change."""
+        """Layouts of single members, reused while only goals change."""
         return {}
 
     def skeleton(self, member: int | None = None) -> Skeleton:
-        """Return the bodies as the kernels want them: all of them, or one."""
+        """Return all bodies, or one, laid out for the kernels."""
         if ("skeleton", member) in self.kept:
             known: Skeleton = self.kept["skeleton", member]
             return known
@@ -127,12 +127,12 @@ class Body:
 
     @cached_property
     def _joints(self) -> Row:
-        """Of one member: they are the same for all."""
+        """The joints of one member, which are the same for all."""
         return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
 
 
 class Joint(NamedTuple):
-    """The limits of a joint and how it turns."""
+    """The limits and the mobility of a joint."""
 
     low: Any
     high: Any
@@ -140,9 +140,9 @@ class Joint(NamedTuple):
     twist_high: Number
     mobility: Any
     scale: Any
-    """The root of the mobility, by which the coordinates of a step are scaled."""
+    """Square root of the mobility, which scales the coordinates of a step."""
     units: Any
-    """A radian in the coordinates of a step, in those of the joint."""
+    """Factors that convert the coordinates of a step to those of the joint."""
 
 
 class Bone(NamedTuple):
@@ -160,22 +160,22 @@ class Skeleton(NamedTuple):
     free: tuple[bool, ...]
     segments: tuple[int, ...]
     joints: Row
-    """Of `Joint`; the same for all members."""
+    """Of type `Joint`; the same for all members."""
     bones: Row
-    """Of `Bone`."""
+    """Of type `Bone`."""
     ends: Any
-    """Vectors: the effectors seen from their bones."""
+    """Vectors: the effectors relative to their bones."""
 
     def members(self, chosen: Any) -> Skeleton:
-        """Return the chosen members alone."""
+        """Return only the chosen members."""
         return self._replace(bones=self.do.members(self.bones, chosen), ends=self.do.members(self.ends, chosen))
 
 
 class Pose(NamedTuple):
-    """Bodies with their joints at certain angles."""
+    """Bodies posed by joint angles."""
 
     rest_frames: Row
-    """Matrices: the orientation that each bone has when its joint is at rest."""
+    """Matrices: the orientation that each bone has if its joint is at rest."""
     frames: Row
     """Matrices: the orientation of each bone."""
     points: Row
@@ -185,9 +185,9 @@ class Pose(NamedTuple):
 
 
 def pose_of(skeleton: Skeleton, angles: Row) -> Pose:
-    """Return where joint angles put the bones."""
+    """Return the pose that joint angles give."""
     do = skeleton.do
-    # By half the angle: numpy's tangent is ten times as fast as its sine.
+    # From half the angle: numpy's tangent is ten times as fast as its sine.
     halves = do.each(np.tan, [0.5 * twist for _, _, twist in angles])
     turns = [_turn(do, x, z, half) for (x, z, _), half in zip(angles, halves, strict=True)]
     down = _down_one if do is ONE else _down_many
@@ -211,7 +211,7 @@ def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:
 
 
 def _turn(do: Calculus, x: Number, z: Number, half: Number) -> Matrix:
-    """Return the matrix of joint angles, the twist by the tangent of half of it: the swing's, times the twist's."""
+    """Return the matrix of joint angles, swing times twist; the twist is given as the tangent of its half."""
     square = half * half
     share = 1.0 / (1.0 + square)
     c, s = (1.0 - square) * share, 2.0 * half * share
@@ -227,7 +227,7 @@ def _turn(do: Calculus, x: Number, z: Number, half: Number) -> Matrix:
 
 
 def _down_one(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
-    """Return orientations at rest, orientations and heads of the bones of one body."""
+    """Return rest frames, frames and heads of the bones of one body."""
     rest_frames: Row = []
     frames: Row = []
     points: Row = []
@@ -244,7 +244,7 @@ def _down_one(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
 
 
 def _down_many(skeleton: Skeleton, turns: Row) -> tuple[Row, Row, Row]:
-    """Return the same of many bodies: whole matrices at once, because calls count more than numbers."""
+    """Return the same for many bodies: whole matrices at once, because calls cost more than numbers."""
     ((rest, heads),) = skeleton.bones
     local, rest_frames, frames = (np.empty_like(rest) for _ in range(3))
     for row, parts in zip(local, turns[0], strict=True):
@@ -278,9 +278,9 @@ def _multiply(a: Floats, b: Floats, out: Floats, parts: Floats) -> None:
 
 
 def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:
-    """Return the axes about which bones turn with their joint angles, matrices whose columns they are.
+    """Return the axes about which bones turn as their joint angles change, as the columns of matrices.
 
-    The unit of a swing's coordinate is taken as half a radian: then a small change turns a bone by as many radians.
+    The angles are the twist and twice the coordinates of the swing: a small change turns a bone by as many radians.
     """
     found = []
     for (x, z, _), rest_frame, frame in zip(angles, pose.rest_frames, pose.frames, strict=True):
@@ -300,7 +300,7 @@ def axes_of(do: Calculus, pose: Pose, angles: Row) -> Row:
 
 
 def jacobian_of(axes: Matrix, lever_arm: Vector) -> Matrix:
-    """Return how a point moves, a row a component, while its arm turns about the columns of `axes`."""
+    """Return how a point moves, one row per component, while its lever arm turns about the columns of `axes`."""
     (ax, bx, cx), (ay, by, cy), (az, bz, cz) = axes
     x, y, z = lever_arm
     return (
@@ -318,12 +318,12 @@ def inside(do: Calculus, joint: Any, x: Number, z: Number, twist: Number) -> Vec
 
 
 def as_row(angles: Floats, member: int | None) -> Row:
-    """Return joint angles (3, n, B) as a row of vectors, of all members or of one."""
+    """Return joint angles (3, n, B) as a row of vectors, for all members or for one."""
     return [tuple(angles)] if member is None else list(map(tuple, angles[..., member].T.tolist()))
 
 
 def whole_path(path: tuple[int, ...], joints: int) -> Path:
-    """Return a path as kernels want it: None where it is all joints."""
+    """Return a path as the kernels want it: None if it has all joints."""
     return None if len(path) == joints else path
 
 

@@ -1,12 +1,12 @@
 """Damped Gauss-Newton steps on joint angles that stay inside the limits.
 
-Levenberg-Marquardt in its dual form: few objectives, many joints, and of all steps that do the same the shortest. A
-joint that a step would take out of its limits goes to their boundary and keeps only what it can do along it; the step
-is then found again for the others, so that they take over what it leaves. P. Baerlocher and R. Boulic, "An inverse
-kinematics architecture enforcing an arbitrary number of strict priority levels", The Visual Computer 20, 2004, doi
-10.1007/s00371-004-0244-4, do so with limits that are intervals.
+The Levenberg-Marquardt method in its dual form, for few objectives and many joints: of all steps with the same effect
+it takes the shortest. A joint that a step would take out of its limits goes to their boundary and may only slide along
+it; the step is then computed again for the other joints, so that they make up for it. P. Baerlocher and R. Boulic, "An
+inverse kinematics architecture enforcing an arbitrary number of strict priority levels", The Visual Computer 20, 2004,
+doi 10.1007/s00371-004-0244-4, do so with limits that are intervals.
 
-The pull of a distant target is cut short. So the effector goes to it on a nearly straight way, by which neighbouring
+The pull of a distant target is capped, so that the effector goes to it on a nearly straight line, and neighbouring
 targets lead to neighbouring poses.
 """
 
@@ -26,53 +26,53 @@ from .body import Joint, Pose, axes_of, inside, pose_of
 from .goals import System
 
 EXACT = 1e-8
-"""Distance in chain lengths at which an effector stands on its target."""
+"""Residuals up to this, in chain lengths, count as zero."""
 PULL = 0.1
-"""How much of what is missing, in chain lengths, a step goes after."""
+"""Maximum length of the residual, in chain lengths, that a step aims to remove."""
 LONGEST = 0.7
-"""Radians that a joint may turn in one step."""
+"""Maximum angle, in radians, that a joint turns in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-3, 1e-9, 1e4
 ROUNDS = 3
-"""How often, at most, a step is found again without what leaves its limits: what still does is put back afterwards."""
+"""Maximum number of times a step is computed again for joints that leave their limits; then these are clamped."""
 PATIENCE, GAIN = 3, 0.1
-"""Steps that bring less than `GAIN` of what they went after, after which a descent is over."""
+"""A descent ends after `PATIENCE` steps that each bring less than `GAIN` of what they aimed for."""
 THOROUGH = 6, 0.005
-"""The same where more than places counts: on the way to these, poles and orientations come last."""
+"""The same if there are poles or orientations too, which converge later than places."""
 OUTSIDE = 1e-13
-"""A swing this far off the allowed ones has left them; less is rounding."""
+"""A swing farther out of its limits than this has left them; less is rounding."""
 
 
 class State(NamedTuple):
-    """Members at joint angles."""
+    """Members posed by joint angles, and their residual."""
 
     angles: Row
     pose: Pose
     residual: list[Number]
     error: Number
-    """The root of the sum of the squares of the residual."""
+    """Norm of the residual."""
 
     @classmethod
     def of(cls, system: System, angles: Row) -> State:
-        """Pose the members."""
+        """Pose the members and compute their residual."""
         pose = pose_of(system.skeleton, angles)
         residual = system.residual(pose)
         return cls(angles, pose, residual, system.skeleton.do.sqrt(added([part * part for part in residual])))
 
 
 def descend(system: System, angles: Row, members: int, most: Number, pull: float) -> tuple[Floats, Floats, Ints]:
-    """Return joint angles from which steps of this kind bring the members no nearer to their objectives.
+    """Return the joint angles at which further steps bring the members no nearer to their objectives.
 
     Args:
         system: B members, or one.
-        angles: to start from, inside the limits.
-        members: how many they are.
-        most: (B,) caps on the steps.
-        pull: how much of what is missing a step goes after.
+        angles: where to start, inside the limits.
+        members: the number of members.
+        most: (B,) maximum number of steps.
+        pull: maximum length of the residual that a step aims to remove.
 
     Returns:
         angles: (3, n, B) inside the limits.
-        error: (B,) the root of the sum of the squares of what is missing.
-        steps: (B,) how many were taken.
+        error: (B,) norm of the residual.
+        steps: (B,) number of steps taken.
     """
     do = system.skeleton.do
     common = shared_paths(system.paths())
@@ -105,11 +105,11 @@ def descend(system: System, angles: Row, members: int, most: Number, pull: float
 
 
 Shared = tuple[Path, Path]
-"""Where two paths have the same joints: the places of these in the one and in the other; none: ()."""
+"""The joints that two paths share, by their positions in the one and in the other; none: ()."""
 
 
 def shared_paths(paths: list[Path]) -> list[list[Shared]]:
-    """Return for each of several paths what it shares with each one before it."""
+    """Return for each path what it shares with each path before it."""
 
     def both(one: Path, other: Path) -> Shared:
         if one == other:
@@ -137,7 +137,7 @@ def _direction(system: System, common: list[list[Shared]], now: State, damping: 
     wanted = [part * share for part in now.residual]
     found = _damped(do, blocks, paths, common, bones, wanted, damping)
     found = [(a * u, b * v, c * w) for (a, b, c), (_, _, _, _, _, _, (u, v, w)) in zip(found, joints, strict=True)]
-    # What leaves its limits is put to their boundary, and the step found again for the others.
+    # Move joints that leave their limits to the boundary, and compute the step again for the others.
     move, some, angles, left = found, None, now.angles, blocks
     fixed: Row = [None] * len(joints)
     held: Row = [(1.0, False)] * len(joints)
@@ -156,7 +156,7 @@ def _direction(system: System, common: list[list[Shared]], now: State, damping: 
             if not do.any(leaving | over):
                 continue
             u, v, w = joint.units
-            # Out of the cone is the way back into it, seen in the units of the step.
+            # The outward normal of the cone, in the coordinates of the step.
             a, b = do.where(leaving, off_x * u, 0.0), do.where(leaving, off_z * v, 0.0)
             size = do.most(do.sqrt(a * a + b * b), 1e-200)
             a, b = a / size, b / size
@@ -182,27 +182,27 @@ def _direction(system: System, common: list[list[Shared]], now: State, damping: 
 
 
 def _prepared(do: Calculus, joint: Joint, angle: Vector, step: Vector, held: tuple[Number, Any]) -> tuple[Number, ...]:
-    """Return where a step leads a joint.
+    """Return where a step takes a joint.
 
     Returns:
         leaving: whether its swing leaves the cone.
         over: whether its twist leaves the interval.
-        off: how far the swing is off the cone, about X and Z.
-        way: from the angles as they are to the nearest ones within the limits: about X, about Z, the twist.
+        off: how far the swing is outside the cone, about X and Z.
+        way: from the current angles to the nearest ones within the limits: about X, about Z, the twist.
     """
     (goes, stopped), (low, high, least, most, _, _, _), (old_x, old_z, old) = held, joint, angle
-    # Those that are held stay where they were put.
+    # Joints that are held stay where they were put.
     x, z, twist = (old_x + step[0]) * goes, (old_z + step[1]) * goes, old + step[2]
     end = do.least(do.most(twist, least), most)
     near_x, near_z = do.nearest_swing(x, z, low, high)
     off_x, off_z = x - near_x, z - near_z
     leaving = do.most(abs(off_x), abs(off_z)) > OUTSIDE
-    # "Greater": the one and not the other.
+    # ">" between booleans: the first and not the second.
     return leaving, (twist != end) > stopped, off_x, off_z, near_x - old_x, near_z - old_z, end - old
 
 
 def _kept(do: Calculus, lot: Any, a: Number, b: Number, over: Any) -> Any:
-    """Return rows of a Jacobian without what a joint does along a direction of its swing, and its twist where over."""
+    """Return rows of a Jacobian without a direction of a joint's swing, and without its twist where `over`."""
     found = []
     for x, z, twist in lot:
         across = x * a + z * b
@@ -211,7 +211,7 @@ def _kept(do: Calculus, lot: Any, a: Number, b: Number, over: Any) -> Any:
 
 
 def _brought(do: Calculus, blocks: list[Row], paths: list[Path], fixed: Row) -> list[Number]:
-    """Return what the rows of a Jacobian make of steps of the joints; None: a joint makes none."""
+    """Return the product of a Jacobian and steps of the joints; None: a joint makes no step."""
     found: list[Number] = []
     for block, path in zip(blocks, paths, strict=True):
         parts = [
@@ -232,7 +232,7 @@ def _damped(
     wanted: Row,
     damping: Number,
 ) -> Row:
-    """Return the shortest steps that nearly bring what is wanted, for the blocks of a Jacobian."""
+    """Return the shortest steps that nearly achieve the wanted change, damped, from the blocks of a Jacobian."""
     matrix: list[list[Number]] = []
     for block, shared in zip(blocks, common, strict=True):
         size = len(block[0])
@@ -260,7 +260,7 @@ def _damped(
 
 
 def _solved_three(matrix: list[list[Number]], wanted: list[Number]) -> list[Number]:
-    """Return what `Calculus.solved` does, of three equations."""
+    """Solve three equations, as `Calculus.solved` does any number."""
     (xx,), (yx, yy), (zx, zy, zz) = matrix
     a, b, c = wanted
     first, second = yx / xx, zx / xx
@@ -273,7 +273,7 @@ def _solved_three(matrix: list[list[Number]], wanted: list[Number]) -> list[Numb
 
 
 def _square(lot: Any) -> list[Number]:
-    """Return the products of the rows of a Jacobian at a joint, one with another: the lower half."""
+    """Return the products of a Jacobian's rows at a joint with each other: the lower half."""
     if len(lot) == 1:
         ((a, b, c),) = lot
         return [a * a + b * b + c * c]
@@ -289,7 +289,7 @@ def _square(lot: Any) -> list[Number]:
 
 
 def _combined(lot: Any, factors: list[Number]) -> Vector:
-    """Return the sum of the rows of a Jacobian at a joint, each times a factor."""
+    """Return the sum of a Jacobian's rows at a joint, each times a factor."""
     if len(lot) == 1:
         return times(lot[0], factors[0])
     (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
@@ -298,10 +298,10 @@ def _combined(lot: Any, factors: list[Number]) -> Vector:
 
 
 class Crowd:
-    """Of B members, or of one."""
+    """B members, or one, that finish at different steps, and their results."""
 
     def __init__(self, do: Calculus, bones: int, members: int) -> None:
-        """Begin with all of them."""
+        """Begin with all members running."""
         self.one = do is ONE
         self.angles = np.empty((3, bones, members))
         self.error, self.steps = np.empty(members), np.zeros(members, dtype=np.int64)
@@ -309,10 +309,10 @@ class Crowd:
         self.left = members
 
     def leave(self, ended: Any, done: int, angles: Row, error: Number) -> Any:
-        """Let members go with their angles, what is missing and the steps taken.
+        """Store the angles, errors and number of steps of members that have ended.
 
         Returns:
-            Those of the members that are worth going on with alone; None: all of them.
+            The members to go on with, if it pays to leave out the others; None: go on with all.
         """
         if self.one:
             self.angles[..., 0] = np.array(angles).T
@@ -332,5 +332,5 @@ class Crowd:
 
     @property
     def found(self) -> tuple[Floats, Floats, Ints]:
-        """The angles (3, n, B), what is missing (B,) and the steps (B,)."""
+        """The angles (3, n, B), errors (B,) and number of steps (B,) of all members."""
         return self.angles, self.error, self.steps

@@ -1,9 +1,9 @@
 """FABRIK for bodies: chains and trees whose joints have limits.
 
-Inward each bone proposes where its head should be, from the tips to the roots; where chains part, a bone takes the
-weighted centroid of what they propose. Outward each bone turns to what was proposed for its end, as far as its cone
-allows: clamped in this pass alone, since clamped proposals lock chains up. Sub-bases and cones of four angles are those
-of A. Aristidou and J. Lasenby, doi 10.1016/j.gmod.2011.05.003. Where the passes end `search` begins.
+Inward, from the tips to the roots, each bone proposes where its head should be; where chains part, a bone takes the
+weighted centroid of the proposals. Outward, each bone turns to what was proposed for its end, as far as its cone
+allows. Only this pass clamps, since clamped proposals lock chains up. Sub-bases and cones of four angles are those of
+A. Aristidou and J. Lasenby, doi 10.1016/j.gmod.2011.05.003. `search` continues from where the passes end.
 
 Vectors are (3, B) and quaternions (4, B), one for each bone.
 """
@@ -37,27 +37,27 @@ from .goals import Goals
 from .guess import first_guess
 
 PASSES = 20
-"""Passes after which the search takes over, if it has not before."""
+"""Maximum number of passes; then the search takes over."""
 STALL = 0.97
-"""Passes that bring less than this factor make no headway."""
+"""A pass makes headway if it reduces the error below this fraction of the least one."""
 SHOWN = 1e-9
 """Moments smaller than this, in chain lengths, are rounding."""
 PATIENCE = 3
-"""How many such passes are waited for."""
+"""Number of passes without headway after which the passes end."""
 
 
 def led_by_tips(body: Body, turns: Floats, goals: Goals, tolerance: Floats, passes: int) -> tuple[Floats, Ints]:
-    """Return joint angles (3, n, B) within the limits in which the effectors are as near as passes bring them.
+    """Return joint angles (3, n, B) within the limits that bring the effectors as near to their targets as passes can.
 
     Args:
         body: B bodies.
         turns: (4, n, B) rotations of the joints in the FK pose, from which the passes start.
         goals: places, and orientations of the effectors' bones; poles are left to the search.
         tolerance: (B,) distance from effector to target that is near enough.
-        passes: cap on the passes.
+        passes: maximum number of passes.
 
     Returns:
-        The joint angles, and the passes (B,) that were used.
+        The joint angles, and the number of passes (B,).
     """
     fk = angles_of(body, turns)
     passing = _Passes(body, fk, goals)
@@ -82,7 +82,7 @@ def led_by_tips(body: Body, turns: Floats, goals: Goals, tolerance: Floats, pass
 
 
 def _unfolded(passing: _Passes, turns: Floats, fk: Floats) -> Floats:
-    """Return the FK pose of chains, bent to the side that is free where passes alone would only fold or deadlock."""
+    """Return the FK pose of chains, bent to their free side where passes alone would only fold or deadlock."""
     body, goals = passing.body, passing.goals
     path = body.path(0)
     pose = passing.posed(fk)
@@ -103,7 +103,7 @@ def _unfolded(passing: _Passes, turns: Floats, fk: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Pose:
-    """Bodies on the way."""
+    """Bodies during the passes."""
 
     angles: Floats
     """(3, n, B)"""
@@ -112,23 +112,23 @@ class _Pose:
     heads: list[Floats]
     """(3, B) head of each bone."""
     ends: list[Floats]
-    """(3, B) each effector."""
+    """(3, B) position of each effector."""
 
     def error(self, goals: Goals) -> Floats:
-        """Return how far (B,) the effector is from its target that is farthest from it."""
+        """Return the largest distance (B,) from an effector to its target."""
         gaps = np.stack([norm(end - goals.target[:, e]) for e, end in enumerate(self.ends)])
         return np.asarray(gaps.max(axis=0))
 
 
 @dataclass(frozen=True)
 class _Point:
-    """What a bone carries: the head of another bone, or an effector."""
+    """A point that a bone carries: the head of another bone, or an effector."""
 
     bone: int
-    """-1 for an effector."""
+    """The other bone; -1 for an effector."""
     effector: int
     offset: Floats
-    """(3, B) from the bone's head, seen from the bone."""
+    """(3, B) from the carrying bone's head, in that bone's axes."""
     weight: float
 
 
@@ -159,7 +159,7 @@ class _Passes:
         self.twists = [joint_rotation(still, twist) for twist in fk[2]]
 
     def posed(self, angles: Floats) -> _Pose:
-        """Return where joint angles (3, n, B) put the bones."""
+        """Return the pose that joint angles (3, n, B) give."""
         pose = _Pose(angles.copy(), [], [], [])
         for i in range(self.count):
             pose.heads.append(self._head(pose, i))
@@ -184,7 +184,7 @@ class _Passes:
         return wanted
 
     def outward(self, pose: _Pose, wanted: list[Floats]) -> _Pose:
-        """Return the pose in which bones, from the roots to the tips, turn to what is wanted as far as they may."""
+        """Return the pose in which bones, from the roots to the tips, turn to the wanted points within limits."""
         turned = _Pose(pose.angles.copy(), [], [], [])
         for i in range(self.count):
             turned.heads.append(self._head(turned, i))
@@ -201,7 +201,7 @@ class _Passes:
         return np.asarray(pose.heads[parent] + rotate(pose.turns[parent], self.offsets[bone]))
 
     def _rest_frame(self, pose: _Pose, bone: int) -> Floats:
-        """The orientation (4, B) of a bone whose joint is at rest."""
+        """Return the orientation (4, B) that a bone has if its joint is at rest."""
         if self.body.free[bone]:
             return self.rest[bone]
         return multiply(pose.turns[self.parents[bone]], self.rest[bone])
@@ -215,19 +215,19 @@ class _Passes:
         return self.targets[point.effector] if point.bone < 0 else wanted[point.bone]
 
     def _proposed(self, pose: _Pose, bone: int, point: _Point, wanted: list[Floats]) -> Floats:
-        """Where the head (3, B) of a bone should be for one of the points that it carries."""
+        """Return where the head (3, B) of a bone should be for one of the points that it carries."""
         goal = self._goal(point, wanted)
         if bone in self.fixed:
             return np.asarray(goal - rotate(self.fixed[bone], point.offset))
         offset = rotate(pose.turns[bone], point.offset)
         way = goal - pose.heads[bone]
         size = norm(way)
-        # A goal on the head shows no direction: the bone keeps its own.
+        # A goal at the head gives no direction: the bone keeps its own.
         along = np.where(size > MEET, way / np.maximum(size, MEET), unit(offset))
         return np.asarray(goal - along * norm(point.offset))
 
     def _turn(self, pose: _Pose, bone: int, rest_frame: Floats, wanted: list[Floats]) -> None:
-        """Turn a joint, within its limits, so that what its bone carries points to where it should be."""
+        """Turn a joint, within its limits, so that the points on its bone are in the directions of their goals."""
         back = rest_frame * np.array([1.0, -1.0, -1.0, -1.0])[:, None]
         if bone in self.fixed:
             turn = multiply(back, self.fixed[bone])
@@ -244,7 +244,7 @@ class _Passes:
 
 
 def _aligned(own: list[Floats], there: list[Floats]) -> Floats:
-    """Return the rotations (4, B) that bring vectors (3, B) nearest to others: their sums first, then about these."""
+    """Return the rotations (4, B) that bring vectors (3, B) nearest to others: their sums, then about these."""
     start, end = _summed(own), _summed(there)
     sizes = norm(start), norm(end)
     clear = (sizes[0] > MEET) & (sizes[1] > MEET)
@@ -257,13 +257,13 @@ def _aligned(own: list[Floats], there: list[Floats]) -> Floats:
     turned = [rotate(turn, vector) for vector in own]
     sine = _summed([dot(cross(a, b), end)[None] for a, b in zip(turned, there, strict=True)])[0]
     cosine = _summed([dot(reject(a, end), reject(b, end))[None] for a, b in zip(turned, there, strict=True)])[0]
-    # Points on the line about which they turn show no angle, and rounding must not choose one.
+    # Points on the axis give no angle, and rounding must not choose one.
     angle = np.where(sine * sine + cosine * cosine > SHOWN * SHOWN, np.arctan2(sine, cosine), 0.0)
     return multiply(about(end, angle), turn)
 
 
 def _any_across(direction: Floats) -> Floats:
-    """Return unit vectors (3, B) perpendicular to unit vectors: X as far as it is, else Z."""
+    """Return unit vectors (3, B) perpendicular to unit vectors: along X, or along Z if X is nearly parallel."""
     x, z = (
         reject(np.broadcast_to(np.array(axis)[:, None], direction.shape), direction)
         for axis in ((1.0, 0, 0), (0, 0, 1.0))
@@ -280,5 +280,5 @@ def _summed(vectors: list[Floats]) -> Floats:
 
 
 def _local(angles: Floats, bone: int) -> Floats:
-    """The rotations (4, B) of a joint at joint angles (3, n, B)."""
+    """Return the rotations (4, B) of a joint at joint angles (3, n, B)."""
     return joint_rotation(angles[:2, bone], angles[2, bone])

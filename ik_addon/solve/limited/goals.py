@@ -1,4 +1,4 @@
-"""What the effectors of bodies are to do, and the bodies and their objectives laid out for a kernel."""
+"""Goals for the effectors of bodies, and bodies with their objectives laid out for a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .objectives import SIDE, TURN, Branch, Carried, Ends, Orientation, Place, P
 
 @dataclass(frozen=True)
 class OrientationGoal:
-    """An effector's bone is to have an orientation."""
+    """The orientation that an effector's bone should have."""
 
     effector: int
     rotation: Floats
@@ -25,7 +25,7 @@ class OrientationGoal:
 
 @dataclass(frozen=True)
 class PoleGoal:
-    """A branch is to lie on the side of a pole, seen from the line between its base and its target."""
+    """The pole that a branch should bend to, seen from the line between its base and its target."""
 
     effector: int
     bones: tuple[int, ...]
@@ -33,26 +33,26 @@ class PoleGoal:
     pole: Floats
     """(3, B)"""
     angle: Floats
-    """(B,) radians about the line, added to the side of the pole."""
+    """(B,) radians about the line, added to the direction of the pole."""
     masses: Floats
-    """(k + 1, B) share of each joint of the branch in its centroid as a curve, the effector's last."""
+    """(k + 1, B) weight of each joint of the branch in the centroid of its curve, the effector's last."""
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What E effectors of B bodies are to do."""
+    """Goals for E effectors of B bodies."""
 
     target: Floats
-    """(3, E, B) where they are to be."""
+    """(3, E, B) positions that the effectors should reach."""
     weight: Floats
-    """(E,) what the squares of their distances count."""
+    """(E,) weights of their squared distances."""
     orientations: tuple[OrientationGoal, ...] = ()
     poles: tuple[PoleGoal, ...] = ()
     share: Floats | None = None
-    """(B,) what squares of orientations and poles count beside places; None: as much as they do."""
+    """(B,) weight of squared orientations and poles, relative to places; None: 1."""
 
     def members(self, chosen: Bools | Ints) -> Goals:
-        """Return the goals of the chosen members alone, or each as often as it is named."""
+        """Return the goals of only the chosen members, each as often as its index occurs."""
         return replace(
             self,
             target=self.target[..., chosen],
@@ -98,7 +98,7 @@ class Goals:
 
 
 def masses_of(joints: Floats) -> Floats:
-    """Return the share (k, B) of each joint (3, k, B) of a branch in its centroid as a curve."""
+    """Return the weight (k, B) of each joint (3, k, B) of a branch in the centroid of its curve."""
     steps = joints[:, 1:] - joints[:, :-1]
     lengths = np.sqrt(steps[0] * steps[0] + steps[1] * steps[1] + steps[2] * steps[2])
     masses = np.zeros(joints.shape[1:])
@@ -108,13 +108,13 @@ def masses_of(joints: Floats) -> Floats:
 
 
 class Curve(NamedTuple):
-    """A part of the curvature of the cost: between two joints of a path a product of rows of the first and the last."""
+    """A term of the cost's curvature: for two joints of a path, a product of rows of the earlier and the later one."""
 
     path: Path
     bends: Row
-    """Of the joint that comes first."""
+    """The rows of the earlier joint."""
     factors: Row
-    """Of the joint that comes after it."""
+    """The rows of the later joint."""
 
 
 class System(NamedTuple):
@@ -129,20 +129,20 @@ class System(NamedTuple):
         return cls(body.skeleton(member), goals.objectives(body, member))
 
     def members(self, chosen: Any) -> System:
-        """Return the chosen members alone."""
+        """Return only the chosen members."""
         return System(self.skeleton.members(chosen), self.skeleton.do.members(self.objectives, chosen))
 
     def residual(self, pose: Pose) -> list[Number]:
-        """Return the residuals of all objectives, one number after the other."""
+        """Return the residuals of all objectives, one after the other."""
         do = self.skeleton.do
         return [number for objective in self.objectives for number in objective.residual(do, pose)]
 
     def jacobian(self, pose: Pose, axes: Row) -> list[Row]:
-        """Return the blocks of the Jacobian: for each objective the rows of its numbers, at the joints of its path."""
+        """Return the blocks of the Jacobian: for each objective its rows, at the joints of its path."""
         return [objective.rows(self.skeleton.do, pose, axes) for objective in self.objectives]
 
     def split(self, residual: list[Number]) -> list[list[Number]]:
-        """Return the residual of each objective."""
+        """Split the residual by objective."""
         found, first = [], 0
         for objective in self.objectives:
             last = first + (1 if isinstance(objective, Pole) else 3)
@@ -151,7 +151,7 @@ class System(NamedTuple):
         return found
 
     def pulls(self, pose: Pose, residual: list[Number]) -> list[Vector]:
-        """Return for each objective the vector by whose product with its exact rows the cost falls."""
+        """For each objective, return the vector that, times its exact rows, is minus the gradient of half the cost."""
         ways = [objective.along(self.skeleton.do, pose) for objective in self.objectives]
         return [
             (own[0], own[1], own[2]) if way is None else times(way, own[0])
@@ -159,7 +159,7 @@ class System(NamedTuple):
         ]
 
     def after(self, pose: Pose, residual: list[Number], blocks: list[Row], move: Row) -> list[Number]:
-        """Return the residuals after a step, if the exact Jacobian's blocks did not change on the way."""
+        """Return the residuals after a step, if the exact Jacobian stayed the same along the way."""
         do = self.skeleton.do
         found: list[Number] = []
         for objective, own, block in zip(self.objectives, self.split(residual), blocks, strict=True):
@@ -172,11 +172,11 @@ class System(NamedTuple):
         return found
 
     def exact_jacobian(self, pose: Pose, axes: Row) -> list[Row]:
-        """Return the blocks of the Jacobian without what makes a descent choose another way."""
+        """Return the blocks of the Jacobian without the changes that make a descent choose another way."""
         return [objective.exact(self.skeleton.do, pose, axes) for objective in self.objectives]
 
     def curves(self, pose: Pose, axes: Row, jacobian: list[Row], residual: list[Number]) -> list[Curve]:
-        """Return what the curvature of the cost is the sum of."""
+        """Return the terms whose sum is the curvature of the cost."""
         do, found = self.skeleton.do, []
         for objective, block, own in zip(self.objectives, jacobian, self.split(residual), strict=True):
             bends = objective.bends(do, pose, axes, own)
@@ -193,7 +193,7 @@ class System(NamedTuple):
         return found
 
     def distance(self, residual: list[Number]) -> Number:
-        """Return the root of the sum of the squares of what is missing to places."""
+        """Return the norm of the residuals of places."""
         places = sum(isinstance(objective, Place) for objective in self.objectives)
         return self.skeleton.do.sqrt(added([part * part for part in residual[: 3 * places]]))
 
@@ -203,5 +203,5 @@ class System(NamedTuple):
         return all(isinstance(objective, Place) for objective in self.objectives)
 
     def paths(self) -> list[Path]:
-        """Return the joints that have a part in each objective."""
+        """Return the joints that affect each objective."""
         return [objective.path for objective in self.objectives]

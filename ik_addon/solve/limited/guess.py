@@ -1,4 +1,4 @@
-"""The pose from which a first descent starts: near the FK pose, it changes smoothly with the target."""
+"""The pose from which the first descent starts: near the FK pose, it changes smoothly with the target."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from .body import Body, inside
 from .goals import Goals
 
 _BEND = 0.5
-"""How much of the bend that would do a chain begins with; the descent brings the rest, at the joints that can."""
+"""Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""
 _AIM = 0.6
-"""How much of its turn towards the target a chain begins with."""
+"""Fraction of its turn towards the target that a chain begins with."""
 _NEAR = 0.5
-"""Closer to the root than this, in chain lengths, it begins with less, because there the direction says little."""
+"""If the target is closer to the root than this, in chain lengths, that turn is smaller: its direction says little."""
 _FLIP = 1.3
-"""Past this many times the root's limit, on the side of the bend, a target asks for a bend on the other side."""
+"""A target past this many times the root's limit, on the side of the bend, asks for a bend to the other side."""
 _WIDTH = 1.8
-"""Over how many times the root's limit a chain changes from the one bend to the other."""
+"""Range over which a chain changes from one bend to the other, as a multiple of the root's limit."""
 _FENCED = 1.2
-"""Radians; a root that can turn farther does not force the bend to the other side."""
+"""Radians; a root that can turn farther than this does not force the bend to the other side."""
 _WAVE = 0.41
-"""How far an S swings, for it to shorten a chain as much as a bend does."""
+"""Amplitude of an S, relative to that of a bend, that shortens a chain as much."""
 _IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _ORIGIN: Vector = (0.0, 0.0, 0.0)
 _TURN = 2.0 * np.pi
 
 
 class _Joint(NamedTuple):
-    """What of a joint and its bone stays the same."""
+    """What stays the same for a joint and its bone."""
 
     rest: Quaternion
     segment: Vector
@@ -63,22 +63,22 @@ class _Joint(NamedTuple):
 
 
 def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floats, Floats]:
-    """Return the FK pose within the limits, and one that is bent and turned a part of the way to the target.
+    """Return the FK pose within the limits, and a pose that is bent and turned part of the way to the target.
 
-    At the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of the target: a descent
-    from the FK pose itself would bend a straight chain away from the target, this way or that way about its line. A
-    straight chain bends towards its pole, or else to where it has most room. A body with several effectors stays as it
-    is in FK.
+    With the target at the FK tip nothing changes. Elsewhere the bend keeps to one side, whatever the direction of
+    the target: a descent from the FK pose itself would bend a straight chain away from the target, to varying sides.
+    A straight chain bends towards its pole, or without one to where it has most room. A body with several effectors
+    stays in its FK pose.
 
     Args:
-        body: B bodies, the longest chain of each as long as 1.
+        body: B bodies, whose longest chains have length 1.
         turns: (4, n, B) rotations of the joints in the FK pose.
-        goals: what they are to do.
-        few: up to so many bodies are done one by one.
+        goals: their goals.
+        few: maximum number of bodies that are processed one by one.
 
     Returns:
-        fk: (3, n, B) joint angles.
-        start: (3, n, B) joint angles.
+        fk: (3, n, B) joint angles of the FK pose.
+        start: (3, n, B) joint angles to start from.
     """
     path = body.path(0) if len(body.segments) == 1 else ()
     pole = goals.poles[0].pole if goals.poles else None
@@ -103,7 +103,7 @@ def first_guess(body: Body, turns: Floats, goals: Goals, few: int) -> tuple[Floa
 
 
 def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
-    """Return what is known of a guess for all members, or for one, whatever the goals are; of one it is kept."""
+    """Return the part of a guess that does not depend on goals, for all members, or cached for one."""
     known = body.kept.get(("guess", member))
     if known is not None and known[0] is turns:
         found: _Guess = known[1]
@@ -126,26 +126,26 @@ def _guess_of(body: Body, turns: Floats, member: int | None) -> _Guess:
 
 
 def _split(limits: Floats) -> Any:
-    """Return limits of swings (2, n, 1) or more as a tuple, those of twists (n, 1) as they are."""
+    """Return limits of shape (2, n, 1) or (3, n, 1) as a tuple of components, those of twists (n, 1) unchanged."""
     return tuple(limits) if limits.ndim == 3 else limits
 
 
 class _Way(NamedTuple):
-    """The joints that are bent, and of these the free ones, by their place among them."""
+    """The joints that are bent, and which of these are free, by position among them."""
 
     path: Path
     free: tuple[int, ...]
 
 
 class _Guess:
-    """Of one body, or of many."""
+    """The guess for one body, or for many."""
 
     def __init__(self, calculus: Calculus, joints: list[_Joint], turns: Sequence[Quaternion], way: _Way | None) -> None:
-        """Lay out bodies in the FK pose, and of these the way that is bent; None: nothing is."""
+        """Lay out bodies in the FK pose, and the part of them that is bent; None: no part is."""
         self.do = do = calculus
         self.joints = joints
         self.fk = self.angles = self._angles_of(turns)
-        """Of all joints, and of those of the way, as `joints`."""
+        """Angles of all joints, and of the joints that are bent, in the order of `joints`."""
         if way is None:
             return
         self.path, self.free = way
@@ -153,7 +153,7 @@ class _Guess:
         self.rest_frames, self.frames = self._pose()
         sizes = [(size_of(self.do, joint.segment),) for joint in self.joints]
         self.ends = do.sums(sizes)
-        """How far along the chain bones end."""
+        """Distance along the chain at which each bone ends."""
         ((last,),) = do.apart(self.ends)[-1:]
         self.reach = do.most(last, 1e-200)
         self.lengths = [size for (size,) in sizes]
@@ -164,14 +164,14 @@ class _Guess:
         self._lay_axes()
 
     def bent(self, target: Any, pole: Any) -> list[Vector]:
-        """Return the joint angles of the pose in which the way is bent towards a target, both seen from its root."""
+        """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
         do, line, normal, chord = self.do, self.line, self._normal(pole), self.chord
         distance = size_of(self.do, target)
         share = distance / self.reach
         turn = do.most(arc_of(do, share) - arc_of(do, chord), 0.0)
         towards = either(self.do, distance > 1e-12, unit_of(self.do, target), line)
         full = between(self.do, line, towards, normal)
-        # A part of a rotation: by a part of its angle about the same axis.
+        # A fraction of a rotation is that fraction of its angle about the same axis.
         size = size_of(self.do, full[1:])
         angle = 2.0 * do.each(np.arctan2, [size], [full[0]])[0] * _AIM * do.least(1.0, share / _NEAR)
         (aim,) = about(self.do, [times(unit_of(self.do, full[1:]), angle)])
@@ -180,7 +180,7 @@ class _Guess:
         return do.with_path(self.fk, self.path, self._allowed(world))
 
     def _pose(self) -> tuple[list[Quaternion], list[Quaternion]]:
-        """Return the orientations that bones have when their joints are at rest, and those that they have."""
+        """Return the orientations that bones have if their joints are at rest, and their own orientations."""
         do = self.do
         halves = [twist / 2.0 for _, _, twist in self.angles]
         cosines, sines = do.each(np.cos, halves), do.each(np.sin, halves)
@@ -192,14 +192,14 @@ class _Guess:
         return self._rest_frames(frames), frames
 
     def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
-        """Return the orientations of bones whose joints are at rest, below such that have those of `frames`."""
+        """Return the orientations of bones if their joints are at rest, below parents turned as in `frames`."""
         above = self.do.above(frames, _IDENTITY, self.free)
         return [multiply(frame, joint.rest) for frame, joint in zip(above, self.joints, strict=True)]
 
     def _lay_axes(self) -> None:
-        """Find the line from root to tip, the axis about which joints bend, and the distance between both ends.
+        """Find the line from root to tip, the axis about which joints bend, and the distance between root and tip.
 
-        See `axes.chain_axes` and `first_guess`; the distance is a part of the chain's length.
+        See `axes.chain_axes` and `first_guess`; the distance is a fraction of the chain's length.
         """
         do = self.do
         sizes = [length / self.reach for length in self.lengths]
@@ -224,7 +224,7 @@ class _Guess:
             self.away = self._roomiest(line, self.normal)
 
     def _normal(self, pole: Vector | None) -> Vector:
-        """Return the axis about which joints bend: a straight chain bends towards its pole."""
+        """Return the axis about which joints bend; a straight chain bends towards its pole."""
         do = self.do
         if not do.any(self.straight):
             return self.normal
@@ -236,7 +236,7 @@ class _Guess:
         return bends
 
     def _closed(self, joints: list[Vector], before: list[Vector], middle: Vector) -> tuple[Vector, Vector]:
-        """Return the line and the bend of chains whose tip stands on their root, see `axes._closed_axes`."""
+        """Return the line and the bend of chains whose tip is at their root, see `axes._closed_axes`."""
         do = self.do
         places = do.apart(joints)
         away = places[-1]
@@ -258,8 +258,8 @@ class _Guess:
     def _roomiest(self, line: Vector, normal: Vector) -> Vector:
         """Return the axis about which the joints of a straight chain have the most room to bend.
 
-        Tried are the axis that it bends about without limits, and the others in steps of a quarter turn about its line;
-        the first of equals is taken.
+        The candidates are the axis that it bends about without limits, and the others in steps of a quarter turn about
+        its line; of equal ones the first is taken.
         """
         do = self.do
         other = cross(line, normal)
@@ -283,10 +283,10 @@ class _Guess:
         return rooms
 
     def _bends(self, normal: Vector, line: Vector, towards: Vector, turn: Number) -> list[Quaternion]:
-        """Return the rotations that bend a chain to its side, away from it where the root has no room.
+        """Return the rotations that bend a chain to its side, or to the other side if the root has no room.
 
         A root at its limit cannot turn outwards to make room for a bend on that side: beyond its limit the bend must
-        lie inwards. On the way from the one to the other a chain takes the shape of an S, so that nothing flips over.
+        be inwards. In between, a chain takes the shape of an S, so that nothing flips over.
 
         Args:
             normal: axis about which the chain bends.
@@ -313,7 +313,7 @@ class _Guess:
         )
 
     def _allowed(self, world: list[Quaternion]) -> list[Vector]:
-        """Return the joint angles within the limits that are nearest to bones' orientations, as far as joints give."""
+        """Return the joint angles within the limits nearest to bones' orientations, scaled by mobility."""
         turns = [
             multiply(inverse(rest_frame), frame)
             for rest_frame, frame in zip(self._rest_frames(world), world, strict=True)

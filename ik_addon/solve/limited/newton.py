@@ -1,4 +1,4 @@
-"""Newton's method for what cannot be reached: as near as it can be, and the same next time."""
+"""Newton's method for targets that cannot be reached: it comes as near as possible, the same way every time."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from .newton_step import Anchor, Held, away_from, newton_step
 from .restarts import SAME
 
 STILL = 1e-6
-"""Radians: a step that brings something and is shorter shows that there is nothing left to bring."""
+"""Radians: a shorter step that improves shows that there is nothing left to gain."""
 ROUNDING = 1e-6
-"""Radians: so does a step that brings nothing and is shorter than this."""
+"""Radians: so does a step that does not improve and is shorter than this."""
 UPHILL = 3
-"""Steps that may be worse than the best one before there is a way back to it."""
+"""With an anchor, number of consecutive steps that may be worse than the best one; then the method goes back to it."""
 LITTLE, HARDLY = 1e-6, 1e-4
-"""A step that brings less than this part of the cost shows that there is nothing left, where nothing holds a pose; the
-second where it is enough to know about how near such a pose comes."""
+"""Without an anchor, a step that gains less than this fraction of the cost shows that there is nothing left to gain;
+the second is used if it is enough to know roughly how near such a pose comes."""
 SHORT, ROUNDED = 1e-3, 1e-13
-"""Radians below which a step may raise the cost by such a part of it."""
+"""A step shorter than the first, in radians, may raise the cost by the second, as a fraction of the cost."""
 LONGEST = 0.5
-"""Radians that a joint may turn in one step."""
+"""Maximum angle, in radians, that a joint turns in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
 
 
 def polish(
     system: System, angles: Row, members: int, iterations: int, still: float = STILL, anchor: Anchor | None = None
 ) -> tuple[Floats, Floats, Ints]:
-    """Return joint angles in whose neighbourhood none inside the limits are better.
+    """Return joint angles that are a local minimum of the cost inside the limits.
 
     Args:
         system: B members, or one.
-        angles: to start from, inside the limits.
-        members: how many they are.
-        iterations: cap on the steps.
-        still: radians, how short a step shows that there is little left to bring, in members that are not nearly there.
-        anchor: where to stay where nothing else decides.
+        angles: where to start, inside the limits.
+        members: the number of members.
+        iterations: maximum number of steps.
+        still: radians; a shorter step shows that little is left to gain, in members that are not nearly there.
+        anchor: the pose to stay near where nothing else decides.
 
     Returns:
         angles: (3, n, B) inside the limits.
-        error: (B,) the distance of the effectors from their targets: the root of the weighted sum of squares.
-        steps: (B,) how many were taken.
+        error: (B,) distance of the effectors from their targets: the root of the weighted sum of squares.
+        steps: (B,) number of steps taken.
     """
     do = system.skeleton.do
     first = State.of(system, angles)
-    # A copy: members are put into the arrays of either alone.
+    # A copy, because members are later written into each of the two alone.
     now = best = Held(first, first.residual if anchor is None else [part + 0.0 for part in first.residual])
     least = _cost(do, first, anchor)
-    # From where places are as they are to be, what else counts is little.
+    # If places are settled already, the rest of the cost is small.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
     ended, uphill = least < 0.0, 0.0 * least
     crowd = Crowd(do, len(system.skeleton.parents), members)
@@ -87,21 +87,21 @@ def polish(
             gone = [away_from(*pair) for pair in zip(tried, now.state.angles, strict=True)]
             kept = system.after(now.state.pose, now.state.residual, jacobian, gone)
         there = Held(state, kept)
-        # Where the cost is rounded, a short step is believed.
+        # Rounding may hide the gain of a short step, so accept it.
         better = costs < least + do.where(size < SHORT, ROUNDED * least, 0.0)
         gain = least - costs
         little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
         least = do.where(better, costs, least)
-        # Where a pose is held the valley is narrow and curved: what it costs to leave it, the next step brings back.
-        # "Greater": the one and not the other.
+        # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
+        # ">" between booleans: the first and not the second.
         going = ((uphill < (0.0 if anchor is None else UPHILL)) & (size < LONGEST)) > better
         now = do.choose(better | going, there, best)
         best = do.choose(going, best, now) if do.any(going) else now
         uphill = do.where(going, uphill + 1.0, 0.0)
-        # Scaled down, a step that is too long goes mostly where the cost hardly changes.
+        # Too long a step is scaled down; it mostly goes where the cost hardly changes.
         softened = do.where(size > LONGEST, 1.0, 0.1)
         if len(system.objectives) == 1:
-            # A step that brings less than was foretold went too far (H. Nielsen, "Damping parameter in Marquardt's
+            # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's
             # method", IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
             (square,) = do.totals([[dot(turn, turn)] for turn in move])
             foretold = share * (fall - half * (fall - damping * square))
@@ -129,12 +129,12 @@ def _cost(do: Calculus, state: State, anchor: Anchor | None) -> Number:
 class Chart:
     """Bodies whose joints without limits are measured from another pose, so that they stay clear of half a turn.
 
-    There the coordinates of a swing say least about where a bone points, and steps get short.
+    Near half a turn the coordinates of a swing say least about where a bone points, and steps get short.
     """
 
     body: Body
     swings: Floats
-    """(4, n, B) swings of the joints in the first bodies at which these are at rest."""
+    """(4, n, B) swings of the joints in the original bodies at which the joints of these are at rest."""
     first: Body
 
     @classmethod
@@ -147,11 +147,11 @@ class Chart:
         return cls(replace(body, rest=np.array(product(rest, turn))), swings, body)
 
     def enter(self, angles: Floats) -> Floats:
-        """Return angles (3, n, B) of the first bodies as angles of these."""
+        """Convert angles (3, n, B) of the original bodies to angles of these."""
         return self._turned(self.body, inverse(self.swings), angles)
 
     def leave(self, angles: Floats) -> Floats:
-        """Return angles (3, n, B) of these bodies as angles of the first ones."""
+        """Convert angles (3, n, B) of these bodies to angles of the original ones."""
         return self._turned(self.first, self.swings, angles)
 
     def _turned(self, body: Body, swings: Floats, angles: Floats) -> Floats:

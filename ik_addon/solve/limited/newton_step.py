@@ -1,12 +1,12 @@
 """A step of Newton's method on joint angles.
 
-Where something remains missing, Gauss-Newton steps crawl: what counts then is how the effectors curve, which is known
-exactly for joints, and how the limits curve along which they go. A joint turns what the joints after it do to the
-effectors. So the curvature between two joints is a product of a few numbers that belong to the one with as many that
-belong to the other, and the equations are solved by going once up and once down the bones (R. Vandebril, M. Van Barel,
-N. Mastronardi, "Matrix computations and semiseparable matrices", 2008). A direction in which the cost curves downwards
-is followed like one in which it curves upwards, away from the saddle (Y. Dauphin et al., "Identifying and attacking the
-saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+If a residual remains, Gauss-Newton steps crawl: then the curvature of the effectors' paths counts, which is known
+exactly for joints, and that of the limits along which joints slide. A joint turns the effect of the joints after it. So
+the curvature between two joints is a product of a few numbers of the one with as many of the other, and the equations
+are solved in one sweep up and one sweep down the bones (R. Vandebril, M. Van Barel, N. Mastronardi, "Matrix
+computations and semiseparable matrices", 2008). A direction of negative curvature is followed like one of positive
+curvature, away from the saddle (Y. Dauphin et al., "Identifying and attacking the saddle point problem in
+high-dimensional non-convex optimization", arXiv 1406.2572).
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from .descent import State
 from .goals import Curve, System
 
 ON_RIM = 1e-9
-"""A swing is on the rim of its cone when it is within about this fraction of the half-axes."""
+"""A swing is on the rim of its cone if it is within about this fraction of the half-axes."""
 STEEP = 0.1
-"""How much of what would be safe for all matrices a pivot is raised to, where no pose is held."""
+"""Without an anchor, pivots are raised to this fraction of what would be safe for all matrices."""
 
 
 class Anchor(NamedTuple):
-    """A pose that is kept to where nothing else decides: of all that do best one is nearest to it."""
+    """A pose to stay near where nothing else decides: of all the best poses, the one nearest to it is taken."""
 
     angles: Row
     share: Number
-    """What the squared distance from it, in radians, counts beside what is missing."""
+    """Weight of the squared distance from it, in radians, relative to the squared residual."""
 
 
 def away_from(angle: Vector, kept: Vector) -> Vector:
-    """Return the way between two angles of a joint in radians."""
+    """Return the difference between two angles of a joint, in radians."""
     return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
 
 
 class _Equation(NamedTuple):
-    """What one joint has to do with the others, in the coordinates that the limits leave of it."""
+    """The equation of one joint, in the coordinates that limits leave free."""
 
     free: Vector
-    """Which of them there are."""
+    """Which coordinates are free."""
     diagonal: Vector
     skew: Number
-    """What is added between the first two, which do not come one after the other."""
+    """Correction of the entry between the first two coordinates, neither of which comes before the other."""
     wanted: Vector
 
 
 class Held(NamedTuple):
-    """Members at joint angles, with what their curvature goes by."""
+    """Members posed by joint angles, with the residual from which their curvature is computed."""
 
     state: State
     kept: list[Number]
-    """What is missing, or would be if the last step had gone straight: where that is to stay, no step away from a
-    narrow valley makes it look like a ridge."""
+    """The residual, or what it would be if the last step had gone straight: where a residual remains, this keeps a
+    step away from a narrow valley from making it look like a ridge."""
 
 
 def step(system: System, now: State, damping: Number, anchor: Anchor | None = None) -> Row:
-    """Return Newton steps, a radian being the unit of all joint angles."""
+    """Return Newton steps, with all joint angles in radians."""
     return newton_step(system, Held(now, now.residual), damping, anchor)[0]
 
 
 def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | None) -> tuple[Row, list[Row], Number]:
-    """Return Newton steps, the exact Jacobian, and how fast half the cost falls along the steps."""
+    """Return Newton steps, the exact Jacobian, and the rate at which half the cost falls along the steps."""
     do, joints, paths = system.skeleton.do, system.skeleton.joints, system.paths()
     now, kept = held
     count = len(system.skeleton.parents)
@@ -127,9 +127,9 @@ def newton_step(system: System, held: Held, damping: Number, anchor: Anchor | No
 
 
 def _steepness(do: Calculus, equations: Row, curves: list[Curve]) -> Number:
-    """Return how small pivots may be, for `_solved`, lest one next to nothing throws the step far out.
+    """Return how small pivots may be in `_solved`, so that none near zero makes the step huge.
 
-    What stands beside a pivot is at most the product of its row with the longest factor of another joint. See P. Gill
+    The entries beside a pivot are at most the product of its row with the longest factor of another joint. See P. Gill
     and W. Murray, "Newton-type methods for unconstrained and linearly constrained optimization", Mathematical
     Programming 7, 1974, doi 10.1007/bf01585529.
     """
@@ -142,19 +142,19 @@ def _steepness(do: Calculus, equations: Row, curves: list[Curve]) -> Number:
 
 
 def _columns(lot: Any) -> tuple[Vector, Vector, Vector]:
-    """Return the columns of a block at a joint."""
+    """Return the columns of a Jacobian's block at a joint."""
     (ax, bx, cx), (ay, by, cy), (az, bz, cz) = lot
     return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
 
 
 def _along(columns: Any, first: Number, second: Number) -> Any:
-    """Return columns with that of a direction in the plane of the swing in place of the first."""
+    """Return columns, the first replaced by that of a direction in the plane of the swing."""
     (a, b, c), (x, y, z), twist = columns
     return (a * first + x * second, b * first + y * second, c * first + z * second), columns[1], twist
 
 
 def _diagonal(bends: Any, factors: Any) -> tuple[Number, ...]:
-    """Return the products of the angles of a joint, and how much two of them differ by which one comes first."""
+    """Return the product of each joint angle with itself, and how far that of the two swing angles depends on order."""
     (a, b, c), (d, e, f), (g, h, i) = bends
     (p, q, r), (s, t, u), (x, y, z) = factors
     return (
@@ -166,16 +166,16 @@ def _diagonal(bends: Any, factors: Any) -> tuple[Number, ...]:
 
 
 def _room(do: Calculus, joint: Joint, angle: Vector, slope: Vector) -> tuple[tuple[Number, Number], Number, Vector]:
-    """Return where a joint can go.
+    """Return how a joint can move.
 
     Returns:
-        along: direction of the first coordinate of a swing: along the rim of its cone, if it is pushed there.
-        across: what the bend of the rim adds to the curvature of the cost along it.
-        free: which of the coordinates can change at all; on a rim the second has nowhere to go.
+        along: direction of the first coordinate of a swing: along the rim of its cone, if it is pushed against it.
+        across: what the curvature of the rim adds to that of the cost along it.
+        free: which of the coordinates can change at all; on a rim the second can't.
     """
     (x, z, twist), (low_x, low_z), (high_x, high_z) = angle, joint.low, joint.high
     moves_x, moves_z, moves_twist = (mobility > 0.0 for mobility in joint.mobility)
-    # At zero the slope tells which quadrant a swing would go to.
+    # At zero the slope decides which quadrant a swing would enter.
     half_x = do.where((x < 0.0) | ((x == 0.0) & (slope[0] > 0.0)), low_x, high_x)
     half_z = do.where((z < 0.0) | ((z == 0.0) & (slope[1] > 0.0)), low_z, high_z)
     safe_x, safe_z = do.most(half_x, 1e-9), do.most(half_z, 1e-9)
@@ -187,43 +187,43 @@ def _room(do: Calculus, joint: Joint, angle: Vector, slope: Vector) -> tuple[tup
     rim = (share_x * share_x + share_z * share_z > 1.0 - ON_RIM) & (push > 0.0)
     over, under = b / safe_x, a / safe_z
     bend = push * (over * over + under * under) / size / 2.0
-    # An axis with no room to the side that the slope points to holds too.
+    # An axis with no room on the side that the slope points to is fixed too.
     room_x = moves_x & ((half_x > 0.0) | (x != 0.0))
     room_z = moves_z & ((half_z > 0.0) | (z != 0.0))
     at_end = ((twist <= joint.twist_low) & (slope[2] > 0.0)) | ((twist >= joint.twist_high) & (slope[2] < 0.0))
     along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
-    # "Greater": the one and not the other.
+    # ">" between booleans: the first and not the second.
     return along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, moves_twist > at_end)
 
 
 def swing_curvature(x: Number, z: Number, rest: Number, slope: Vector) -> Vector:
-    """Return what the change of a swing's axes with it adds to the curvature of a cost, in the units of `axes_of`.
+    """Return what a swing adds to the curvature of a cost as its axes change with it, in the units of `axes_of`.
 
-    In its first coordinate, in its second, and between both.
+    For its first coordinate, for its second, and between the two.
 
     Args:
         x: first coordinate of the swing.
         z: the second.
         rest: the square of the cosine of half its angle, at least `STEEPEST` squared.
-        slope: of the cost.
+        slope: the slope of the cost.
     """
     share = 0.5 * (x * slope[0] + z * slope[1])
     return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
 
 def _solved(do: Calculus, equations: Row, curves: list[Curve], damping: Number, steep: Number | None) -> Row:
-    """Return the solutions of the equations of all joints, damped and made positive.
+    """Solve the equations of all joints, damped, with pivots made positive.
 
-    From the tips to the root each unknown is taken out of the equations of those before it. What that leaves in them is
-    summed up by a small matrix and a vector, in blocks of three for each of the curves. Back from the root the unknowns
-    follow.
+    From the tips to the root each unknown is eliminated from the equations of those before it. A small matrix and a
+    vector, in blocks of three for each of the curves, sum up what the eliminated unknowns leave in these. Then the
+    unknowns follow from the root on.
 
     Args:
         do: the kernel.
-        equations: a row of what is on the diagonals and right-hand sides.
-        curves: of the curvature, with columns in place of rows.
+        equations: a row of diagonals and right-hand sides.
+        curves: the terms of the curvature, with columns in place of rows.
         damping: added to the pivots.
-        steep: pivots are at least so many times the square of what stands beside them; None: as small as they are.
+        steep: pivots are at least this times the square of the entries beside them; None: no minimum.
     """
     parts = do.each_joint(equations)
     columns: list[list[Any]] = [[] for _ in parts]

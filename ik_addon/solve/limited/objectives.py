@@ -1,7 +1,7 @@
-"""What the effectors of a body are to do: each objective has a residual, and rows of its Jacobian.
+"""Objectives for the effectors of a body: each has a residual, and rows of its Jacobian.
 
-A residual is a few numbers, in chain lengths. A row of the Jacobian says by how much one of them shrinks with the
-angles of each joint, in the units of `body.axes_of`; there is none for joints that have no part in it.
+A residual is a few numbers, in chain lengths. A row of the Jacobian says how much one of them shrinks with the angles
+of each joint, in the units of `body.axes_of`; joints that do not affect it have no row.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..maths.vectors import Matrix, Number, Quaternion, Vector, cross, dot, minu
 from .body import Body, Pose, jacobian_of, whole_path
 
 TURN = 0.3
-"""What a radian of orientation counts, in chain lengths."""
+"""Weight of a radian of orientation, in chain lengths."""
 SIDE = 0.3
-"""What the side on which a branch lies counts against the distance to the target."""
+"""Weight of the side on which a branch lies, relative to the distance to the target."""
 _CLEAR = 1e-9
-"""Nearer to its line than this, in chain lengths, a pole or a branch shows no side."""
+"""A pole or a branch closer to its line than this, in chain lengths, shows no side."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Carried:
     effector: int
     path: Path
     carried_heads: tuple[int, ...] | None
-    """For each joint of the path the bone whose head it carries in place of the effector, or -1; None: all -1."""
+    """For each joint of the path, the bone whose head it moves in place of the effector, or -1; None: all -1."""
     runs: tuple[range, ...]
     """See `runs_of`."""
 
     @classmethod
     def of(cls, body: Body, effector: int) -> Carried:
-        """Read it from a body: above a bone that does not inherit rotation, its head is carried and nothing else."""
+        """Read it from a body; above a bone that does not inherit rotation, a joint moves only that head."""
         bones = body.path(effector)
         carried_heads, point = [], -1
         for bone in reversed(bones):
@@ -49,7 +49,7 @@ class Carried:
         return cls(effector, whole_path(bones, len(body.parents)), some, runs_of(body, bones))
 
     def lever_arms(self, do: Calculus, pose: Pose) -> Row:
-        """Return the vectors from the joints of the path to what they carry."""
+        """Return the vectors from the joints of the path to the points that they move."""
         heads, end = do.on(pose.points, self.path), pose.ends[self.effector]
         if self.carried_heads is None:
             return [minus(end, head) for head in heads]
@@ -58,7 +58,7 @@ class Carried:
 
 
 class Place(NamedTuple):
-    """An effector is to be at a place."""
+    """The objective that brings an effector to a position."""
 
     plan: Carried
     target: Vector
@@ -66,12 +66,12 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The joints that have a part in it."""
+        """The joints that affect it."""
         return self.plan.path
 
     @property
     def runs(self) -> tuple[range, ...]:
-        """Where the joints of the path turn those after them, see `runs_of`."""
+        """The runs of joints that turn those after them, see `runs_of`."""
         return self.plan.runs
 
     def residual(self, do: Calculus, pose: Pose) -> Vector:
@@ -83,20 +83,20 @@ class Place(NamedTuple):
         return self._moved(do, axes, self.plan.lever_arms(do, pose))
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian, which are the same for every method."""
+        """Return the rows of the Jacobian, which are already exact."""
         return self.rows(do, pose, axes)
 
     def along(self, _do: Calculus, _pose: Pose) -> None:
-        """Return the way that counts of what the exact rows say: all of it."""
+        """Return None: all of the exact rows counts, not just one direction."""
 
     def straight(self, do: Calculus, pose: Pose, axes: Row, _residual: Sequence[Number]) -> Row:
-        """Return the rows of `bends` as they were if no joint turned those after it."""
+        """Return the rows of `bends` as they would be if no joint turned those after it."""
         return self.rows(do, pose, axes)
 
     def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two.
 
-        A joint turns what the joints after it do to the effector.
+        A joint turns the effect that the joints after it have on the effector.
         """
         x, y, z = residual
         error = times((x, y, z), 1.0 / self.factor)
@@ -117,7 +117,7 @@ class Ends:
 
 
 class Orientation(NamedTuple):
-    """An effector's bone is to have an orientation."""
+    """The objective that turns an effector's bone to an orientation."""
 
     plan: Ends
     rotation: Matrix
@@ -125,16 +125,16 @@ class Orientation(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The joints that have a part in it."""
+        """The joints that affect it."""
         return self.plan.path
 
     @property
     def runs(self) -> tuple[range, ...]:
-        """Where the joints of the path turn those after them: everywhere."""
+        """The runs of joints that turn those after them: all of the path is one run."""
         return ()
 
     def residual(self, do: Calculus, pose: Pose) -> Vector:
-        """Return the rotation vector that is left to turn."""
+        """Return the rotation vector that remains."""
         one, other = self.rotation, do.of(pose.frames, self.plan.bone)
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (tuple(dot(row, column) for column in other) for row in one)
         skew = (zy - yz) / 2.0, (xz - zx) / 2.0, (yx - xy) / 2.0
@@ -144,7 +144,7 @@ class Orientation(NamedTuple):
         vector = times(skew, do.where(clear, angle / do.most(sine, 1e-6), 1.0))
         opposite = (cosine < 0.0) & (sine <= 1e-6)
         if do.any(opposite):
-            # Opposite orientations have no one way between them: any column of the matrix shows an axis.
+            # Opposite orientations have no unique way between them: any column of the matrix gives an axis.
             columns = (xx + 1.0, yx, zx), (xy, yy + 1.0, zy), (xz, yz, zz + 1.0)
             best = either(do, (yy > xx) & (yy >= zz), columns[1], columns[0])
             best = either(do, (zz > xx) & (zz > yy), columns[2], best)
@@ -157,17 +157,17 @@ class Orientation(NamedTuple):
         return [_times(lot, self.factor) for lot in do.on(axes, self.path)]
 
     def exact(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return the rows of the Jacobian, which are the same for every method."""
+        """Return the rows of the Jacobian, which are already exact."""
         return self.rows(do, pose, axes)
 
     def along(self, _do: Calculus, _pose: Pose) -> None:
-        """Return the way that counts of what the exact rows say: all of it."""
+        """Return None: all of the exact rows counts, not just one direction."""
 
     def bends(self, do: Calculus, _pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
         """Return the rows whose products with those of a later joint are the curvature between the two.
 
-        Half of what is missing is turned by a joint that comes before another; and about other axes than that of what
-        is missing, the angle that is missing changes less than a joint turns.
+        An earlier joint turns half of the residual along; and about other axes than that of the residual, the residual
+        angle changes less than a joint turns.
         """
         x, y, z = residual
         size = do.sqrt(x * x + y * y + z * z)
@@ -196,7 +196,7 @@ class Orientation(NamedTuple):
 
 @dataclass(frozen=True)
 class Branch:
-    """A branch that is to lie on a side."""
+    """A branch that should bend towards a pole, and the joints that move it."""
 
     effector: int
     bones: tuple[int, ...]
@@ -208,13 +208,13 @@ class Branch:
 
     @classmethod
     def of(cls, body: Body, effector: int, bones: tuple[int, ...]) -> Branch:
-        """Read it from a body."""
+        """Read the branch from a body."""
         path = whole_path(bones, len(body.parents))
         return cls(effector, bones, path, tuple(body.free[bone] for bone in bones), runs_of(body, bones))
 
 
 class Pole(NamedTuple):
-    """A branch is to lie on the side of a pole."""
+    """The objective that bends a branch towards its pole."""
 
     plan: Branch
     target: Vector
@@ -226,12 +226,12 @@ class Pole(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The joints that have a part in it."""
+        """The joints that affect it."""
         return self.plan.path
 
     @property
     def runs(self) -> tuple[range, ...]:
-        """Where the joints of the path turn those after them, see `runs_of`."""
+        """The runs of joints that turn those after them, see `runs_of`."""
         return self.plan.runs
 
     def residual(self, do: Calculus, pose: Pose) -> tuple[Number]:
@@ -241,12 +241,12 @@ class Pole(NamedTuple):
     def rows(self, do: Calculus, pose: Pose, axes: Row) -> Row:
         """Return the row of the Jacobian for the joints of the path, as if the branch kept its distance from its line.
 
-        It is to go round, not to come nearer to its side by coming nearer to its line.
+        The branch should go round its line, not come nearer to its side by coming nearer to the line.
         """
         return self._moved(do, pose, axes, self._lying(do, pose)[0])
 
     def straight(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
-        """Return the rows of `bends` as they were if no joint turned those after it."""
+        """Return the rows of `bends` as they would be if no joint turned those after it."""
         return self._bent(do, pose, axes, residual[0] / -self.factor, turns=False)
 
     def bends(self, do: Calculus, pose: Pose, axes: Row, residual: Sequence[Number]) -> Row:
@@ -273,12 +273,12 @@ class Pole(NamedTuple):
         return [_times(lot, self.factor) for lot in self._moves(do, pose, axes)]
 
     def along(self, do: Calculus, pose: Pose) -> Vector:
-        """Return the way that counts of what the exact rows say, which is what the residual is about."""
+        """Return the direction in which the exact rows count: the one that the residual measures."""
         round_, lying, angle, _ = self._lying(do, pose)
         return plus(round_, times(lying, angle))
 
     def _moved(self, do: Calculus, pose: Pose, axes: Row, way: Vector) -> Row:
-        """Return by how much the centroid moves along a way."""
+        """Return how far each joint moves the centroid in a direction."""
         rx, ry, rz = times(way, self.factor)
         found = []
         for one, two, three in self._moves(do, pose, axes):
@@ -286,12 +286,12 @@ class Pole(NamedTuple):
         return found
 
     def _moves(self, do: Calculus, pose: Pose, axes: Row) -> Row:
-        """Return how the centroid moves with the joints."""
+        """Return how each joint moves the centroid."""
         points = self._points(do, pose)
         mass: Number = 0.0
         moment: Vector = (0.0, 0.0, 0.0)
         lever_arms = []
-        # From the end: a joint turns all that comes after it, or the head of a bone that does not inherit rotation.
+        # From the end: a joint turns everything after it, or only the head of a bone that does not inherit rotation.
         for i in range(len(points) - 2, -1, -1):
             mass = mass + self.masses[i + 1]
             moment = plus(moment, times(points[i + 1], self.masses[i + 1]))
@@ -304,15 +304,15 @@ class Pole(NamedTuple):
         return [*do.apart(do.on(pose.points, self.path)), pose.ends[self.plan.effector]]
 
     def _lying(self, do: Calculus, pose: Pose) -> tuple[Vector, Vector, Number, Number]:
-        """Return where a branch lies.
+        """Return where a branch lies about its line.
 
-        It is not off its side where the pole stands on the line and shows none.
+        Where the pole is on the line and shows no side, the branch is not off its side.
 
         Returns:
-            round: the way on which its centroid goes round its line.
-            lying: where the centroid is, seen from the line.
-            angle: radians from its side to there.
-            off: as a length.
+            round: the direction in which its centroid goes round its line.
+            lying: the direction from the line to the centroid.
+            angle: radians from its side to the centroid.
+            off: the same as a length.
         """
         points = self._points(do, pose)
         root = points[0]
@@ -336,9 +336,9 @@ class Pole(NamedTuple):
 
 
 def runs_of(body: Body, bones: Sequence[int]) -> tuple[range, ...]:
-    """Return the runs of the bones of a path, by their place in it: a joint turns those after it in its run alone.
+    """Return the runs of a path's bones, by position in it: a joint turns only those after it in its run.
 
-    Bones that do not inherit rotation begin one. None is told where there is one only.
+    A bone that does not inherit rotation begins a run. Empty if there is only one run.
     """
     first = [i for i, bone in enumerate(bones) if i == 0 or body.free[bone]]
     return tuple(map(range, first, [*first[1:], len(bones)])) if len(first) > 1 else ()

@@ -1,4 +1,4 @@
-"""Whether a search should start again, from where, and which of the poses that are found it takes."""
+"""Whether and where a search should start again, and which of the poses that it finds it takes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .body import Body, allowed_angles, as_row, pose_of
 from .goals import Goals, System
 
 _CURL, _ROUND = 0.8, 1.5 * np.pi
-"""How much of their limits the joints of a curled chain take, and the radians that it turns altogether at most."""
+"""Fraction of their limits that the joints of a curled chain use, and the radians that it may turn in total."""
 _WIDEST = np.pi / 2.0
-"""Radians to which the poses of the table bend joints without limits."""
+"""Maximum radians by which the poses of the table turn joints without limits."""
 
 
 def table(body: Body, first: int, count: int) -> Floats:
     """Return `count` poses (3, n, count) within the limits from a fixed list, beginning with number `first`.
 
-    The first four are curled up, each to another side. The joint angles of the others are the points of a Kronecker
+    The first four are curled up, each to a different side. The joint angles of the others are points of a Kronecker
     sequence, evenly spread over what the limits allow.
     """
     bones = len(body.parents)
@@ -29,7 +29,7 @@ def table(body: Body, first: int, count: int) -> Floats:
     widest = np.sin(_WIDEST / 2.0)
     low, high = np.where(cone.low > 1.0, widest, cone.low), np.where(cone.high > 1.0, widest, cone.high)
     across = points[:2] * (high + low) - low
-    # Between the limits lie what hinges need and coils; about rest, as many bends to one side as to the other.
+    # Odd poses spread between the limits, for hinges and coils; even ones about rest, bending to all sides alike.
     angle, radius = 2.0 * np.pi * points[0], np.sqrt(points[1])
     around = np.stack([np.cos(angle), np.sin(angle)]) * radius
     around = around * np.where(around < 0.0, low, high)
@@ -59,22 +59,22 @@ def _primes(count: int) -> Floats:
 # ---- which pose to take
 
 ARRIVED = 3e-7
-"""What may be missing, in chain lengths, in a pose that counts as arrived."""
+"""A pose has arrived if it misses by no more than this, in chain lengths."""
 SAME = 2e-4
-"""Poses that miss by not more than this, in chain lengths, beyond the best are as good as it."""
+"""Poses that miss by no more than this, in chain lengths, beyond the best one are as good."""
 _TIE = 1e-3
-"""Poses whose squared distances from FK differ by no more than this fraction are equally near to it."""
+"""Poses whose squared distances from FK differ by no more than this fraction count as equally near."""
 
 
 def nearest_to_fk(tried: Floats, error: Floats, fk: Floats) -> Ints:
-    """Return which of the poses (B, k, n, 3) to take, (B,): the one nearest to FK (B, n, 3) of those that do best.
+    """Return which of the poses (B, k, n, 3) to take, (B,): of the best ones, the nearest to FK (B, n, 3).
 
-    The first one, which changes smoothly with the target, is taken before all others: where many poses do best, it
-    depends on details which of them a restart ends in.
+    The first pose, which changes smoothly with the target, is preferred to all others: where many poses are best, which
+    of them a restart ends in depends on details.
 
     Args:
         tried: joint angles.
-        error: (B, k) what is missing in the poses, in chain lengths; infinite: not one to take.
+        error: (B, k) residuals of the poses, in chain lengths; infinite: never take this pose.
         fk: joint angles of the FK pose.
     """
     least = error.min(axis=1, keepdims=True)
@@ -87,7 +87,7 @@ def nearest_to_fk(tried: Floats, error: Floats, fk: Floats) -> Ints:
 
 
 def out_of_length(body: Body, goals: Goals) -> Bools:
-    """Return the bodies (B,) whose targets are all farther from the root than the chains to them are long."""
+    """Return which bodies (B,) have only targets that are farther from the root than the chains to them are long."""
     found = np.ones(goals.target.shape[2], dtype=bool)
     for effector in range(len(body.segments)):
         away = goals.target[:, effector] - body.heads[:, body.path(effector)[0]]
@@ -96,11 +96,11 @@ def out_of_length(body: Body, goals: Goals) -> Bools:
 
 
 def may_be_missed(body: Body, goals: Goals, angles: Floats) -> Floats:
-    """Return by how much (B,) other poses than the given ones can come nearer to the targets, at most.
+    """Return an upper bound (B,) on how much nearer to the targets other poses can come than the given ones.
 
-    A joint turns its bone and the one before apart by no more than it may swing, whatever other joints do. So no bone
-    points more towards the target than all swings up to its own together let it. That is all there is to say of a
-    straight chain that is bent as far as it can be; of others it says less, and of trees nothing.
+    A joint turns its bone away from the one before by at most its largest swing, whatever other joints do. So no bone
+    points more towards the target than all swings up to its own together allow. The bound is tight for a straight chain
+    that is bent as far as possible, loose for other chains, and infinite for trees.
     """
     if len(body.segments) != 1:
         return np.full(angles.shape[2], np.inf)
@@ -112,7 +112,7 @@ def may_be_missed(body: Body, goals: Goals, angles: Floats) -> Floats:
     path = list(body.path(0))
     segments = np.concatenate([body.heads[:, path[1:]], body.ends], axis=1)
     lengths = np.sqrt(dot(segments, segments))
-    # What lies between the bones at rest comes on top, and between a bone's axis and the line to the next one.
+    # Add the angle between bones at rest, and that between a bone's axis and the line to the next bone.
     rest = body.rest[:, 1, path]
     apart = np.arccos(np.clip(rest[1], -1.0, 1.0))
     apart[0] = -np.arccos(np.clip(dot(rest[:, 0], towards), -1.0, 1.0))

@@ -1,12 +1,12 @@
-"""From where to start, and what to take of what is found.
+"""Where descents start, and which of the poses that they find is taken.
 
 Every attempt is a descent. The first one starts near the FK pose, so that neighbouring targets lead to neighbouring
-poses; where it does not arrive, Newton's method goes on from where it ends. What is found then is mostly what can be
-found at all. Where the limits themselves do not show that it is, a few descents from a fixed table of poses do, and
-only where these disagree is there a need for many. Trees are the other way round: their joints get in each other's way,
-so that Newton's method takes long where a few descents from the table mostly arrive. Of all that arrive the pose
-nearest to FK is taken: restarts are what takes Newton's method with joint limits from a quarter of all targets missed
-to none (P. Beeson and B. Ames, "TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472), here without a random
+poses; if it does not arrive, Newton's method goes on from where it ends. Mostly no pose is better than the one found
+then. If the limits alone do not prove that, a few descents from a fixed table of poses show it, and only if these
+disagree are many needed. Trees are the other way round: their joints get in each other's way, so that Newton's
+method takes long, while a few descents from the table mostly arrive. Of all poses that arrive, the one nearest to
+FK is taken. With restarts, Newton's method with joint limits misses no targets, instead of a quarter of them
+(P. Beeson and B. Ames, "TRAC-IK", Humanoids 2015, doi 10.1109/HUMANOIDS.2015.7363472); here they need no random
 generator.
 """
 
@@ -27,44 +27,44 @@ from .newton_step import Anchor
 from .restarts import ARRIVED, SAME, may_be_missed, nearest_to_fk, out_of_length, table
 
 _FEW, _SOME = 64, 12
-"""Up to so many bones for each objective are brought down one body after the other, in plain floats, and so many bodies
-polished."""
+"""Bodies descend one by one, in plain floats, if they have at most this many bones in total for each objective; and
+they are polished one by one if there are at most this many."""
 _STEPS = 30
-"""Steps of the first descent. They arrive, or Newton's method goes on from there."""
+"""Maximum steps of the first descent. If it has not arrived by then, Newton's method goes on from there."""
 _TOGETHER = 20
-"""The same where poles and orientations count as well."""
+"""The same if there are poles or orientations too."""
 _AWAY = 8
-"""The same where targets are farther away than chains are long: to stretch towards them takes no more."""
+"""The same if targets are farther away than chains are long: stretching towards them takes no more."""
 _POLISH = 40
-"""Newton steps that may be spent on coming as near as possible."""
+"""Maximum Newton steps to come as near as possible."""
 _BRIEF, _PULL = 8, 1.0
-"""Steps of the other descents, and what they go after in a step: they are not to be near anything."""
+"""Maximum steps of the other descents, and their pull (see `descend`): they need not stay near any pose."""
 _STILL = 1e-3
-"""Radians: how near such a descent can come is clear when Newton's steps are as short as this."""
+"""Radians: once Newton's steps are this short, it is clear how near such a descent can come."""
 _ROUNDS = (0, 4, 4, 20), (4, 28, 8, 20), (4, 28, 28, _POLISH)
-"""First pose of the table to start from, how many, how many of these are followed further, and in how many steps. The
-last round is for targets that are missed by a hair: straight chains hide solutions next to where they are stuck."""
+"""First pose of the table to start from, number of poses, how many of them are polished, and maximum Newton steps. The
+last round is for targets missed by very little: straight chains hide solutions next to where they get stuck."""
 _BRANCHED = (0, 8, 6, 12), (8, 24, 6, 12)
-"""The same for bodies that are not a chain, whose joints get in each other's way: there restarts lead to more."""
+"""The same for bodies that are not serial chains: their joints get in each other's way, so restarts find more."""
 _EARLY = (0, 1), (1, 1), (2, 2), (4, 4)
-"""First pose and how many: the first round of these is gone through bit by bit, before Newton's method."""
+"""First pose and number of poses: before Newton's method, trees do their first round in these parts."""
 _CLEAR = 1e-2
-"""Radians: how near these can come is clear when Newton's steps are as short as this."""
+"""The same as `_STILL`, for bodies that are not serial chains."""
 _ENOUGH = 3
-"""When so many poses are among the best, none will be better."""
+"""Trees: once this many poses are among the best, none will be better."""
 _COUNTS = (1e-2, 1e-3), (1e-3, 1e-4), (1e-4, 1e-9)
-"""What poles, orientations and being a radian away from the FK pose count, as a part of what is missing: less and less,
-so that they decide where a target out of reach leaves joints a choice, as it does the twist of a straight branch. And
-by how many radians the last of Newton's steps turns joints: all but the last count only lead the way."""
+"""Weights of poles, orientations and being a radian away from the FK pose, as fractions of the error. They decrease, so
+that they only decide where a target out of reach leaves joints a choice, like the twist of a straight branch. And the
+length, in radians, of Newton's last step: all stages but the last only lead the way."""
 _LAST = 3e-3
-"""What being a radian away from the FK pose counts beside poles and orientations."""
+"""Weight of being a radian away from the FK pose, relative to poles and orientations."""
 _SETTLE = 60
-"""Newton steps that may be spent on each of these."""
+"""Maximum Newton steps for each of these stages."""
 _LIGHT = 0.1
-"""What the squares of poles and orientations count beside those of distances, where a target can be reached."""
+"""Weight of squared poles and orientations, relative to squared distances, if a target can be reached."""
 
 Found = tuple[Floats, Floats, Ints]
-"""Joint angles (3, n, B), what is missing (B,) and the steps taken (B,)."""
+"""Joint angles (3, n, B), errors (B,) and the number of steps taken (B,)."""
 
 
 def search(
@@ -76,17 +76,17 @@ def search(
     *,
     is_first_attempt: bool = False,
 ) -> tuple[Floats, Ints]:
-    """Return the joint angles (3, n, B) that suit the goals best, and the steps (B,) it took to find them.
+    """Return the joint angles (3, n, B) that meet the goals best, and the number of steps (B,) taken.
 
-    Places come first; poles and orientations share what these leave; then the pose nearest to FK is taken.
+    Places come first; poles and orientations share the freedom that these leave; then the pose nearest to FK is taken.
 
     Args:
-        body: B bodies, the longest chain of each as long as 1.
+        body: B bodies, whose longest chains have length 1.
         turns: (4, n, B) rotations of the joints in the FK pose.
-        goals: what they are to do.
-        iterations: cap on the steps of a descent.
-        start: (3, n, B) joint angles within the limits that the first descent starts from, before one near the FK pose
-            where that does not arrive; None: near the FK pose.
+        goals: their goals.
+        iterations: maximum number of steps of a descent.
+        start: (3, n, B) joint angles within the limits from which the first descent starts; if it does not arrive, one
+            near the FK pose follows. None: near the FK pose.
         is_first_attempt: see `Problem.is_first_attempt`.
     """
     task = _Task(body, goals, iterations)
@@ -106,7 +106,7 @@ def search(
         return angles, steps
     elsewhere, early = stuck[:0], None
     if not body.is_serial:
-        # All that a body can do for targets that are all out of its reach is to stretch towards them.
+        # If all its targets are out of reach, the best that a body can do is to stretch towards them.
         far = out_of_length(body.members(stuck), goals.members(stuck))
         left, early = _early(task, fk, stuck[~far], angles, error, steps)
         elsewhere, open_, stuck = stuck[~far][~left], stuck[~far][left], stuck[error[stuck] > ARRIVED]
@@ -115,7 +115,7 @@ def search(
         left = error[open_] > ARRIVED
         stuck, early = open_[left], (early[0][left], early[1][left])
     if len(stuck):
-        # Of poses that nearly arrive none is as good as one that does.
+        # A pose that arrives is better than one that nearly does.
         enough = np.where(error[stuck] > SAME, SAME, ARRIVED)
         worth = may_be_missed(body.members(stuck), goals.members(stuck), angles[..., stuck]) > enough
         stuck, early = stuck[worth], None if early is None else (early[0][worth], early[1][worth])
@@ -161,11 +161,11 @@ def search(
 def _early(
     task: _Task, fk: Floats, stuck: Ints, angles: Floats, error: Floats, steps: Ints
 ) -> tuple[Bools, tuple[Floats, Floats]]:
-    """Descend from a few poses of the table until one arrives, in place.
+    """Descend from a few poses of the table until one arrives; changes the arrays in place.
 
     Returns:
         left: (s,) which of the stuck members have not arrived.
-        early: of these the joint angles (l, k, n, 3) that all descents came to, and what was missing (l, k).
+        early: for these the joint angles (l, k, n, 3) at which all descents ended, and their errors (l, k).
     """
     bones, left = angles.shape[1], np.ones(len(stuck), dtype=bool)
     tried, costs = np.empty((len(stuck), 0, bones, 3)), np.empty((len(stuck), 0))
@@ -187,10 +187,10 @@ def _early(
 
 
 def _settle(task: _Task, fk: Floats, angles: Floats, error: Floats, steps: Ints, elsewhere: Ints) -> None:
-    """Decide what places leave open, by poles and orientations, then by the FK pose, in place."""
+    """Decide what places leave open, by poles and orientations, then by the FK pose; changes the arrays in place."""
     again = elsewhere[error[elsewhere] <= ARRIVED]
     if len(again) and not task.goals.only_places:
-        # A pose that places alone have led to.
+        # These poses were found for places alone.
         found, there, more = task.members(again).attempt(angles[..., again])
         steps[again] += more
         good = there <= ARRIVED
@@ -211,14 +211,14 @@ def _settle(task: _Task, fk: Floats, angles: Floats, error: Floats, steps: Ints,
 
 @dataclass(frozen=True)
 class _Task:
-    """B bodies and what they are to do."""
+    """B bodies and their goals."""
 
     body: Body
     goals: Goals
     iterations: int
 
     def members(self, chosen: Bools | Ints) -> _Task:
-        """Return the chosen members alone, or each as often as it is named."""
+        """Return only the chosen members, each as often as its index occurs."""
         return replace(self, body=self.body.members(chosen), goals=self.goals.members(chosen))
 
     def places(self) -> _Task:
@@ -227,13 +227,13 @@ class _Task:
 
     @property
     def few(self) -> int:
-        """Up to how many bodies it is quicker to bring down one by one."""
+        """Maximum number of bodies for which it is faster to descend one by one."""
         goals = self.goals
         objectives = len(self.body.segments) + len(goals.orientations) + len(goals.poles)
         return max(1, _FEW * objectives // len(self.body.parents))
 
     def first(self, start: Floats) -> tuple[Floats, Ints]:
-        """Make one descent, and another one to places alone where that does not arrive: angles and steps."""
+        """Make one descent, and another one to places alone if it does not arrive; return angles and steps."""
         angles, error, steps = self.descended(start, _TOGETHER)
         off = np.flatnonzero(error > ARRIVED)
         if len(off) and not self.goals.only_places:
@@ -242,7 +242,7 @@ class _Task:
         return angles, steps
 
     def approached(self, start: Floats) -> Found:
-        """Make an attempt, and where that of a chain does not arrive bring it as near as Newton's method does."""
+        """Make an attempt; if that of a chain does not arrive, polish it by Newton's method."""
         angles, error, steps = self.attempt(start)
         stuck = np.flatnonzero(error > ARRIVED)
         if len(stuck) and self.body.is_serial:
@@ -252,7 +252,7 @@ class _Task:
         return angles, error, steps
 
     def attempt(self, start: Floats) -> Found:
-        """Go to places, orientations and poles together, then to places alone, with what these leave of the others."""
+        """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
         most = _STEPS if self.goals.only_places else _TOGETHER
         angles, error, steps = self.descended(start, np.where(out_of_length(self.body, self.goals), _AWAY, most))
         if self.goals.only_places:
@@ -278,13 +278,13 @@ class _Task:
         return angles, error, steps
 
     def from_table(self, number: int, count: int) -> Found:
-        """Return what brief descents from poses of the table come to: first all of the first member."""
+        """Return where brief descents from poses of the table end; first all of the first member."""
         members = self.goals.target.shape[2]
         some = self.members(np.repeat(np.arange(members), count))
         return some.descended(np.tile(table(self.body, number, count), members), _BRIEF, _PULL)
 
     def descended(self, start: Floats, most: Ints | float = np.inf, pull: float = PULL) -> Found:
-        """Return what descents of so many steps at most come to, of all members or of each; see `descent.descend`."""
+        """Return where descents end after at most this many steps, given for all members or for each; see `descend`."""
         cap = np.broadcast_to(np.minimum(most, self.iterations), start.shape[2:])
 
         def method(system: System, member: int | None, members: int) -> Found:
@@ -295,7 +295,7 @@ class _Task:
     def polished(
         self, start: Floats, iterations: int, still: float = STILL, anchor: tuple[Floats, Floats] | None = None
     ) -> Found:
-        """Return what Newton's method comes to, see `newton.polish`; the anchor is angles (3, n, B) and shares (B,)."""
+        """Return where Newton's method ends, see `newton.polish`; the anchor is angles (3, n, B) and shares (B,)."""
         if not self.body.is_unlimited.any():
             return self._polished(start, iterations, still, anchor)
         chart = Chart.at(self.body, start)

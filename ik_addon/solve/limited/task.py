@@ -1,4 +1,4 @@
-"""A problem as the search wants it: bodies seen from their roots, in units of their longest chains."""
+"""A problem prepared for the search: bodies relative to their roots, in units of their longest chains."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .goals import Goals, OrientationGoal, PoleGoal, masses_of
 
 @dataclass(frozen=True)
 class Standing:
-    """B members of a problem as they stand in FK, seen from the root, in units of the longest chain: all but goals."""
+    """B members of a problem in FK, relative to the root, in units of the longest chain: everything but the goals."""
 
     body: Body
     turns: Floats
     """(4, n, B) rotations of the joints in the FK pose."""
     points: Floats
-    """(B, n+E, 3) joints."""
+    """(B, n+E, 3) joint positions."""
     frames: Floats
     """(B, n, 3, 3)"""
     origin: Floats
@@ -32,9 +32,9 @@ class Standing:
     scale: Floats
     """(B,)"""
     lengths: Floats
-    """(B, E) of the chains to the effectors, in the problem's unit."""
+    """(B, E) lengths of the chains to the effectors, in the problem's unit."""
     limited: Bools
-    """(n,) joints with a limit, but not locked altogether."""
+    """(n,) joints with a limit that are not locked altogether."""
 
     @classmethod
     def of(cls, problem: Problem, index: Ints) -> Standing:
@@ -63,7 +63,7 @@ class Standing:
 
     @cached_property
     def path(self) -> list[int]:
-        """The points of the chain to the first effector."""
+        """Indices of the points of the chain to the first effector."""
         return [*self.body.path(0), len(self.body.parents)]
 
     @cached_property
@@ -73,7 +73,7 @@ class Standing:
         return norm(points[:, 1:] - points[:, :-1])
 
     def lengthened(self, stretch: Floats, grown: Floats) -> Standing:
-        """It with bones lengthened by factors (B, n), in units of what the chain has become by factors (B,)."""
+        """Return it with bones lengthened by factors (B, n); the chain, its unit, grows by factors (B,)."""
         points = self.points / grown[:, None, None]
         parents, segments = np.array(self.body.parents), np.array(self.body.segments)
         heads, ends = _segments(points, self.frames, parents, segments, stretch)
@@ -93,23 +93,23 @@ def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, str
 
 @dataclass(frozen=True)
 class Task:
-    """A problem as the descents want it: seen from the root, in units of the longest chain."""
+    """A problem prepared for the descents: relative to the root, in units of the longest chain."""
 
     standing: Standing
-    """With the stretch."""
+    """With bones stretched."""
     goals: Goals
     target: Floats
-    """(B, E, 3) what the goals ask for, which may be more than what the search goes for."""
+    """(B, E, 3) the targets, which may be farther away than those that the search goes for."""
     stretch: Floats
     """(B, n)"""
     beyond: Floats
-    """(B,) how far a target is outside of the reach of a chain, negative: inside of the inner reach."""
+    """(B,) how far a target is beyond the reach of a chain; negative: inside its inner reach."""
     push_limit: Floats
     tolerance: Floats
 
     @classmethod
     def of(cls, problem: Problem, index: Ints, standing: Standing) -> Task:
-        """Read the goals of the members `index` (k,) of a problem, of which it is known how they stand."""
+        """Read the goals of the members `index` (k,) of a problem, given the members in FK."""
         bones, members = np.shape(problem.frames)[1], len(index)
         target = np.stack([np.asarray(goal.target, np.float64)[index] for goal in problem.goals], axis=1)
         target = (target - standing.origin[:, None]) / standing.scale[:, None, None]
@@ -158,7 +158,7 @@ def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
 def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tuple[Floats, Cone, Floats, Bools, Bools]:
     """Return the joints' rest frames (B, n, 3, 3), cones, mobility (n, 3), and which are limited and locked (n,).
 
-    A joint without any limit is at rest in the FK pose: from there it is farthest to half a turn.
+    A joint without any limit is at rest in the FK pose, which is farthest from half a turn.
     """
     bones = len(parents)
     frames = np.asarray(problem.frames, dtype=np.float64)[index]
@@ -191,7 +191,7 @@ def _inherits(problem: Problem, bone: int) -> bool:
 def _reach(
     problem: Problem, standing: Standing, target: Floats, push_limit: Floats, index: Ints
 ) -> tuple[Reach, Floats]:
-    """Return what becomes of chains whose targets (B, 1, 3) may be out of reach, and where to go (B, 1, 3)."""
+    """Return the reach of chains whose targets (B, 1, 3) may be out of reach, and where to go (B, 1, 3)."""
     bones = len(standing.body.parents)
     weights = np.ones(bones) if problem.stretch_weights is None else np.asarray(problem.stretch_weights, np.float64)
     distance = norm(target[:, 0].T)
@@ -201,7 +201,7 @@ def _reach(
     if not softness.any():
         return reach, target
     # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can. How far the
-    # root is pushed is only known when the limits have had their say.
+    # root is pushed is known only once the limits have taken effect.
     eased = unit(target[:, 0].T) * reach.distance
     return reach, np.where((softness > 0.0)[:, None, None], eased.T[:, None], target)
 
@@ -209,7 +209,7 @@ def _reach(
 def _wishes(
     problem: Problem, standing: Standing, index: Ints
 ) -> tuple[tuple[OrientationGoal, ...], tuple[PoleGoal, ...]]:
-    """Return what the goals want besides places. A pole acts where its chain has left those of all other goals."""
+    """Return the orientation and pole goals. A pole acts on the part of its chain that no other chain shares."""
     turns, poles = [], []
     body, points = standing.body, standing.points
     bones = len(body.parents)
@@ -228,5 +228,5 @@ def _wishes(
 
 
 def per_member(value: Floats | float, members: int) -> Floats:
-    """Return a setting of all members (B,), which may be the same for all."""
+    """Return a setting for each member (B,), which may be given once for all."""
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (members,))
