@@ -117,7 +117,7 @@ class AutoIK(Way):
 
 
 class Constraints(Way):
-    """Four IK constraints with targets and, at the knees, poles, as in common rigs; feet copy the targets' orientation."""
+    """Four IK constraints with targets, and poles at the knees, as in common rigs; feet copy their targets' turns."""
 
     name = "Four IK constraints, two bones each"
     length = 2
