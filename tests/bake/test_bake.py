@@ -630,7 +630,7 @@ def test_what_a_target_depends_on_is_evaluated(bake: Any) -> None:
 
 
 def held_arm() -> bpy.types.Object:
-    """Return an arm whose elbow is at its limit on frames 6 to 10, while the target is near, and that swings on frame 3."""
+    """Return an arm that swings on frame 3, with its elbow at its limit on frames 6 to 10, where the target is near."""
     ob, target = rigs.arm()
     for frame in range(1, 11):
         target.location = (0.0, -0.4, 0.5) if frame > 5 else (0.0, -0.5 - 0.5 * (frame >= 3), 1.5)
