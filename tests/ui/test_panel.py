@@ -90,7 +90,7 @@ def test_each_state_of_a_chain_has_a_text(addon: Addon) -> None:
 def test_a_straight_chain_counts_as_reached_from_the_start(
     addon: Addon, points: list[tuple[float, float, float]], pole: bool
 ) -> None:
-    """Its target is a rounding error beyond its tip, so that it always bends the same way as the target comes nearer."""
+    """Its target is, by rounding, beyond its tip, so that it bends the same way whenever the target comes nearer."""
     panel, reports, status = (
         addon.module("ui.panels.chains"),
         addon.module("live.reports"),

@@ -49,7 +49,7 @@ def figure(*, limits: bool = True) -> Body:
     y = tails - heads
     y /= np.linalg.norm(y, axis=1)[:, None]
     x = np.cross(y, [0.0, -1.0, 0.0])
-    # Bones that point forward have no X axis of their own in this cross product.
+    # The cross product vanishes for bones that point forward.
     x = np.where(np.abs(y[:, 1:2]) > 0.8, [1.0, 0.0, 0.0], x)
     x = x - (x * y).sum(axis=1)[:, None] * y
     x /= np.linalg.norm(x, axis=1)[:, None]

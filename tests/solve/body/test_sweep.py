@@ -26,7 +26,7 @@ def random_joint(random: np.random.Generator, count: int, *, shifted: bool) -> J
     columns[~is_open] = 0.0
     own = random.normal(size=(3, 3))
     own = np.where(is_open & is_open[:, None], own @ own.T, 0.0) + 3.0 * np.eye(3)
-    says = columns[:, :3] @ columns[:, 6:].T  # the coupling between the columns is removed
+    says = columns[:, :3] @ columns[:, 6:].T  # own excludes the columns' products with one another
     own += 0.5 * (says.T - says)
     shift = random.normal(size=9).tolist() if shifted else None
     return Joint(columns.tolist(), own.tolist(), (random.normal(size=3) * is_open).tolist(), shift, count)

@@ -117,7 +117,7 @@ def numbers_of(system: System, angles: Floats) -> Floats:
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_the_jacobian_is_the_derivative_of_the_residual(name: str) -> None:
+def test_the_jacobian_matches_finite_differences(name: str) -> None:
     count, size = 10, 1e-6
     rng = np.random.default_rng(2)
     body = body_of(RIGS[name](rng)[0], count, RIGS[name](rng)[1])
@@ -173,7 +173,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
     slope = np.stack([cost(a) - cost(-a) for a in steps], axis=-1) / (2.0 * size)
     differences = [[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps]
     curve = np.moveaxis(np.array(differences), -1, 0) / (2.0 * size) ** 2
-    # The anchor has no weight; it only keeps pivots from being raised.
+    # An anchor without weight: it only keeps pivots from being raised.
     row = as_row(angles, None)
     ((x, z, twist),) = step(system, State.of(system, row), np.full(count, damping), Anchor(row, np.zeros(count)))
     for i in range(count):
