@@ -30,7 +30,7 @@ from .metarig import add_metarig, bones_of
 
 OUTPUT = ROOT / "build" / "bodies.json"
 STEP = 0.01
-"""Times the body's height over 1.8: a step of one centimetre, scaled from a human."""
+"""In units of the body's height / 1.8: a step of one centimetre, scaled from a human."""
 FAST = 5.0
 """Degrees that a joint may turn in such a step."""
 HELD, TURNED = 1e-4, 0.1

@@ -26,7 +26,7 @@ LEAST = 5
 JOINT = degrees((-60.0, 60.0), (-30.0, 30.0), (-60.0, 60.0))
 """Limits of all joints of the chains."""
 POLE = (1.5, 0.5, 0.0)
-"""On the side to which the chains bend at rest."""
+"""Place of the pole, on the side to which the chains bend at rest."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Drag:
         return tree_hand() if self.bones is None else bow(self.bones, JOINT)
 
     def moves(self, rig: Rig, number: int) -> Moves:
-        """Return moves with all targets within reach, or all out of it; other ones for each run."""
+        """Return moves with all targets within reach, or all out of it; each run has different moves."""
         rng = np.random.default_rng((number, self.outside))
         turns = np.concatenate([rig.turns_inside(rng, 1, inside) for inside in rng.uniform(0.2, 0.97, MOVES)])
         joints, frames = rig.pose(turns)

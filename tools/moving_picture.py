@@ -22,7 +22,7 @@ STEP = 2
 """Frame interval between the pictures."""
 COLOURS = 96
 TOLERANCE = 8
-"""Of 255: smaller changes are noise."""
+"""Changes up to this value, of 255, are noise."""
 
 
 def render(frames: range, samples: int, size: tuple[int, int] = (WIDTH, HEIGHT)) -> NDArray[np.uint8]:

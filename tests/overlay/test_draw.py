@@ -1,4 +1,4 @@
-"""What the overlay reads from the scene, and that it can be drawn; its looks are tested in a window."""
+"""What the overlay reads from the scene, and that it can be drawn; how it looks is tested in a window."""
 
 from __future__ import annotations
 
