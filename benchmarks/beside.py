@@ -1,6 +1,6 @@
 """Pose a whole human in four ways: Pose Body, Auto IK, IK constraints on four limbs of two bones, or up to the root.
 
-Each way gets the same places, from the same pose. The figures say what reaches its place, what holds still and what moves.
+Each way gets the same places, from the same pose. Measurements: what reaches its place, holds still, and moves.
 Run it with the Python of one of the environments: `python -m benchmarks.beside`.
 """
 

@@ -388,7 +388,7 @@ def test_a_foot_rolls_about_the_users_own_pivot(addon: Addon) -> None:
 def test_the_recorded_walk_is_planted_within_the_published_figures(
     addon: Addon, has_ground: bool, with_presets: bool
 ) -> None:
-    """The figures are in docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
+    """As in docs/quality.md: slide, orientation, depth, and how much faster than recorded anything gets."""
     ob, source, length = the_walk(with_presets)
     assert max(walker.slides(addon, ob, source).values()) > 0.02
     level = float(lowest(ob, source)) + 0.02 * length
